@@ -74,11 +74,9 @@ def command(
     """
     from judge.readers import datasets
     from judge.readers.runs import write_runs
-    from judge.studies.names import given_model
     from judge.studies.sections import known_section
 
     known = known_section(section)
-    model = None if model is None else given_model(model)
     layout, readings, inputs = datasets.read(layout, files, reader, encoding, strict=strict)
     arguments: dict[str, object] = {
         "layout": layout,

@@ -257,7 +257,7 @@ _HELP = """
 
     PREDS holds the candidate reports, REFS the references: JSON as in ReXrank, a list of
     objects or of texts, JSON Lines, CSV, TSV, Parquet or a text file (.txt) with a report a
-    line, gzipped or not, or a folder of Hugging Face datasets; - is standard input. REFS may
+    line, gzipped or not; - is standard input. REFS may
     be left out when PREDS holds both. With three files or more the last is REFS, and each
     other is judged against it: a run for each model (with --out DIR in DIR/MODEL), --max-cost
     for all of them, and a leaderboard at the end.

@@ -160,7 +160,6 @@ def check_sections_differ(sets: Iterable[StudySet]) -> None:
 def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> StudySet:
     """Read the studies that `file_options` name; raises `JudgeError` as `read_pair`."""
     from judge.studies import NamedFields, read_pair
-    from judge.studies.names import given_model
     from judge.studies.pair import ONLY_IN_PREDS
 
     studies = read_pair(
@@ -169,7 +168,7 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
         fields=NamedFields.of(options),
         section=options["section"],
         allow_missing=options["allow_missing"],
-        model=None if options["model"] is None else given_model(options["model"]),
+        model=options["model"],
         reserved=reserved,
     )
     # REFS may be of a part of the studies: what is only in PREDS is none that was to be judged.

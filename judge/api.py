@@ -30,7 +30,6 @@ from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.context import attach_context
-from judge.studies.names import given_model
 from judge.types import JudgeError
 
 T = TypeVar("T")
@@ -283,7 +282,7 @@ def _open(
     )
     studies = attach_context(studies, **context)
     if model is not None:
-        studies = replace(studies, model=given_model(model, "with model=..."))
+        studies = replace(studies, model=model)
     arguments = {"rubric": rubric, "judge": judge, "prompt": values.get("prompt")}
     more = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
     return session_of(rubric, judge, values), studies, more

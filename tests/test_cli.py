@@ -185,7 +185,6 @@ BAD = {
     "no key": (["green", PREDS, REFS, "--judge", "gpt-4o"], "OPENAI_API_KEY"),
     "unknown prompt": (["green", PREDS, REFS, "--prompt", "nope"], "nope"),
     "unknown by field": (["green", PREDS, REFS, "--by", "ward"], "ward"),
-    "a model that is a path": (["green", PREDS, REFS, "--model", "a/b"], "--model"),
     "no run": (["rates", "nowhere"], "nowhere"),
     "not a run": (["rates", EXAMPLES], "manifest.json"),
     "lexicon file absent": (["green", PREDS, REFS, "--judge", "lexicon:no.yaml"], "no.yaml"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.running.folder import Run
-from judge.studies.names import check_model, model_of, path_text
+from judge.studies.names import model_of
 from judge.types import JudgeError
 
 
@@ -41,10 +41,10 @@ def choice(argument: str) -> RunChoice:
     if not argument:
         raise JudgeError("the name of a run is empty; name its folder")
     if not sign or _is_there(argument):
-        return RunChoice(Path(argument), path_text(argument))
+        return RunChoice(Path(argument), argument)
     if not name.strip() or not path:
         raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
-    return RunChoice(Path(path), path_text(path), name.strip())
+    return RunChoice(Path(path), path, name.strip())
 
 
 def _is_there(path: str) -> bool:
@@ -80,7 +80,6 @@ def named_run(chosen: RunChoice) -> NamedRun:
     """Open a run; raises `JudgeError` as `Run` does, and for a name that is no text."""
     run = Run(chosen.path)
     model = chosen.model or own_model(run)
-    check_model(model, f"NAME={chosen.shown}")
     file = input_file(run, "preds")
     sha = str(file["sha256"]) if file else None
     return NamedRun(model, run.manifest["rubric"], chosen.shown, run, sha, chosen.model is not None)

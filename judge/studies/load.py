@@ -17,14 +17,12 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import isdir
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pandas as pd
 
 from judge import jsonio
-from judge.distribution import install
 from judge.studies.names import (
     KNOWN_NAMES,
     MAX_INPUT,
@@ -68,24 +66,18 @@ class Content:
 
 
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
-    """Read a file, a folder of Hugging Face datasets, or standard input (`-`).
+    """Read a file, or standard input (`-`).
 
     The content decides the form. `role` is what the source is to the run: `preds`, `refs` or
     `both`. Raises `JudgeError` for a source that is not in one of the forms.
     """
-    # Not Path.is_dir: where it cannot be looked at, reading it says why.
-    if isdir(source):  # noqa: PTH112
-        name = source
-        columns, digest = _read_folder(source, fields.max_input)
+    content = read_content(source, fields.encoding, fields.max_input)
+    if content.data.startswith(_PARQUET):
+        columns = _read_parquet(content, fields.max_input)
     else:
-        content = read_content(source, fields.encoding, fields.max_input)
-        name, digest = content.name, content.sha256
-        if content.data.startswith(_PARQUET):
-            columns = _read_parquet(content, fields.max_input)
-        else:
-            columns = _read_text(name, decode(content))
-    frame = _by_id(name, columns, fields.id, first=1)
-    frame.attrs["file"] = InputFile(source, role, digest, len(frame))
+        columns = _read_text(content.name, decode(content))
+    frame = _by_id(content.name, columns, fields.id, first=1)
+    frame.attrs["file"] = InputFile(source, role, content.sha256, len(frame))
     return frame
 
 
@@ -277,7 +269,7 @@ def _read_delimited(name: str, text: str) -> Columns:
     return {field: [row[at] for row in rows] for at, field in enumerate(names)}
 
 
-# Arrow: Parquet, and folders of datasets.
+# Arrow: Parquet, and datasets of Hugging Face.
 
 
 def _read_parquet(content: Content, max_input: int) -> Columns:
@@ -309,23 +301,6 @@ def _from_arrow(table: pa.Table) -> Columns:
     """Return the columns, but for images and the like."""
     fields = [field.name for field in table.schema if "binary" not in str(field.type)]
     return {field: table[field].to_pylist() for field in fields}
-
-
-def _read_folder(source: str, max_input: int) -> tuple[Columns, str]:
-    files = sorted(path for path in Path(source).glob("*") if path.is_file())
-    if Path(source, "state.json") not in files:
-        raise JudgeError(f"{source} is no folder of one dataset (save_to_disk); name its split")
-    if sum(path.stat().st_size for path in files) > max_input:
-        raise _too_large(source, max_input)
-    digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files))
-    try:
-        from datasets import load_from_disk
-
-        return _from_dataset(load_from_disk(source)), digest.hexdigest()
-    except ModuleNotFoundError as error:
-        raise JudgeError(f"{source} needs the package datasets: {install('datasets')}") from error
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise JudgeError(f"{source} is a broken folder of datasets: {error}") from error
 
 
 def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401

@@ -136,29 +136,6 @@ def listed(items: Iterable[str], most: int = 10) -> str:
 # The model that wrote the candidates.
 
 
-def check_model(model: str, how: str) -> str:
-    """Return the name; raises `JudgeError` where it is no text, which `how` says how to give."""
-    if model != path_text(model):
-        raise JudgeError(f"the model's name {model!r} is not UTF-8; name it {how}")
-    return model
-
-
-def given_model(model: str, how: str = "with --model NAME") -> str:
-    """Return a model's name as a user gives it, of which files and folders are named.
-
-    Raises `JudgeError` where it is empty, no text, or would lead into another folder.
-    """
-    check_model(model, how)
-    if not model.strip(" .") or "/" in model or "\\" in model:
-        raise JudgeError(f"{model!r} cannot name a model, nor its folder; name it {how}")
-    return model
-
-
-def path_text(path: str) -> str:
-    """Return how messages and tables call a path, whose name may hold bytes that are no text."""
-    return path.encode("utf-8", "replace").decode()
-
-
 def model_of(path: str) -> str | None:
     """Return the model that a file of predictions is named after, `a` of `preds_a.json.gz`.
 

@@ -94,15 +94,7 @@ def read_pair(
         table, other = load(preds, "preds", fields), load(refs, "refs", fields)
     join = _pair_several if fields.several else pair
     studies = join(table, other, fields=fields, section=section, **how)
-    return replace(studies, model=model or studies.model or _named_after(preds))
-
-
-def _named_after(source: str) -> str | None:
-    if source == STDIN:
-        return None
-    path = Path(source).absolute()
-    is_split = (path.parent / "dataset_dict.json").is_file()  # called `test`, say
-    return model_of(str(path.parent if is_split else path))
+    return replace(studies, model=model or studies.model or model_of(preds))
 
 
 def _read_run(

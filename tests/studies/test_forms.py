@@ -161,38 +161,6 @@ def test_a_report_a_line(put):
     assert "--id-field" in message(preds, put("r.json", REPORTS))
 
 
-@pytest.mark.ci
-def test_folders_of_datasets(tmp_path):
-    import datasets
-
-    columns = {"id": ["1", "2"], "reference": REPORTS.values(), "prediction": ["x", "y"]}
-    columns |= {"study_class": [1, -1], "image": [{"bytes": b"x", "path": None}] * 2}
-    features = datasets.Features(
-        {
-            **dict.fromkeys(("id", "reference", "prediction"), datasets.Value("string")),
-            "study_class": datasets.ClassLabel(names=["normal", "abnormal"]),
-            "image": datasets.Image(decode=True),
-        }
-    )
-    plain = datasets.Dataset.from_dict({k: list(v) for k, v in columns.items()}, features=features)
-    folder = tmp_path / "maira2"
-    datasets.DatasetDict({"train": plain, "test": plain}).save_to_disk(str(folder))
-    plain.to_parquet(str(folder / "test-00000-of-00001.parquet"))
-    studies = read_pair(str(folder / "test"), None)
-    assert (studies.references, studies.candidates) == (tuple(REPORTS.values()), ("x", "y"))
-    assert (studies.model, studies.study_classes) == ("maira2", ("abnormal", None))
-    assert dict(studies.fields) == {}  # no image
-    other = read_pair(str(folder / "test-00000-of-00001.parquet"), None)
-    assert (other.model, list(other.fields)) == ("maira2", [])
-    (arrow,) = (folder / "test").glob("*.arrow")
-    assert "split" in message(str(folder), None)
-    assert str(tmp_path) in message(str(tmp_path), None)
-    assert f"{folder}/tset" in message(str(folder / "tset"), None)
-    assert str(arrow) in message(str(arrow), None)
-    arrow.write_bytes(arrow.read_bytes()[:100])
-    assert f"{folder}/test" in message(str(folder / "test"), None)
-
-
 text = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\t\r"), max_size=40
 )
