@@ -1,9 +1,9 @@
 """Prompts of other authors: their text is not ours, so it is fetched from them, like weights.
 
 `prompts/NAME-official.yaml` is a prompt with `$NAME` where a text of the authors belongs, and
-`source`, which says where that text is published. It is read from their Python source without
-running it, accepted only if the prompt has the known sha256, and kept in the user's configuration
-folder.
+`source`, which says where that text is published. Their Python source is kept in the user's
+configuration folder and read without running it; the prompt is accepted only if it has the known
+sha256.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from string import Template
 from typing import Any
-
-import yaml
 
 from judge import prompts
 from judge.prompts import Prompt
@@ -64,7 +62,8 @@ class Recipe:
 
         Raises `JudgeError` as `build` does, and for any other text than the known one.
         """
-        if not self.is_genuine(prompt := self.build(sources)):
+        prompt = self.build(sources)
+        if prompt.sha256 != self.sha256:
             raise self._other_text()
         return prompt
 
@@ -96,15 +95,10 @@ class Recipe:
         keys = {key: self._fill(key, value, texts) for key, value in self.wording.items()}
         return prompts.check(keys, f"prompt {self.name} of {', '.join(sources)}")
 
-    def is_genuine(self, prompt: Prompt) -> bool:
-        """Return whether `prompt` is this one, with no character changed."""
-        known = self.name, self.wording["version"], self.sha256
-        return (prompt.name, prompt.version, prompt.sha256) == known
-
     def _other_text(self) -> JudgeError:
         return JudgeError(
-            f"the text is not that of {self.name}: take {' and '.join(self.files)} of commit "
-            f"{self.commit} of {self.repository}"
+            f"the text is not that of {self.name}, {' and '.join(self.files)} of commit "
+            f"{self.commit} of {self.repository}: run `judge prompts fetch {self.name}`"
         )
 
     def _fill(self, key: str, value: Any, texts: Mapping[str, object]) -> Any:  # noqa: ANN401
@@ -174,13 +168,13 @@ def for_model(rubric: str, model: str) -> str | None:
     return None
 
 
-def path_of(name: str, environ: Mapping[str, str]) -> Path:
-    """Return the file that the prompt `name` is kept in: under `JUDGE_CONFIG`, if that is set."""
+def folder_of(name: str, environ: Mapping[str, str]) -> Path:
+    """Return where the files of the prompt `name` are kept: under `JUDGE_CONFIG`, if it is set."""
     from platformdirs import user_config_path
 
     folder = environ.get("JUDGE_CONFIG")
     base = Path(folder).expanduser() if folder else user_config_path("judge", appauthor=False)
-    return base / "prompts" / f"{name}.yaml"
+    return base / "prompts" / name
 
 
 def load(name: str, environ: Mapping[str, str]) -> Prompt:
@@ -191,18 +185,13 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
     recipe = recipes().get(name)
     if recipe is None:
         return prompts.load(name)
-    path = path_of(name, environ)
-    if not path.is_file():
+    folder = folder_of(name, environ)
+    if not folder.is_dir():
         raise JudgeError(
             f"the prompt {name} is not on this machine yet: run `judge prompts fetch {name}`, or "
             f"ask with another, such as --prompt {recipe.rubric}"
         )
-    prompt = prompts.load(str(path))
-    if not recipe.is_genuine(prompt):
-        raise JudgeError(
-            f"{path} is not the prompt {name} as published: run `judge prompts fetch {name}`"
-        )
-    return prompt
+    return recipe.extract(read_copy(recipe, folder))
 
 
 def download(recipe: Recipe) -> dict[str, str]:
@@ -233,14 +222,3 @@ def read_copy(recipe: Recipe, copy: Path) -> dict[str, str]:
         except (OSError, UnicodeDecodeError) as error:
             raise JudgeError(f"cannot read {place} as text: {error}") from error
     return sources
-
-
-def as_yaml(prompt: Prompt, recipe: Recipe) -> str:
-    """Return the file of a prompt, as `judge.prompts.load` reads it."""
-    head = (
-        f"# The text of {recipe.repository}, commit {recipe.commit}.\n"
-        "# Fetched by `judge prompts fetch`, which knows it by its sha256: not to be edited.\n"
-    )
-    keys = {name: value for name, value in asdict(prompt).items() if value}
-    # Quoted, every character of a text comes back as it was.
-    return head + yaml.safe_dump(keys, default_style='"', sort_keys=False, width=1_000_000)
