@@ -178,10 +178,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
 
 def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
-    """Yield the entries of the cache in a folder, which stays as it is, in their order.
-
-    Raises `JudgeError` where there is none, or where the database cannot be read.
-    """
+    """Yield all entries of the cache in a folder, which stays as it is."""
     if not (folder / DATABASE).exists():
         raise JudgeError(f"there is no cache in {folder}")
     with explained(folder), closing(connect(folder)) as data:

@@ -49,11 +49,7 @@ max_input_option = click.option(
 def file_options(
     several_sections: str = "", *, several_models: bool = False
 ) -> tuple[Decorator, ...]:
-    """Return PREDS, REFS and how they are read, for every command that reads them.
-
-    A command that takes several sections says what it does with them; one that takes several
-    models has the files as `files`, the references last.
-    """
+    """Return PREDS and REFS, or `files` of several models, and the options that say how to read."""
     several = f" Several, with commas, {several_sections}" if several_sections else ""
     return (
         *(
@@ -179,10 +175,7 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
 
 
 def says_left_out(min_coverage: float) -> bool:
-    """Return whether reading left out too many studies, and say so.
-
-    At most a tenth may be left out; a lower `min_coverage` allows more.
-    """
+    """Say, and return, whether more than a tenth was left out, or than `min_coverage` allows."""
     least = min(min_coverage, 1 - _MOST_LEFT_OUT)
     is_low = False
     for n, n_left_out in click.get_current_context().meta.get(_LEFT_OUT, ()):
@@ -197,10 +190,7 @@ def says_left_out(min_coverage: float) -> bool:
 
 
 def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
-    """Read the studies, and what `TOLD_OPTIONS` say that the judge is told of them.
-
-    Raises `JudgeError` as `read_studies` and `judge.studies.context.attach_context` do.
-    """
+    """Read the studies, and what `TOLD_OPTIONS` say that the judge is told of them."""
     from judge.stats.table import reserved_names
     from judge.studies.context import attach_context
 
@@ -217,10 +207,7 @@ def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
 
 
 def limited(studies: StudySet, n: int) -> StudySet:
-    """Return `n` studies drawn at random, in their order, and say so; all where there are no more.
-
-    The draw is by id: the same each time, and of sections much the same studies.
-    """
+    """Return `n` studies drawn at random by their ids, in their order, and say so."""
     if n >= len(studies):
         return studies
     text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"

@@ -256,10 +256,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Prompt:
-    """Return the prompt called `name`, or the one in the file of that path.
-
-    Raises `JudgeError` for an unknown name, and for a file that is not in the form of `Prompt`.
-    """
+    """Return the prompt called `name`, or the one in the file of that path."""
     path = FOLDER / f"{name}.yaml" if name in names() else Path(name)
     try:
         data, _ = read_yaml(path)

@@ -58,20 +58,14 @@ class Recipe:
         return str(self.wording["rubric"])
 
     def extract(self, sources: Mapping[str, str]) -> Prompt:
-        """Return the prompt in the authors' files, given by path; nothing of them is run.
-
-        Raises `JudgeError` as `build` does, and for any other text than the known one.
-        """
+        """Return the prompt in the authors' files, given by path, if it is the known one."""
         prompt = self.build(sources)
         if prompt.sha256 != self.sha256:
             raise self._other_text()
         return prompt
 
     def build(self, sources: Mapping[str, str]) -> Prompt:
-        """Return what `extract` does, whatever its text.
-
-        Raises `JudgeError` for a file that is no Python source or lacks a text.
-        """
+        """Return the prompt that the files make, whatever its text; nothing of them is run."""
         texts: dict[str, object] = {}
         functions = []
         for path, source in sources.items():
@@ -178,10 +172,7 @@ def folder_of(name: str, environ: Mapping[str, str]) -> Path:
 
 
 def load(name: str, environ: Mapping[str, str]) -> Prompt:
-    """Return an official prompt by its name, any other as `judge.prompts.load` does.
-
-    Raises `JudgeError` for an official one that was not fetched, or was changed since.
-    """
+    """Return an official prompt by its name, any other as `judge.prompts.load` does."""
     recipe = recipes().get(name)
     if recipe is None:
         return prompts.load(name)

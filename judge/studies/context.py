@@ -54,11 +54,7 @@ class JudgeContext:
     modality_field: str | None = None
 
     def read(self, fields: Mapping[str, object]) -> dict[str, Any]:
-        """Return `context`, `prior` and `modality` of the study with these fields.
-
-        Raises `JudgeError` for a value that is no context or no modality, and for two values of
-        one name.
-        """
+        """Return `context`, `prior` and `modality` of the study with these fields."""
         parts = [
             (field, name, value)
             for field in self.context

@@ -66,11 +66,7 @@ class Content:
 
 
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
-    """Read a file, or standard input (`-`).
-
-    The content decides the form. `role` is what the source is to the run: `preds`, `refs` or
-    `both`. Raises `JudgeError` for a source that is not in one of the forms.
-    """
+    """Read a file, or standard input (`-`), for the role `preds`, `refs`, `both` or another."""
     content = read_content(source, fields.encoding, fields.max_input)
     if content.data.startswith(_PARQUET):
         columns = _read_parquet(content, fields.max_input)
@@ -82,11 +78,7 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFr
 
 
 def load_object(name: str, given: Any) -> pd.DataFrame:  # noqa: ANN401
-    """Read a DataFrame, a Series, a dataset, a dictionary by study id or a list as a file is read.
-
-    `name` is what messages call it. Records without ids are numbered from 0. Raises `JudgeError`
-    for anything else.
-    """
+    """Read what Python holds as a file is read; records without ids are numbered from 0."""
     if isinstance(given, pd.DataFrame):
         _check_names(name, list(map(str, given.columns)))
         columns = {str(column): list(given[column]) for column in given.columns}
@@ -135,11 +127,7 @@ def id_of(value: object) -> str | None:
 
 
 def read_content(source: str, encoding: str | None = None, max_input: int = MAX_INPUT) -> Content:
-    """Read a path, or standard input for `-`; gzip is undone, whatever the name.
-
-    Raises `JudgeError` where it cannot be read, is a broken gzip file or larger than `max_input`
-    bytes. `encoding` is that of a text, None for UTF-8.
-    """
+    """Read a path, or standard input for `-`; gzip is undone, whatever the name."""
     name = "standard input" if source == STDIN else source
     try:
         if source == STDIN:
@@ -273,10 +261,7 @@ def _read_delimited(name: str, text: str) -> Columns:
 
 
 def _read_parquet(content: Content, max_input: int) -> Columns:
-    """Return the columns of a Parquet file; raises `JudgeError`, also where they take too much.
-
-    A text that is repeated stands in the file once, so that the rows are counted as they come.
-    """
+    """Return the columns; the rows are counted as they come, for a repeated text is stored once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -319,11 +304,7 @@ def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401
 
 
 def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd.DataFrame:
-    """Make a DataFrame of columns, of which one becomes the ids.
-
-    `wanted` is the user's name of that column; records without one are numbered from `first`.
-    Raises `JudgeError` for a record without an id.
-    """
+    """Make a DataFrame of columns, of which one becomes the ids, `wanted` if the user named it."""
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")

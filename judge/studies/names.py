@@ -137,10 +137,7 @@ def listed(items: Iterable[str], most: int = 10) -> str:
 
 
 def model_of(path: str) -> str | None:
-    """Return the model that a file of predictions is named after, `a` of `preds_a.json.gz`.
-
-    A file that is called no more than `preds.json` is of the model `preds`. None for `-`.
-    """
+    """Return the model that a file is named after, `a` of `preds_a.json.gz`, None of `-`."""
     return _ROLE.sub("", stem_of(path)) or None
 
 
@@ -174,13 +171,19 @@ def merge(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
     return merged
 
 
-def renamed(fields: Columns, further: Collection[str] = ()) -> dict[str, tuple[object, ...]]:
-    """Return the fields, those that would hide a column of the table as `field_<name>`."""
-    reserved = {"", *_RESERVED_NAMES, *further}
+def renamed(
+    fields: Columns, further: Collection[str] = (), patient: str | None = None
+) -> dict[str, tuple[object, ...]]:
+    """Return the fields, `patient` by that name, and what would hide another as `field_<name>`."""
+    reserved = {"", *_RESERVED_NAMES, *further, *(["patient"] if patient else [])}
     kept: dict[str, tuple[object, ...]] = {}
     for name, column in fields.items():
-        hides = name in reserved or name.startswith(_RESERVED_PREFIXES)
-        kept[free_name(f"field_{name}", {*fields, *kept}) if hides else name] = tuple(column)
+        new = name
+        if name == patient:
+            new = "patient"
+        elif name in reserved or name.startswith(_RESERVED_PREFIXES):
+            new = free_name(f"field_{name}", {*fields, *kept})
+        kept[new] = tuple(column)
     return kept
 
 
@@ -195,11 +198,7 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def tidy_column(values: Sequence[object]) -> tuple[object, ...]:
-    """Return a column of one type, None where a value is missing or empty.
-
-    Nested values become compact JSON; whole numbers beside fractions become fractions;
-    other mixtures become texts.
-    """
+    """Return a column of one type, nested values as JSON, None where one is missing or empty."""
     tidy = [_tidy(value) for value in values]
     kinds = {type(value) for value in tidy if value is not None}
     if len(kinds) < 2:
@@ -234,28 +233,10 @@ def _tidy(value: object) -> object:
             return str(value)
 
 
-def take_patient(
-    fields: dict[str, tuple[object, ...]], wanted: str | None
-) -> tuple[dict[str, tuple[object, ...]], str | None]:
-    """Return the fields, that of the patient called `patient`, and what it was called.
-
-    Without `wanted`, the likeliest name counts, and keeps its name. Raises `JudgeError` where
-    there is no field `wanted`.
-    """
-    if wanted is None:
-        return fields, next((name for name in FIELD_NAMES["patient"] if name in fields), None)
-    name = the_field(fields, wanted, "--patient-field")
-    new_names = {"patient": free_name("field_patient", fields), name: "patient"}
-    return {new_names.get(field, field): column for field, column in fields.items()}, name
-
-
 def find_classes(
     fields: Columns, n_studies: int, class_field: str | None
 ) -> tuple[tuple[str | None, ...], str | None]:
-    """Return each study's class, None where it isn't known, and the field that gave it.
-
-    Raises `JudgeError` where there is no field `class_field`.
-    """
+    """Return each study's class, None where it isn't known, and the field that gave it."""
     if class_field:
         name: str | None = the_field(fields, class_field, "--class-field")
     else:

@@ -16,6 +16,7 @@ from judge import jsonio
 from judge.studies.context import CONTEXT_FIELDS
 from judge.studies.load import KEYS, STDIN, id_of, load, load_object, values_of
 from judge.studies.names import (
+    FIELD_NAMES,
     KNOWN_NAMES,
     MAX_INPUT,
     NamedFields,
@@ -28,7 +29,6 @@ from judge.studies.names import (
     named,
     plain,
     renamed,
-    take_patient,
     the_field,
     without_class,
 )
@@ -103,11 +103,7 @@ def _read_run(
     section: str | None,
     **how: Any,  # noqa: ANN401
 ) -> StudySet:
-    """Return the studies of a run: its reports as they were judged, classes, fields and model.
-
-    Nothing of what was said of them is read. A report that a reader's files have not is blank in
-    the reader's run, and missing here.
-    """
+    """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
     if replace(fields, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
     try:
@@ -309,10 +305,7 @@ def pair(
     reserved: Collection[str] = (),
     beside: Mapping[str, list[Any]] | None = None,
 ) -> StudySet:
-    """Join two tables, which may be one, as `read_pair` does those of files.
-
-    `beside` are further fields of the references, one value a row.
-    """
+    """Join two tables, which may be one; `beside` are further fields, one value a reference."""
     is_one = preds is refs
     candidate, reference = report_fields(preds, refs, fields)
     references = read_reports(refs, reference)
@@ -336,13 +329,12 @@ def pair(
     of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
     of_preds = {} if is_one else _columns(preds.loc[study_ids], candidate.values())
     merged = merge(of_refs, of_preds)
-    called, patient = take_patient(merged, fields.patient)
-    classes, class_field = find_classes(called, len(study_ids), fields.study_class)
-    tidy = without_class(called, class_field)
-    final = renamed(tidy, reserved)
-    # What each field is called in its file, and at last.
-    first_names = dict(zip(called, merged, strict=True))
-    names_of = [(first_names[name], new) for name, new in zip(tidy, final, strict=True)]
+    classes, class_field = find_classes(merged, len(study_ids), fields.study_class)
+    tidy = without_class(merged, class_field)
+    named_patient = fields.patient and the_field(tidy, fields.patient, "--patient-field")
+    final = renamed(tidy, reserved, named_patient)
+    patient = named_patient or next((name for name in FIELD_NAMES["patient"] if name in tidy), None)
+    names_of = list(zip(tidy, final, strict=True))
     is_cut = (candidates[chosen] == "") & (candidates["report"] != "")
     if is_cut.any():
         ids = list(candidates.index[is_cut])

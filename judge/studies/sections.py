@@ -98,10 +98,7 @@ def _before_markup(text: str, position: int) -> int:
 def report_fields(
     preds: pd.DataFrame, refs: pd.DataFrame, fields: NamedFields
 ) -> tuple[Fields, Fields]:
-    """Return the fields of the candidates and of the references, which may be in one table.
-
-    Raises `JudgeError` where a side has none, and where two that could be it differ.
-    """
+    """Return the fields of the candidates and of the references, which may be in one table."""
     is_one = preds is refs
     candidate = _named(preds, fields.candidate, "candidate")
     reference = _named(refs, fields.reference, "reference")
@@ -212,17 +209,11 @@ def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
 
 
 def usual_section(reports: pd.DataFrame) -> Section:
-    """Return the section that is judged where none is named: findings, if most reports have them.
-
-    Half of them are most; reports without any text do not count.
-    """
+    """Return the section that is judged by default: findings, if at least half have them."""
     n_findings, n_filled = (sum(map(bool, reports[name])) for name in ("findings", "report"))
     return "findings" if 0 < n_filled <= n_findings * 2 else "report"
 
 
 def says_nothing(report: str) -> bool:
-    """Return whether a reference is none: without letter and digit, or a word for a missing value.
-
-    `___` is what stands where a name was taken out, `None` and `nan` what is left of a missing one.
-    """
+    """Return whether a reference is none: `___`, say, or a word for a missing value."""
     return not any(map(str.isalnum, report)) or report.strip().lower() in _MISSING

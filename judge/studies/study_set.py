@@ -74,10 +74,7 @@ class StudySet:
         return map(self.study, range(len(self)))
 
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
-        """Return the studies of some rows alone, in that order; they are of the same input.
-
-        A row may be there several times where each has an id of its own, of `study_ids`.
-        """
+        """Return the studies of some rows; one that is there several times needs ids of its own."""
 
         def picked(column: Sequence[T]) -> tuple[T, ...]:
             return tuple(column[row] for row in rows)
