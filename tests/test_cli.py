@@ -18,8 +18,8 @@ import pytest
 from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
-from judge.cli import main, progress
-from judge.running.cost import Progress
+from judge.cli import judging, main
+from judge.running.engine import Progress
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 
@@ -172,7 +172,7 @@ def test_nothing_of_the_input_steers_the_terminal(invoke: Invoke, tmp_path: Path
         assert "[bold]red[/bold]" in text
         assert not set(text) & {"\x1b", "\x07", "\u202e"}
     assert "\x1b" not in invoke("audit", "run", "--worst", "9").stdout
-    waiting = progress.line(Progress(2, trouble="busy \x1b[31m" + "x" * 500), 1.0)
+    waiting = judging.line(Progress(2, trouble="busy \x1b[31m" + "x" * 500), 1.0)
     assert "\x1b" not in waiting
     assert len(waiting) < 200
 
@@ -189,7 +189,7 @@ BAD = {
     "no run": (["rates", "nowhere"], "nowhere"),
     "not a run": (["rates", EXAMPLES], "manifest.json"),
     "lexicon file absent": (["green", PREDS, REFS, "--judge", "lexicon:no.yaml"], "no.yaml"),
-    "out is a file": (["green", PREDS, REFS, "--out", PREDS], "file"),
+    "out is a file": (["green", PREDS, REFS, "--out", PREDS], "--out"),
     "out holds something else": (["green", PREDS, REFS, "--out", EXAMPLES], "--out"),
     "two ways of context": (
         ["green", PREDS, REFS, "--no-context", "--context-field", "age"],

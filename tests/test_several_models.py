@@ -81,7 +81,6 @@ def test_max_cost_is_for_all_of_them(
         (("--model", "alder"), "--model"),
         (("--section", "findings,impression"), "--section"),
         (("--format", "csv"), "--format"),
-        (("--judge", "model-x", "--judge", "model-y", "--dry-run"), "--judge"),
     ],
 )
 def test_what_does_not_go_with_several_models_is_refused(

@@ -1,14 +1,14 @@
 """Several runs of the same studies as one: a panel of judges, or one judge by several references.
 
-The numbers of a study are made of the runs' tables by a rule (`judge.rubrics.aggregated`).
+The numbers of a study are made of its parts' by a rule (`judge.rubrics.aggregated`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -18,24 +18,15 @@ from typing import TYPE_CHECKING, Any
 from judge.report.words import NOTHING, counted, number
 from judge.rubrics.aggregated import Aggregation, Rule, rates, score_of
 from judge.rubrics.contract import Rubric
-from judge.running.cost import Progress
-from judge.running.folder import SERVER_LOG, Run
-from judge.running.questions import COMPOSED
-from judge.running.records import FORMAT, Judged, outcome_of, study_of
+from judge.running.engine import Progress
+from judge.running.folder import SERVER_LOG, Run, claim, writing
+from judge.running.records import FORMAT, Judged, judged_of
 from judge.running.run import Finished, default_folder, versions, with_classes
 from judge.running.run import run as run_session
 from judge.running.session import JudgeSession, read_today
-from judge.running.writer import claim, writing
 from judge.signature import Signature
 from judge.stats.reliability import krippendorff
-from judge.stats.table import (
-    DEFAULT_BY,
-    OUTCOMES,
-    TableBuilder,
-    check_fields,
-    reserved_names,
-    summarise,
-)
+from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
 from judge.studies import StudySet
 from judge.studies.names import free_name
 from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
@@ -43,19 +34,16 @@ from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
 if TYPE_CHECKING:
     import pandas as pd
 
-RULES: tuple[Rule, ...] = ("majority", "mean")
-PROMPT = "prompt"
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _TOLD = ("context", "prior", "modality")
 _OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "samples", "repeat", *_TOLD)
-_MOST_NAMES = 3
 _RULES = {
     "majority": "the middle one of its {}s', a tie the worse: no error where most see none",
     "mean": "the mean of its {0}s', and a rate is the mean of the {0}s' rates",
     "best": "that of the {} that gives the best score",
 }
-Ends = Sequence[tuple[int, Outcome]]
-"""How a study ended in each part that has it, by the part's number."""
+Parts = Sequence[tuple[Study, Sequence[Judged]]]
+"""Each study with its ends in the parts that have it; `Judged.at` is the part's number."""
 
 
 def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFrame:
@@ -68,47 +56,31 @@ def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFr
             with the rubric's measures, NaN where undefined.
 
     Returns:
-        One row a study, by its number, with the measures of `how.rubric(rubric)`.
+        One row a study, by its number, with the measures of `how.rubric(rubric)`, and for the rule
+        `best` the part that they are of.
     """
     import pandas as pd
 
-    row, studies = scored["row"], scored.groupby("row")
-    picked = best(rubric, scored).set_index("row") if how.rule == "best" else None
+    studies = scored.groupby("row")
     columns: dict[str, pd.Series[Any]] = {}
-    for measure in rubric.measures:
-        name = measure.name
-        if picked is not None:
-            columns[name] = picked[name]
-        elif how.rule == "mean":
-            columns[name] = studies[name].mean()
-        else:
+    if how.rule == "best":
+        picked = best(rubric, scored).set_index("row")
+        columns = {name: picked[name] for name in ("part", *(m.name for m in rubric.measures))}
+    elif how.rule == "mean":
+        columns = {measure.name: studies[measure.name].mean() for measure in rubric.measures}
+    else:
+        for measure in rubric.measures:
             worse = "lower" if measure.higher_is_better else "higher"
-            columns[name] = studies[name].quantile(0.5, interpolation=worse)
+            columns[measure.name] = studies[measure.name].quantile(0.5, interpolation=worse)
     columns[how.column("n")] = studies.size()
-    minorities = []
     for rate in rates(rubric):
-        by_row = _says(rate.measures, scored).groupby(row)
-        yes, n = by_row.sum(min_count=1), by_row.count()
-        columns[how.column("", rate)] = yes / n if how.rule == "mean" else yes
-        if rate in how.outvoted(rubric):
-            is_so = 2 * yes > n if rate.higher_is_better else 2 * yes >= n
-            columns[how.against(rate)] = (~is_so).astype(float).where(n > 0)
-        minorities.append(yes.where(2 * yes <= n, n - yes).where(n > 1))
-    if minorities:
-        columns[how.column("minority")] = pd.concat(minorities, axis=1).max(axis=1)
+        says = _says(rate.measures, scored).groupby(scored["row"])
+        columns[how.column(rate.name)] = (
+            says.mean() if how.rule == "mean" else says.sum(min_count=1)
+        )
     if score := score_of(rubric):
         values = studies[score.name]
         columns[how.column("spread")] = (values.max() - values.min()).where(values.count() > 1)
-    for ratio in how.ratios(rubric):
-        over, per = (
-            scored[list(names)].sum(axis=1, skipna=False) for names in (ratio.measures, ratio.per)
-        )
-        pairs = pd.DataFrame({"row": row, "value": over / per, "per": per, "over": over})
-        pairs = pairs[per.fillna(0) != 0].dropna().sort_values(["row", "value", "per", "over"])
-        size = pairs.groupby("row")["row"].transform("size")
-        place = pairs.groupby("row").cumcount()
-        middle = pairs[place == (size - ratio.higher_is_better) // 2].set_index("row")
-        columns |= {how.column(what, ratio): middle[what] for what in ("over", "per")}
     return pd.DataFrame(columns, index=studies.size().index)
 
 
@@ -130,102 +102,99 @@ def _says(measures: Sequence[str], scored: pd.DataFrame) -> pd.Series[Any]:
     return (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
 
 
-def agreement(rubric: Rubric, parts: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return Krippendorff's alpha between the parts, for each rate and for the score.
-
-    `parts` has a row for each study and part, scored or not.
-    """
-    said = {(one.name, one.label): _says(one.measures, parts) for one in rates(rubric)}
+def agreement(rubric: Rubric, scored: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return Krippendorff's alpha between the parts, for each rate and for the score."""
+    said = {(one.name, one.label): _says(one.measures, scored) for one in rates(rubric)}
     levels = ["nominal"] * len(said)
     if score := score_of(rubric):
-        said[f"score {score.name}", score.label] = parts[score.name]
+        said[f"score {score.name}", score.label] = scored[score.name]
         levels.append("interval")
     return [
         {"name": name, "label": label, "level": level}
         | krippendorff(
-            column.groupby([parts["row"], parts["part"]]).first().unstack().to_numpy(float)
+            column.groupby([scored["row"], scored["part"]]).first().unstack().to_numpy(float)
         ).plain()
         for ((name, label), column), level in zip(said.items(), levels, strict=True)
     ]
 
 
-class Aggregator:
-    """Combines the ends of one study after the other.
+def aggregate(
+    how: Aggregation,
+    rubric: Rubric,
+    studies: Parts,
+    least: int | None = None,
+    best_field: str = "",
+) -> tuple[list[Judged], list[dict[str, Any]], list[str]]:
+    """Return the end of each study by those of its parts, how the parts agree, and notes.
 
-    Args:
-        how: The rule, and what the parts are.
-        rubric: The one that the parts were judged by.
-        tables: A row for each study and part, as `numbers` takes it, and the column `outcome`.
-        least: How many parts have to have scored a study; None for all that have it.
+    A study is scored where `least` of its parts scored it, None for all of them. By the rule `best`
+    it has the reference of its best part, whose name is in the field `best_field`.
     """
+    import pandas as pd
 
-    def __init__(
-        self, how: Aggregation, rubric: Rubric, tables: pd.DataFrame, least: int | None = None
-    ) -> None:
-        self.how, self.judged_by, self.rubric = how, rubric, how.rubric(rubric)
-        self.least = least
-        scored = tables[tables["outcome"] == OUTCOMES[Annotated]]
-        self._numbers = numbers(how, rubric, scored).to_dict("index")
-        is_best = how.rule == "best"
-        self._best = dict(best(rubric, scored)[["row", "part"]].to_numpy()) if is_best else {}
-        self._lost: Counter[int] = Counter()
-        self._n_lost = 0
-
-    def picked(self, row: int, ends: Ends) -> int | None:
-        """Return the best part of a scored study, None where there is none by this rule."""
-        return self._best.get(row) if self._is_scored(ends) else None
-
-    def judged(self, row: int, study: Study, ends: Ends) -> Judged:
-        """Return the end of the study in a row, by those of the parts that have it."""
-        if not self._is_scored(ends):
-            return Judged(row, study, self._not_scored(ends), None, None)
-        scored = [(part, end.annotation) for part, end in ends if isinstance(end, Annotated)]
-        if self.how.rule == "best":
-            annotation = dict(scored)[self._best[row]]
+    names = [measure.name for measure in rubric.measures]
+    cells = [
+        (row, end.at, *(end.measures[name] for name in names))
+        for row, (_, ends) in enumerate(studies)
+        for end in ends
+        if end.measures is not None
+    ]
+    scored = pd.DataFrame(cells, columns=["row", "part", *names]).astype(
+        dict.fromkeys(names, float)
+    )
+    values = numbers(how, rubric, scored).to_dict("index")
+    combined = how.rubric(rubric)
+    judged, lost, n_lost = [], Counter[int](), 0
+    for row, (study, ends) in enumerate(studies):
+        annotations = {
+            end.at: end.outcome.annotation for end in ends if isinstance(end.outcome, Annotated)
+        }
+        if len(annotations) < max(1, len(ends) if least is None else least):
+            judged.append(Judged(row, study, _not_scored(how, ends, least), None, None))
+            lost.update(end.at for end in ends if end.at not in annotations)
+            n_lost += 1
+            continue
+        if how.rule == "best":
+            (picked,) = (end for end in ends if end.at == values[row]["part"])
+            annotation = annotations[picked.at]
+            fields = {**study.fields, best_field: how.names[picked.at]}
+            study = replace(study, reference=picked.study.reference, fields=fields)
         else:
-            annotation = self.how.annotation(self.judged_by, scored)
+            annotation = how.annotation(rubric, [*annotations.items()])
         measures = {
             one.name: None if value != value else int(value) if one.is_whole else float(value)
-            for one in self.rubric.measures
-            for value in [self._numbers[row][one.name]]
+            for one in combined.measures
+            for value in [values[row][one.name]]
         }
-        return Judged(row, study, Annotated(annotation), measures, None)
+        judged.append(Judged(row, study, Annotated(annotation), measures, None))
+    notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
+    alphas = agreement(rubric, scored) if how.of == "judge" else []
+    if alphas:
+        each = ", ".join(f"{one['label']} {_alpha(one)} ({one['level']})" for one in alphas)
+        notes.append(f"Krippendorff's alpha between the {how.of}s: {each}")
+    if n_lost:
+        whose = ", ".join(f"{how.names[part]} {n:,}" for part, n in sorted(lost.items()))
+        many = counted(n_lost, "study is", "studies are")
+        notes.append(f"{many} not scored by every {how.of}: {whose}")
+    return judged, alphas, notes
 
-    def _is_scored(self, ends: Ends) -> bool:
-        n = sum(isinstance(end, Annotated) for _, end in ends)
-        return n >= max(1, len(ends) if self.least is None else self.least)
 
-    def _not_scored(self, ends: Ends) -> Outcome:
-        lost = [(part, end) for part, end in ends if isinstance(end, Unparsed | Failed)]
-        self._n_lost += 1
-        self._lost.update(part for part, _ in lost)
-        if len(ends) == 1 and lost:
-            return lost[0][1]
-        why = f"not scored by all {self.how.of}s"
-        if self.how.of == "reference":
-            why = "not scored against all references"
-        elif self.least is not None:
-            why = f"scored by fewer than {self.least} {self.how.of}s"
-        each = "; ".join(
-            f"{self.how.names[part]}: {type(end).__name__.lower()}, {end.reason}"
-            for part, end in lost
-        )
-        were_answered = lost and all(isinstance(end, Unparsed) for _, end in lost)
-        return Unparsed(why, each) if were_answered else Failed(why, each)
-
-    def notes(self, alphas: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Say by which rule, how the parts agree, and how many studies were not scored."""
-        notes = [f"each number of a study is {_RULES[self.how.rule].format(self.how.of)}"]
-        if alphas:
-            each = ", ".join(f"{one['label']} {_alpha(one)} ({one['level']})" for one in alphas)
-            notes.append(f"Krippendorff's alpha between the {self.how.of}s: {each}")
-        if self._n_lost:
-            whose = ", ".join(
-                f"{self.how.names[part]} {n:,}" for part, n in sorted(self._lost.items())
-            )
-            many = counted(self._n_lost, "study is", "studies are")
-            notes.append(f"{many} not scored by every {self.how.of}: {whose}")
-        return notes
+def _not_scored(how: Aggregation, ends: Sequence[Judged], least: int | None) -> Outcome:
+    lost = [end for end in ends if isinstance(end.outcome, Unparsed | Failed)]
+    if len(ends) == 1 and lost:
+        return lost[0].outcome
+    why = f"not scored by all {how.of}s"
+    if how.of == "reference":
+        why = "not scored against all references"
+    elif least is not None:
+        why = f"scored by fewer than {least} {how.of}s"
+    each = "; ".join(
+        f"{how.names[end.at]}: {type(end.outcome).__name__.lower()}, {end.outcome.reason}"
+        for end in lost
+        if not isinstance(end.outcome, Annotated)
+    )
+    were_answered = lost and all(isinstance(end.outcome, Unparsed) for end in lost)
+    return Unparsed(why, each) if were_answered else Failed(why, each)
 
 
 def _alpha(one: Mapping[str, Any]) -> str:
@@ -236,53 +205,42 @@ def _alpha(one: Mapping[str, Any]) -> str:
     return f"{number(one['value'])}{within}"
 
 
-def _table(run: Run, part: int) -> pd.DataFrame:
-    """Return a run's outcomes and numbers, as one of the parts that `numbers` takes."""
-    table = run.table()
-    measures = table[[measure.name for measure in run.rubric.measures]].astype(float)
-    return measures.assign(outcome=table["outcome"], row=range(len(table)), part=part)
-
-
 def _write(
     out: Path,
-    aggregator: Aggregator,
-    studies: Iterable[tuple[Study, Ends]],
+    how: Aggregation,
+    judged_by: Rubric,
+    ends: tuple[list[Judged], list[dict[str, Any]], list[str]],
     made_by: Mapping[str, Any],
     manifest: Mapping[str, Any],
     by: Sequence[str],
     *,
-    alphas: Sequence[Mapping[str, Any]] = (),
+    least: int | None = None,
     progress: Progress | None = None,
     log: Path | None = None,
 ) -> Finished:
-    rubric, how, fields = aggregator.rubric, aggregator.how, list(manifest["fields"])
+    judged, alphas, notes = ends
+    rubric, fields = how.rubric(judged_by), list(manifest["fields"])
     if taken := {*reserved_names(rubric)} & {*fields}:
         raise JudgeError(f"the run would have the column {min(taken)!r} twice: rename that field")
     claim(out, made_by["signature"])
     with writing(out, rubric, fields) as writer:
         check_fields(by, writer.columns)
-        for row, (study, ends) in enumerate(studies):
-            writer.add(aggregator.judged(row, study, ends))
+        for end in judged:
+            writer.add(end)
+        if log is not None and log.exists():
+            writer.keep_log(log)
         table = writer.table()
-        notes = [*aggregator.notes(alphas), *made_by["notes"]]
-        head = {"reply_modes": {}, **made_by, "notes": notes}
+        head = {"reply_modes": {}, **made_by, "notes": [*notes, *made_by["notes"]]}
         summary = {**head, **summarise(table, rubric, by)}
+        combined = {"of": how.of, "rule": how.rule, "least": least, "agreement": alphas}
         whole = {
             "format": FORMAT,
             **head,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),
             **manifest,
-            "combined": {
-                "of": how.of,
-                "rule": how.rule,
-                "least": aggregator.least,
-                "agreement": [*alphas],
-                "parts": manifest["combined"],
-            },
+            "combined": {**combined, "parts": manifest["combined"]},
         }
-        if log is not None and log.exists():
-            writer.keep_log(log)
         writer.finish(table, summary, whole)
     return Finished(out, summary, progress or Progress(total=len(table)))
 
@@ -297,7 +255,6 @@ def panel(
     *,
     min_judges: int | None = None,
     by: Sequence[str] | None = None,
-    allow: Collection[str] = (),
 ) -> Finished:
     """Make one run out of several judges' runs of the same studies. Nothing is asked.
 
@@ -308,24 +265,23 @@ def panel(
         min_judges: How many judges have to have scored a study; None for all.
         by: The fields that the rates are grouped by, by default as in the run of the judge that is
             first by name.
-        allow: With `PROMPT` in it the judges may have read different prompts, or been told
-            different things of the patient.
 
     Raises:
-        JudgeError: For fewer than two runs, runs that share answers, of different rubrics,
-            sections, studies or reports, of readers, of shards, and of panels, and for an `out`
-            that holds another run.
+        JudgeError: For fewer than two runs, runs of one judge, of different rubrics, sections,
+            studies or reports, of readers, of shards, and of panels, and for an `out` that holds
+            another run.
     """
-    runs = _checked(runs, allow)
-    names, n = _names(runs), len(runs)
-    how = Aggregation("judge", rule, tuple(names))
+    if rule not in ("majority", "mean"):
+        raise JudgeError(f"a panel has no rule {rule!r}; there are: majority, mean")
+    runs = _checked(runs)
+    names, n, first = _names(runs), len(runs), runs[0]
     if min_judges is not None and not 1 <= min_judges <= n:
         raise JudgeError(f"--min-judges {min_judges}: there are {n} judges")
     least = None if min_judges == n else min_judges
-    first = runs[0]
+    how = Aggregation("judge", rule, tuple(names))
     fewer = "" if least is None else f"+least{least}"
     version = f"panel:{rule}({','.join(map(_settings, runs))}){fewer}"
-    whose = f"{', '.join(names[:-1])} and {names[-1]}" if n <= _MOST_NAMES else f"{n} judges"
+    whose = f"{', '.join(names[:-1])} and {names[-1]}" if n <= 3 else f"{n} judges"
     named = list(zip(runs, names, strict=True))
     notes = [(note, name) for run, name in named for note in run.summary()["notes"]]
     of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
@@ -347,7 +303,10 @@ def panel(
     }
     asked = first.manifest["arguments"] or {}
     manifest = {
-        "combined": [_described(run, name) for run, name in named],
+        "combined": [
+            {"name": name, "folder": run.path.name, "signature": run.signature}
+            for run, name in named
+        ],
         # How the files were read: judge compare asks.
         "arguments": {
             **{name: asked[name] for name in ("id_field", "reference_field") if name in asked},
@@ -360,83 +319,53 @@ def panel(
         "omitted_ids": first.manifest.get("omitted_ids", {}),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    import pandas as pd
-
-    tables = pd.concat([_table(run, part) for part, run in enumerate(runs)], ignore_index=True)
-    tables = tables.sort_values(["row", "part"], ignore_index=True)
-    return _write(
-        out,
-        Aggregator(how, first.rubric, tables, least),
-        _same_studies(runs),
-        made_by,
-        manifest,
-        first.summary()["by"] if by is None else by,
-        alphas=agreement(first.rubric, tables),
-    )
+    ends = aggregate(how, first.rubric, list(_same_studies(runs)), least)
+    by = first.summary()["by"] if by is None else by
+    return _write(out, how, first.rubric, ends, made_by, manifest, by, least=least)
 
 
-def rule_called(name: str) -> Rule:
-    """Return the rule of that name; raises `JudgeError` where there is none."""
-    rule = next((rule for rule in RULES if rule == name), None)
-    if rule is None:
-        raise JudgeError(f"a panel has no rule {name!r}; there are: {', '.join(RULES)}")
-    return rule
-
-
-def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
+def _checked(runs: Sequence[Run]) -> list[Run]:
     if len(runs) < 2:
         raise JudgeError("a panel takes the runs of two judges or more, each on the same studies")
+    runs = sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
+    first, *others = runs
     for run in runs:
-        for is_so, what in (
-            (run.reading is not None, "a reader, who is no judge: judge validate takes readers"),
-            (run.combined is not None, "several judges or references already: name those instead"),
-            (run.part is not None, "a shard: join the shards with judge merge"),
-        ):
-            if is_so:
-                raise JudgeError(f"{run.path} is the run of {what}")
-    _check_alike("rubric", [(run, Signature.parse(run.signature)["rubric"]) for run in runs])
-    _check_alike("section", [(run, run.manifest["section"]) for run in runs])
-    if PROMPT not in allow:
-        parts = [(run, Signature.parse(run.signature)) for run in runs]
-        prompts = [(run, own.get("prompt", "none")) for run, own in parts]
-        _check_alike("prompt", [pair for pair in prompts if pair[1] != "none"], PROMPT)
-        told = [(run, ", ".join(f"{k} {own.get(k, 'none')}" for k in _TOLD)) for run, own in parts]
-        _check_alike("knowledge of the patient", told, PROMPT)
-    for at, run in enumerate(runs):
-        if other := next((other for other in runs[:at] if other.signature == run.signature), None):
-            raise JudgeError(f"{other.path} and {run.path} are the same run: name each judge once")
-    return sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
-
-
-def _check_alike(what: str, values: Sequence[tuple[Run, str]], allowed_by: str = "") -> None:
-    for run, value in values:
-        first, ours = values[0]
-        if value != ours:
-            allowed = f" (or --allow {allowed_by})" if allowed_by else ""
+        if run.reading is not None or run.combined is not None or run.part is not None:
             raise JudgeError(
-                f"the judges of a panel have the same {what}: it is {ours} in {first.path} and "
-                f"{value} in {run.path}{allowed}"
+                f"{run.path} is not the run of one judge over all studies: a panel takes no "
+                "reader, no shard and no other panel"
             )
+    for run in others:
+        for what in ("rubric", "section"):
+            ours, theirs = (Signature.parse(one.signature)[what] for one in (first, run))
+            if ours != theirs:
+                raise JudgeError(
+                    f"the judges of a panel have the same {what}: it is {ours} in {first.path} "
+                    f"and {theirs} in {run.path}"
+                )
+    judges: dict[str, Run] = {}
+    for run in runs:
+        # Answers of one judge would count twice, however often it was asked again.
+        other = judges.setdefault(_settings(run, without="reask"), run)
+        if other is not run:
+            raise JudgeError(
+                f"{other.path} and {run.path} are runs of the same judge, whose answers would "
+                "count twice: name one of them, or ask again with another --seed"
+            )
+    return runs
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """Return what the judges are called: by their versions, or numbers, where names are alike."""
-    judges = [run.manifest["judge"] for run in runs]
-    names = Counter(judge["name"] for judge in judges)
-    judge_versions = Counter(judge["version"] for judge in judges)
+    names = [run.manifest["judge"]["name"] for run in runs]
     return [
-        judge["name"]
-        if names[judge["name"]] == 1
-        else judge["version"]
-        if judge_versions[judge["version"]] == 1
-        else f"{judge['name']} ({at})"
-        for at, judge in enumerate(judges, 1)
+        name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)
     ]
 
 
-def _settings(run: Run) -> str:
+def _settings(run: Run, without: str = "") -> str:
     parts = Signature.parse(run.signature)
-    return _digest("|".join(f"{name}:{parts[name]}" for name in _OF_JUDGE if name in parts))
+    named = (name for name in _OF_JUDGE if name in parts and name != without)
+    return _digest("|".join(f"{name}:{parts[name]}" for name in named))
 
 
 def _signature(runs: Sequence[Run], version: str) -> str:
@@ -450,7 +379,7 @@ def _signature(runs: Sequence[Run], version: str) -> str:
     told = {name: sorted({one.get(name, "none") for one in parts}) for name in _TOLD}
     line = [
         *(known["rubric"], f"judge:{version}", f"prompt:{','.join(prompts)}"),
-        *([f"section:{known['section']}"] if "section" in known else []),
+        f"section:{known['section']}",
         *(f"{k}:{','.join(v)}" for k, v in told.items() if v != ["none"] or k in known),
         *(f"{k}:{known[k]}" for k in ("class", "omitted", "studies") if k in known),
         *(f"runs:{','.join(_digest(run.signature) for run in runs)}", "version:"),
@@ -472,14 +401,7 @@ def _whose(notes: Iterable[tuple[str, str]], n_judges: int) -> list[str]:
     ]
 
 
-def _described(run: Run, name: str) -> dict[str, Any]:
-    names = ("signature", "judge", "prompt", "spent", "started", "finished", "rescored")
-    facts = {name: run.manifest[name] for name in names if name in run.manifest}
-    return {"name": name, "folder": run.path.name, **facts}
-
-
-def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, Ends]]:
-    first, *_ = runs
+def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, list[Judged]]]:
     for records in zip_longest(*(run.records() for run in runs)):
         for run, record in zip(runs, records, strict=True):
             for name in ("study_id", "reference", "candidate", "study_class"):
@@ -488,60 +410,31 @@ def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, Ends]]:
                     study_id = next(one["study_id"] for one in records if one)
                     raise JudgeError(
                         f"study {study_id!r} has not the same {name} in {run.path} as in "
-                        f"{first.path}: the judges of a panel judge the same studies"
+                        f"{runs[0].path}: the judges of a panel judge the same studies"
                     )
-        keys = [
-            {part["cache_key"] for part in (*one["earlier"], one)} - {None, COMPOSED}
-            for one in records
-        ]
-        if sum(map(len, keys)) > len(set().union(*keys)):
-            raise JudgeError(
-                f"{' and '.join(str(run.path) for run in runs)} share answers of one judge, which "
-                "would count twice: name one of them, or ask again with another --seed"
-            )
-        yield study_of(records[0]), [(part, outcome_of(one)) for part, one in enumerate(records)]
+        ends = [judged_of(part, record) for part, record in enumerate(records)]
+        yield ends[0].study, ends
 
 
 # Several references
 
 
-@dataclass(frozen=True)
-class SeveralReferences:
-    """Studies with all their references: each of a study's is one question.
+def each_reference(studies: StudySet) -> tuple[list[tuple[int, str]], StudySet]:
+    """Return what is asked of studies with several references: each of them is one question.
 
-    `questions` are a study's row and a reference's number in `names`, study by study.
+    That is the row and the name of the reference of each question, and the questions as studies
+    with ids of their own.
     """
-
-    studies: StudySet
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the references are called, in the order in which they appear."""
-        every = (name for own in self.studies.every_reference for name, _ in own)
-        return tuple(dict.fromkeys(every))
-
-    @property
-    def questions(self) -> list[tuple[int, int]]:
-        """What is asked, study by study: its row, and the number of the reference."""
-        numbers = {name: number for number, name in enumerate(self.names)}
-        every = enumerate(self.studies.every_reference)
-        return [(row, numbers[name]) for row, own in every for name, _ in own]
-
-    def asked(self, only: int | None = None) -> StudySet:
-        """Return the questions as studies, each with an id of its own.
-
-        With `only` those of one reference, with the ids of the studies.
-        """
-        studies, names = self.studies, self.names
-        named = [(row, names[part]) for row, part in self.questions if only in (None, part)]
-        ids = [studies.study_ids[row] for row, _ in named]
-        if only is None:
-            ids = [f"{study_id} ({name})" for study_id, (_, name) in zip(ids, named, strict=True)]
-            if len(set(ids)) < len(ids):
-                ids = [f"{at}: {study_id}" for at, study_id in enumerate(ids, 1)]
-        texts = tuple(dict(studies.every_reference[row])[name] for row, name in named)
-        bare = replace(studies, every_reference=()).take([row for row, _ in named], ids)
-        return replace(bare, references=texts, full_references=texts)
+    every = enumerate(studies.every_reference)
+    questions = [(row, name, text) for row, own in every for name, text in own]
+    rows = [row for row, _, _ in questions]
+    ids = [f"{studies.study_ids[row]} ({name})" for row, name, _ in questions]
+    if len(set(ids)) < len(ids):
+        ids = [f"{at}: {study_id}" for at, study_id in enumerate(ids, 1)]
+    texts = tuple(text for _, _, text in questions)
+    bare = replace(studies, every_reference=()).take(rows, ids)
+    asked = replace(bare, references=texts, full_references=texts)
+    return [(row, name) for row, name, _ in questions], asked
 
 
 def run_references(
@@ -561,70 +454,51 @@ def run_references(
     `judge.running.run.run` does.
     """
     studies, class_source = with_classes(studies)
-    several = SeveralReferences(studies)
-    line = session.signature(several.asked(), class_source)
+    questions, asked = each_reference(studies)
+    names = [*dict.fromkeys(name for _, name in questions)]
+    line = session.signature(asked, class_source)
     line = str(Signature.parse(line).adding(f"references:{rule}"))
     path = out or default_folder(session, studies.model, line)
-    # What can be wrong with the folder and the fields is found before the work.
-    check_fields(by, TableBuilder(session.rubric, list(studies.fields)).columns)
     claim(path, line)
-    how = Aggregation("reference", rule, several.names)
+    how = Aggregation("reference", rule, tuple(names))
     with TemporaryDirectory(prefix="judge-references-") as place:
-        questions = Path(place) / "run"
-        finished = run_session(session, several.asked(), out=questions, about=studies, **options)
-        judged = Run(questions)
-        rows, parts = zip(*several.questions, strict=True)
-        tables = _table(judged, 0).assign(row=rows, part=parts)
-        aggregator = Aggregator(how, session.rubric, tables)
+        options |= {"out": Path(place) / "run", "about": studies, "by": by}
+        finished = run_session(session, asked, **options)
+        judged = Run(finished.path)
+        pairs = zip(questions, judged.records(), strict=True)
+        parts = [
+            (
+                _with_every_reference(studies, row),
+                [judged_of(names.index(name), record) for (_, name), record in own],
+            )
+            for row, own in groupby(pairs, lambda pair: pair[0][0])
+        ]
         fields = list(studies.fields)
-        best_field = free_name("best_reference", fields) if rule == "best" else None
-        names = ("rubric", "model", "judge", "prompt", "section", "omitted", "reply_modes")
-        per_study = Counter(len(own) for own in studies.every_reference)
+        best_field = free_name("best_reference", fields) if rule == "best" else ""
+        ends = aggregate(how, session.rubric, parts, best_field=best_field)
+        per_study = Counter(map(len, studies.every_reference))
         each = (f"{n} for {counted(k, 'study', 'studies')}" for n, k in sorted(per_study.items()))
+        kept = ("rubric", "model", "judge", "prompt", "section", "omitted", "reply_modes")
         made_by = {
             "signature": line,
-            **{name: judged.manifest[name] for name in names},
+            **{name: judged.manifest[name] for name in kept},
             "class_source": class_source,
             "notes": [f"references of a study: {', '.join(each)}", *judged.manifest["notes"]],
         }
-        kept = (
-            *("repeat", "scale", "samples", "batches", "arguments", "inputs", "read_from"),
-            *("omitted_ids", "effort", "spent", "started", "finished", "versions"),
-        )
         manifest = {
-            **{name: judged.manifest[name] for name in kept if name in judged.manifest},
+            **{k: v for k, v in judged.manifest.items() if k not in (*made_by, "format")},
             "fields": [*fields, *([best_field] if best_field else [])],
-            "combined": [
-                {"name": name, "signature": session.signature(several.asked(at), class_source)}
-                for at, name in enumerate(several.names)
-            ],
+            "combined": [{"name": name} for name in names],
         }
         return _write(
-            path,
-            aggregator,
-            _with_references(several, judged, aggregator, best_field),
-            made_by,
-            manifest,
-            by,
+            *(path, how, session.rubric, ends, made_by, manifest, by),
             progress=finished.progress,
             log=judged.path / SERVER_LOG,
         )
 
 
-def _with_references(
-    several: SeveralReferences, judged: Run, aggregator: Aggregator, best_field: str | None
-) -> Iterable[tuple[Study, Ends]]:
-    pairs = zip(several.questions, judged.records(), strict=True)
-    for row, own in groupby(pairs, lambda pair: pair[0][0]):
-        ends = [(part, outcome_of(record)) for (_, part), record in own]
-        study, texts = several.studies.study(row), several.studies.every_reference[row]
-        part = aggregator.picked(row, ends)
-        if part is not None and best_field:
-            name = several.names[part]
-            study = replace(
-                study, reference=dict(texts)[name], fields={**study.fields, best_field: name}
-            )
-        elif len(texts) > 1:
-            every = "\n\n".join(f"[{name}]\n{text}" for name, text in texts)
-            study = replace(study, reference=every)
-        yield study, ends
+def _with_every_reference(studies: StudySet, row: int) -> Study:
+    study, texts = studies.study(row), studies.every_reference[row]
+    if len(texts) == 1:
+        return study
+    return replace(study, reference="\n\n".join(f"[{name}]\n{text}" for name, text in texts))

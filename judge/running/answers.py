@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from judge.cache.entry import Entry, Unreadable, UnreadableError, entry_of
 from judge.jsonio import from_line
-from judge.running.folder import ANNOTATIONS, MADE_BY, Run
-from judge.running.questions import COMPOSED
-from judge.running.records import Judged, answered_of, outcome_of, read, study_of
+from judge.running.engine import COMPOSED
+from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim, writing
+from judge.running.records import judged_of, read
 from judge.running.run import versions
 from judge.running.session import read_today
-from judge.running.writer import claim, writing
 from judge.stats.table import summarise
 from judge.types import Annotated, JudgeError
 
@@ -63,10 +62,9 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
     Raises `JudgeError` where `out` holds another run, and for a run that is made of several.
     """
     if run.combined is not None:
-        again = "judge panel" if run.combined.of == "judge" else "the command that made it"
         raise JudgeError(
-            f"{run.path} is made of several runs and has no answers of its own: rescore those and "
-            f"make it again with {again} (answers in the cache are not paid for twice)"
+            f"{run.path} is made of several runs and has no answers of its own: make it again "
+            "(answers in the cache are not paid for twice)"
         )
     rubric, written = run.rubric, run.summary(of_any_version=True)
     line = str(read_today(run.signature, rubric))
@@ -76,15 +74,14 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
     n_changed = 0
     with writing(path, rubric, run.manifest["fields"]) as writer:
         for at, record in enumerate(run.records(of_any_version=True)):
-            study, before, answered = study_of(record), outcome_of(record), answered_of(record)
-            completion, key = (answered.completion, answered.key) if answered else (None, None)
-            outcome, measures = read(rubric, study, completion) if completion else (before, None)
-            if run.reading is not None and isinstance(before, Annotated):
-                measures = rubric.measured(before.annotation, study)
-            n_changed += outcome != before
-            earlier = tuple(filter(None, map(answered_of, record["earlier"])))
-            attempt = record["attempt"]
-            writer.add(Judged(at, study, outcome, measures, completion, attempt, key, earlier))
+            before = judged_of(at, record)
+            outcome, measures = before.outcome, None
+            if before.completion:
+                outcome, measures = read(rubric, before.study, before.completion)
+            if run.reading is not None and isinstance(outcome, Annotated):
+                measures = rubric.measured(outcome.annotation, before.study)
+            n_changed += outcome != before.outcome
+            writer.add(replace(before, outcome=outcome, measures=measures))
         table = writer.table()
         made_by = {name: written[name] for name in MADE_BY if name in written}
         made_by |= {"signature": line, "reply_modes": dict(sorted(writer.modes.items()))}

@@ -8,41 +8,45 @@
     server.log         what a model server wrote that was started for the run
 
 Files are written to one side, by one process at a time, and moved in place when all of them
-are whole (`judge.running.writer`); the manifest comes last, so a folder without one is no run.
-They are readable by their owner alone.
+are whole; the manifest comes last, so a folder without one is no run. They are readable by their
+owner alone.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import shlex
 import shutil
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import asked_by, on_scale, sampled
 from judge.running.records import (
     FORMAT,
-    CombinedRecord,
+    Judged,
     Manifest,
     Reading,
     Summary,
     fault,
     outcome_of,
     study_of,
+    to_record,
 )
 from judge.signature import Signature
-from judge.stats.table import DEFAULT_BY, FIXED, summarise
+from judge.stats.table import DEFAULT_BY, FIXED, TableBuilder, summarise
 from judge.types import JudgeError, Outcome, Study
 
 if TYPE_CHECKING:
@@ -52,6 +56,18 @@ if TYPE_CHECKING:
     from judge.rubrics.aggregated import Aggregation
     from judge.running.shards import Part
 
+MANIFEST = "manifest.json"
+ANNOTATIONS = "annotations.jsonl"
+TABLE_CSV = "studies.csv"
+TABLE_PARQUET = "studies.parquet"
+SUMMARY = "summary.json"
+SERVER_LOG = "server.log"
+MADE_BY = (
+    *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
+    *("notes", "reply_modes", "reading"),
+)
+# In the order in which they are moved in place: the manifest makes the folder a run.
+_FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 WRITING = ".writing"
 """The folder in a run's own where it is written; only the process that holds its lock may."""
 ANOTHER = "name another folder with --out"
@@ -133,8 +149,6 @@ def entries_of(out: Path) -> set[str]:
     Raises `JudgeError` for a file, and where it cannot be read.
     """
     try:
-        if out.exists() and not out.is_dir():
-            raise JudgeError(f"{out} is a file; {ANOTHER}")
         return {entry.name for entry in out.iterdir()} if out.exists() else set()
     except OSError as error:
         raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error
@@ -180,18 +194,6 @@ def stamp(path: Path) -> Stamp | None:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-MANIFEST = "manifest.json"
-ANNOTATIONS = "annotations.jsonl"
-TABLE_CSV = "studies.csv"
-TABLE_PARQUET = "studies.parquet"
-SUMMARY = "summary.json"
-SERVER_LOG = "server.log"
-MADE_BY = (
-    *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
-    *("notes", "reply_modes", "reading"),
-)
-
-
 class Run:
     """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`.
 
@@ -208,7 +210,13 @@ class Run:
                 raise JudgeError(no_run(path, MANIFEST))
         except OSError as error:
             raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
-        self.manifest = _read_manifest(path / MANIFEST)
+        manifest = {"inputs": [], "arguments": {}} | _read(path / MANIFEST, dict[str, Any])
+        if (form := manifest.get("format")) != FORMAT:
+            raise JudgeError(
+                f"{path} is a run of format {form!r}, and this version of judge reads format "
+                f"{FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
+            )
+        self.manifest = _checked(path / MANIFEST, manifest, Manifest)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -232,47 +240,42 @@ class Run:
 
         Raises `JudgeError` as `load`.
         """
-        name = self.manifest["rubric"]
+        name, parts = self.manifest["rubric"], Signature.parse(self.signature)
         try:
-            found = rubrics.load(name)
+            rubric = rubrics.load(name)
             if scale := self.manifest.get("scale"):
-                found = on_scale(found, (scale[0], scale[1]))
-            parts = Signature.parse(self.signature)
+                rubric = on_scale(rubric, (scale[0], scale[1]))
             asked = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            found = sampled(asked_by(found, *asked), self.manifest.get("samples", 1))
-        except JudgeError as error:
-            package = Signature.parse(self.signature).get("package")
-            is_gone = package and name not in rubrics.names()
-            lacks = f"; the run was made with its package {package}: install that"
-            told = f"{error}{lacks if is_gone else ''}"
-            raise JudgeError(f"{self.path / MANIFEST}: {told}") from error
-        try:
+            rubric = sampled(asked_by(rubric, *asked), self.manifest.get("samples", 1))
             if self.combined is not None:
-                return self.combined.rubric(found)
+                return self.combined.rubric(rubric)
             if self.reading is None:
-                return found
+                return rubric
             from judge.rubrics.reading import as_read
 
-            return as_read(found, self.reading["lacks"], self.reading["own"])
+            return as_read(rubric, self.reading["lacks"], self.reading["own"])
+        except JudgeError as error:
+            package = parts.get("package") if name not in rubrics.names() else None
+            lacks = f"; install its package, {package}" if package else ""
+            raise JudgeError(f"{self.path / MANIFEST}: {error}{lacks}") from error
         except ValueError as error:
             raise damaged(self.path / MANIFEST, str(error)) from error
 
     @property
     def reading(self) -> Reading | None:
         """How a reader used the rubric, None for a run of a judge."""
-        found: Reading | None = self.manifest.get("reading")
-        return found
+        reading: Reading | None = self.manifest.get("reading")
+        return reading
 
     @property
     def combined(self) -> Aggregation | None:
         """What it is made of, None for the run of one judge against one reference a study."""
-        found: CombinedRecord | None = self.manifest.get("combined")
-        if found is None:
+        if (combined := self.manifest.get("combined")) is None:
             return None
         from judge.rubrics.aggregated import Aggregation
 
-        names = tuple(part["name"] for part in found["parts"])
-        return Aggregation(found["of"], found["rule"], names)
+        names = tuple(part["name"] for part in combined["parts"])
+        return Aggregation(combined["of"], combined["rule"], names)
 
     @property
     def repeat(self) -> int:
@@ -307,17 +310,17 @@ class Run:
             needed = [*FIXED, *(measure.name for measure in self.rubric.measures)]
         else:
             needed = list(dict.fromkeys(["study_id", "outcome", "class_inferred", *names]))
+        why: object
         try:
             with pq.ParquetFile(path) as file:
                 there = file.schema_arrow.names
-                if missing := ", ".join(name for name in needed if name not in there):
-                    raise JudgeError(f"{path} lacks {missing}; judge rescore writes it anew")
-                wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in there]
-                return file.read(columns=None if names is None else wanted)
+                if not (why := ", ".join(name for name in needed if name not in there)):
+                    wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in there]
+                    return file.read(columns=None if names is None else wanted)
+                why = f"it lacks {why}"
         except (pa.ArrowException, OSError) as error:
-            raise JudgeError(
-                f"cannot read {path}: {error}; judge rescore writes it anew"
-            ) from error
+            why = error
+        raise JudgeError(f"cannot read {path}: {why}; judge rescore writes it anew")
 
     @cached_property
     def _summary(self) -> dict[str, Any]:
@@ -339,8 +342,9 @@ class Run:
         """
         import pandas as pd
 
-        by = [by] if isinstance(by, str) else by
         from judge.report.formats import rate_rows
+
+        by = [by] if isinstance(by, str) else by
 
         return pd.DataFrame(rate_rows(self.regrouped(by), self.rubric))
 
@@ -401,9 +405,6 @@ class Run:
         for n, line in enumerate(self.lines(), 1):
             if line.startswith(start):
                 return self.parsed(n, line)
-        for why, ids in self.manifest.get("omitted_ids", {}).items():
-            if study_id in ids:
-                raise JudgeError(f"{self.path} left study {study_id!r} out: {why}")
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
 
     def parsed(self, n: int, line: bytes, *, of_any_version: bool = False) -> dict[str, Any]:
@@ -436,16 +437,6 @@ class Run:
             )
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    manifest = {"inputs": [], "arguments": {}} | _read(path, dict[str, Any])
-    if (form := manifest.get("format")) != FORMAT:
-        raise JudgeError(
-            f"{path.parent} is a run of format {form!r}, and this version of judge reads format "
-            f"{FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
-        )
-    return _checked(path, manifest, Manifest)
-
-
 def _read(path: Path, form: type) -> dict[str, Any]:
     try:
         return _checked(path, jsonio.read(path.read_bytes()), form)
@@ -468,3 +459,113 @@ def damaged(path: Path, why: str) -> JudgeError:
         f"{path} is damaged: {why}; move {path.parent} away and judge its studies again "
         "(answers in the cache are not paid for twice)"
     )
+
+
+# Writing
+
+
+def claim(path: Path, signature: str) -> None:
+    """Check that a run with `signature` may be written to `path`.
+
+    A folder that is new, empty, or holds the same run is free, as is one in which a process was
+    killed while it wrote a run. Raises `JudgeError` for anything else, before any work is done.
+    """
+    entries = entries_of(path)
+    if MANIFEST in entries:
+        if Run(path).signature != signature:
+            raise JudgeError(f"{path} holds another run; {ANOTHER}")
+    elif entries and not (WRITING in entries and entries <= {WRITING, *_FILES}):
+        raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")
+
+
+@contextmanager
+def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunWriter]:
+    """Write a run; leaving the block without `finish` leaves nothing behind.
+
+    Raises `JudgeError` where another process is writing the same run, and for whatever
+    OSError there is in the block.
+    """
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        for folder in reversed(made):
+            folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
+        with held(path) as staging, (staging / ANNOTATIONS).open("w+b") as file:
+            yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
+    except OSError as error:
+        raise JudgeError(f"cannot write to {path}: {error.strerror or error}") from error
+    finally:
+        for folder in made:
+            with suppress(OSError):  # never made, or there is something in it: a run, for one
+                folder.rmdir()
+
+
+@dataclass(slots=True)
+class RunWriter:
+    """Writes the files of a run in `staging`; `finish` moves them to its folder, `path`.
+
+    `modes` says how replies of a fixed form were asked for, and how many studies each way.
+    """
+
+    path: Path
+    staging: Path
+    _file: IO[bytes]
+    _rubric: Rubric
+    _table: TableBuilder
+    # Of each line its place among the studies, and where it begins in the file.
+    _rows: list[tuple[int, int]] = field(default_factory=list)
+    modes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, judged: Judged, line: bytes | None = None) -> None:
+        """Write one study down; studies may come in any order.
+
+        Args:
+            judged: The study's end.
+            line: The line to write, where another run has it already.
+        """
+        self._rows.append((judged.at, self._file.tell()))
+        self._file.write(line or jsonio.to_line(to_record(judged, self._rubric)))
+        self._table.add(judged.study, judged.outcome, judged.measures)
+        if judged.completion and judged.completion.mode:
+            self.modes[judged.completion.mode] += 1
+
+    def keep_log(self, log: Path) -> None:
+        """Take the file `log` in as the log of the server that was started for the run."""
+        shutil.move(log, self.staging / SERVER_LOG)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the table's columns."""
+        return self._table.columns
+
+    def table(self) -> pd.DataFrame:
+        """Return the table of the studies written so far, in the order of the references."""
+        order = sorted(range(len(self._rows)), key=self._rows.__getitem__)
+        return self._table.build().iloc[order].reset_index(drop=True)
+
+    def finish(
+        self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]
+    ) -> None:
+        """Write the rest and put every file in its place."""
+        self._sort()
+        table.to_csv(self.staging / TABLE_CSV, index=False)
+        table.to_parquet(self.staging / TABLE_PARQUET, index=False)
+        _write_json(self.staging / SUMMARY, summary)
+        _write_json(self.staging / MANIFEST, manifest)
+        for name in _FILES:
+            if (self.staging / name).exists():
+                put_in_place(self.staging / name, self.path / name)
+
+    def _sort(self) -> None:
+        if self._rows != sorted(self._rows):
+            with (self.staging / "sorted").open("wb") as out:
+                for _, start in sorted(self._rows):
+                    self._file.seek(start)
+                    out.write(self._file.readline())
+            (self.staging / "sorted").replace(self.staging / ANNOTATIONS)
+        self._file.close()
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # The name of a file may hold bytes that are no text.
+    path.write_bytes(text.encode("utf-8", "replace"))

@@ -88,7 +88,7 @@ class Reading(TypedDict):
 
 class _Part(TypedDict):
     name: str
-    signature: str
+    signature: NotRequired[str]
 
 
 class CombinedRecord(TypedDict):
@@ -109,7 +109,7 @@ class _Shard(TypedDict):
     index: int
     count: int
     n_whole: int
-    steps: str
+    places: str
     notes_of_input: list[str]
     counted: list[_Counted]
     notes_of_judge: list[str]
@@ -332,15 +332,11 @@ def study_of(record: Mapping[str, Any]) -> Study:
     return Study(**{name: record[name] for name in names}, modality=record.get("modality"))
 
 
-def completion_of(record: Mapping[str, Any]) -> Completion | None:
-    """Return the raw answer in a record, None where the judge gave none."""
-    return adapter(Completion).validate_python(answer) if (answer := record["answer"]) else None
-
-
 def answered_of(part: Mapping[str, Any]) -> Answered | None:
     """Return the answer in a record or in one of its `earlier` ones, None where there is none."""
-    completion = completion_of(part)
-    return Answered(completion, part["cache_key"]) if completion else None
+    if part["answer"] is None:
+        return None
+    return Answered(adapter(Completion).validate_python(part["answer"]), part["cache_key"])
 
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:
@@ -349,3 +345,12 @@ def outcome_of(record: Mapping[str, Any]) -> Outcome:
         return Annotated(adapter(Annotation).validate_python(record["annotation"]))
     kind = Unparsed if record["outcome"] == OUTCOMES[Unparsed] else Failed
     return kind(record["reason"], record["detail"])
+
+
+def judged_of(at: int, record: Mapping[str, Any]) -> Judged:
+    """Return the end of the study in a record, at its place among the studies."""
+    answered = answered_of(record)
+    completion, key = (answered.completion, answered.key) if answered else (None, None)
+    earlier = tuple(filter(None, map(answered_of, record["earlier"])))
+    ends = (outcome_of(record), record["measures"], completion, record["attempt"], key, earlier)
+    return Judged(at, study_of(record), *ends)

@@ -17,11 +17,10 @@ from judge import distribution, plugins
 from judge.backends import CountedNote, Judge
 from judge.backends.base import Notes
 from judge.rubrics.questions import n_samples
-from judge.running.cost import Progress
-from judge.running.engine import ProgressListener, judge_set
+from judge.running.engine import Progress, ProgressListener, judge_set
+from judge.running.folder import claim, writing
 from judge.running.records import FORMAT, Judged
 from judge.running.session import JudgeSession
-from judge.running.writer import claim, writing
 from judge.signature import safe_name
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
@@ -32,9 +31,11 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
 
 RUNS = Path("judge-runs")
-_LIBRARIES = ("instructor", "pandas", "pyarrow", "pyyaml")
-# There or not: whatever runs a model on this machine.
-_ENGINES = ("vllm", "torch", "transformers", "tokenizers")
+# The packages that had a hand in a run; those that run a model on this machine may be missing.
+_PACKAGES = (
+    *("instructor", "pandas", "pyarrow", "pyyaml"),
+    *("vllm", "torch", "transformers", "tokenizers"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +75,14 @@ def run(
     """
     rubric, judge = session.rubric, session.judge
     started = datetime.now(UTC)
-    studies, class_source = with_classes(studies)
-    line = session.signature(studies, class_source, shard)
-    path = out or default_folder(session, studies.model, line)
+    whole, class_source = with_classes(studies)
+    line = session.signature(whole, class_source, shard)
+    path = out or default_folder(session, whole.model, line)
     claim(path, line)
-    n_whole, rows = len(studies), shard.rows(studies) if shard else []
-    studies = studies.take(rows) if shard else studies
-    made_by: dict[str, Any] = {
-        "signature": line,
-        "rubric": rubric.name,
-        "model": studies.model,
-        "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
-        "prompt": judge.prompt.name if judge.prompt else None,
-        "section": studies.section,
-        "class_source": class_source,
-        "omitted": dict(studies.omitted),
-        "notes": [],
-    }
+    rows = shard.rows(whole) if shard else []
+    studies = whole.take(rows) if shard else whole
     # An unknown field is found before the work.
-    check_fields(by, TableBuilder(rubric, list(studies.fields)).columns)
+    check_fields(by, TableBuilder(rubric, studies.fields).columns)
     with asking or nullcontext(), writing(path, rubric, list(studies.fields)) as writer:
 
         def keep(judged: Judged) -> None:
@@ -102,29 +92,43 @@ def run(
         progress = judge_set(session, studies, keep, listener or ProgressListener())
         if judge.log is not None:
             writer.keep_log(judge.log)
-        whole = studies if about is None else about
-        asked = Notes((_empty(whole), untold(session.judge, whole))) + session.notes
-        part = None
+        counted = studies if about is None else about
+        asked = Notes((_empty(counted), untold(judge, counted))) + session.notes
+        notes, part = [*studies.notes, *asked.told], None
         if shard:
             from judge.running.shards import Part
 
-            part = Part(shard, n_whole, rows, studies.notes, asked)
-        made_by["notes"] = part.notes if part else [*studies.notes, *asked.told]
+            part = Part(shard, len(whole), rows, studies.notes, asked)
+            notes = part.notes
         table = writer.table()
-        made_by["reply_modes"] = dict(sorted(writer.modes.items()))
+        made_by: dict[str, Any] = {
+            "signature": line,
+            "rubric": rubric.name,
+            "model": studies.model,
+            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+            "prompt": judge.prompt.name if judge.prompt else None,
+            "section": studies.section,
+            "class_source": class_source,
+            "omitted": dict(studies.omitted),
+            "notes": notes,
+            "reply_modes": dict(sorted(writer.modes.items())),
+        }
         summary = {**made_by, **summarise(table, rubric, by)}
+        known = {  # what most runs have not
+            "repeat": session.repeat,
+            "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
+            "samples": n if (n := n_samples(rubric)) > 1 else 0,
+            "batches": list(session.batches),
+            "shard": part and part.plain(),
+            "of_candidates": sorted(studies.of_candidates),
+        }
         manifest = {
             "format": FORMAT,
             **made_by,
-            **({"repeat": session.repeat} if session.repeat else {}),
-            **({"scale": [*judge.prompt.scale]} if judge.prompt and judge.prompt.scale else {}),
-            **({"samples": n} if (n := n_samples(rubric)) > 1 else {}),
-            **({"batches": list(session.batches)} if session.batches else {}),
-            **({"shard": part.plain()} if part else {}),
+            **{name: value for name, value in known.items() if value},
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),
-            **({"of_candidates": sorted(own)} if (own := studies.of_candidates) else {}),
             "read_from": {role: name for role, name in studies.read_from.items() if name},
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": {**asdict(session.policy), "concurrency": session.concurrency},
@@ -194,15 +198,14 @@ def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that had a hand in a run."""
-    engines = {}
-    for name in _ENGINES:
+    packages = {}
+    for name in _PACKAGES:
         with suppress(PackageNotFoundError):
-            engines[name] = version(name)
+            packages[name] = version(name)
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "judge": distribution.version(),
-        **{name: version(name) for name in _LIBRARIES},
-        **engines,
+        **packages,
         **plugins.versions(),
     }

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -19,9 +19,7 @@ from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.questions import asked_by, n_samples, on_scale, sampled
-from judge.running.asking import Asker, RequestPolicy, Stop
-from judge.running.cost import Budget, Prices, Progress
-from judge.running.questions import Answer, Question
+from judge.running.engine import Answer, Progress, Question, Stop
 from judge.running.records import Answered
 from judge.signature import Signature, studies_digest
 from judge.studies import StudySet
@@ -29,9 +27,48 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.cache import CompletionCache
+    from judge.running.cost import Budget
     from judge.running.shards import Shard
 
 _PACKAGE = "package"
+_LEAST = {"concurrency": 1, "reask": 0, "max_requests": 1, "give_up_after": 0, "workers": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPolicy:
+    """How many requests at a time, how often again, and when to give up.
+
+    `concurrency` is the most requests in flight, None for what the server takes (16 for a model
+    behind an API); `reask` how often an answer that cannot be read is asked for again;
+    `max_requests` how many requests one question may take; `max_outage` for how many seconds a
+    server may be gone; `max_cost` how many US dollars the run may spend, None for no limit. The run
+    is given up where more than half of the first `give_up_after` answers cannot be read, 0 for
+    never. `workers` is how many processes a judge runs in that answers by itself, such as the
+    built-in one; 0 is one a core where there are studies enough. Raises `JudgeError` for a number
+    that cannot be.
+    """
+
+    concurrency: int | None = None
+    reask: int = 1
+    max_requests: int = 8
+    max_outage: float = 1800.0
+    max_cost: float | None = None
+    give_up_after: int = 50
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not (value is None and name == "concurrency") and (
+                type(value) is not int or value < least
+            ):
+                raise JudgeError(f"{name} is a whole number from {least} on, not {value!r:.80}")
+        for name in ("max_outage", "max_cost"):
+            value = getattr(self, name)
+            if not (value is None and name == "max_cost") and (
+                type(value) not in (int, float) or not value >= 0  # NaN is not
+            ):
+                raise JudgeError(f"{name} is a number from 0 on, not {value!r:.80}")
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
@@ -41,10 +78,9 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     judge that runs inline has none. `budget` is what its answers are paid from beside the policy's
     `max_cost`, None for no other limit. `repeat` is which of several runs it makes that ask the
     same, from 0. `batches` are those that answers came in, for the manifest, `unanswerable` the
-    questions of theirs that brought none.
-    `notes_of_workers` is what the judge's copies in other processes say. Raises `JudgeError` for a
-    policy with several of these and a judge that does not run inline, and for several answers to
-    the same question of a judge that gives one.
+    questions of theirs that brought none. `notes_of_workers` is what the judge's copies in other
+    processes say. Raises `JudgeError` for a policy with several of these and a judge that does not
+    run inline, and for several answers to the same question of a judge that gives one.
     """
 
     def __init__(
@@ -61,26 +97,33 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             rubric = asked_by(rubric, judge.prompt.name, judge.version)
         self.rubric = rubric
         self.judge = judge
-        if (n := n_samples(rubric)) > 1 and _answers_the_same(judge):
+        sampling = judge.sampling
+        is_greedy = sampling.get("temperature") == 0 or sampling.get("seed") is not None
+        if (n := n_samples(rubric)) > 1 and (
+            is_greedy or judge.is_deterministic or judge.runs_inline
+        ):
             raise JudgeError(
-                f"{judge.name} would give the same answer {n} times, for money and without a "
-                "spread: several --samples want a --temperature above 0 and no --seed"
+                f"{judge.name} would give the same answer {n} times: several --samples want a "
+                "--temperature above 0 and no --seed"
             )
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         elif policy.workers > 1:
             raise JudgeError(
-                "--workers (RequestPolicy.workers) is for a judge that answers in this process by "
-                f"itself, such as {backends.LEXICON}; how many questions {judge.name} is asked at "
-                "a time is --concurrency (RequestPolicy.concurrency)"
+                f"--workers (RequestPolicy.workers) is not for {judge.name}: how many questions it "
+                "is asked at a time is --concurrency (RequestPolicy.concurrency)"
             )
         self.policy = policy
         self.repeat = repeat
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
         self.notes_of_workers = Notes()
+        self.budget = budget
+        if policy.max_cost is not None:
+            from judge.running.cost import Budget
+
+            self.budget = Budget(policy.max_cost, budget)
         self._folder = folder
-        self.budget = budget if policy.max_cost is None else Budget(policy.max_cost, budget)
         self._opened = ExitStack()
 
     @classmethod
@@ -154,12 +197,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         that runs inline); how many answers to the same question a study has (nothing for one).
         """
         n, rubric, judge = n_samples(self.rubric), self.rubric, self.judge
+        asked = [*_asked(rubric, judge), f"reask:{self.policy.reask}"]
         return [
             *_rubric(rubric),
             f"judge:{judge.version}",
             _prompt(judge),
-            *(() if judge.runs_inline else _asked(rubric, judge)),
-            *(() if judge.runs_inline else [f"reask:{self.policy.reask}"]),
+            *([] if judge.runs_inline else asked),
             *([f"samples:{n}"] if n > 1 else []),
         ]
 
@@ -183,25 +226,16 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         """Return how answers are got: from the cache or the judge, or from the judge at once."""
         if self.cache is None:
             return self._at_once
-        prices = Prices(self.judge.version, self.judge.billing_url)
-        return Asker(
-            *(self.judge, self.cache, prices, self.policy, self.concurrency, progress, stop),
-            kind=self.kind,
-            budget=self.budget,
-            unanswerable=self.unanswerable,
-        ).answer
+        from judge.running.asking import Asker
 
-    async def _at_once(self, _place: int, question: Question) -> Answered:
+        return Asker(self, self.cache, progress, stop).answer
+
+    async def _at_once(self, question: Question) -> Answered:
         return Answered(await self.judge.complete(question.request), key=None)
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
-
-
-def _answers_the_same(judge: Judge) -> bool:
-    sampling = judge.sampling
-    is_greedy = sampling.get("temperature") == 0 or sampling.get("seed") is not None
-    return judge.is_deterministic or judge.runs_inline or is_greedy
+        vars(self).pop("cache", None)  # the next block opens it anew
 
 
 def _prompt(judge: Judge) -> str:
@@ -214,28 +248,24 @@ def _asked(rubric: Rubric, judge: Judge) -> list[str]:
         f"{name}={json.dumps(value, sort_keys=True)}"
         for name, value in sorted(judge.sampling.items())
     )
-    return [f"sampling:{sampling}", *_reply(rubric, judge)]
-
-
-def _reply(rubric: Rubric, judge: Judge) -> list[str]:
     if judge.reply == TEXT:
-        return [f"reply:{TEXT}"]
+        return [f"sampling:{sampling}", f"reply:{TEXT}"]
     # Without a choice a reply is in the only form that the rubric reads.
     if rubric.reply_model is None or (judge.reply is None and rubric.structured is not None):
-        return []
+        return [f"sampling:{sampling}"]
     several = [form for _, form in judge.questions.values() if form]
     forms = several or [rubric.reply_model()]
-    written = (json.dumps(form.model_json_schema(), sort_keys=True) for form in forms)
-    return [f"reply:{hashlib.sha256(''.join(written).encode()).hexdigest()[:8]}"]
-
-
-def read_today(line: str, rubric: Rubric) -> Signature:
-    """Return the signature `line` with today's rubric and program, for answers read again."""
-    _, *judged, _ = Signature.parse(line).without(_PACKAGE).parts
-    return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
+    written = "".join(json.dumps(form.model_json_schema(), sort_keys=True) for form in forms)
+    return [f"sampling:{sampling}", f"reply:{hashlib.sha256(written.encode()).hexdigest()[:8]}"]
 
 
 def _rubric(rubric: Rubric) -> list[str]:
     packages = plugins.RUBRICS.packages(rubric.name)
     parts = (f"{_PACKAGE}:{package.replace(' ', '@')}" for package in packages)
     return [f"{rubric.name}:{rubric.version}", *parts]
+
+
+def read_today(line: str, rubric: Rubric) -> Signature:
+    """Return the signature `line` with today's rubric and program, for answers read again."""
+    _, *judged, _ = Signature.parse(line).without(_PACKAGE).parts
+    return Signature([*_rubric(rubric), *judged, f"version:{version()}"])

@@ -8,18 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, Self
 
 from judge.backends.base import Notes
-from judge.running.cost import Progress
-from judge.running.folder import ANNOTATIONS, MADE_BY, Run, damaged
-from judge.running.records import FORMAT, Judged, completion_of, outcome_of, study_of
+from judge.running.engine import Progress
+from judge.running.folder import MADE_BY, Run, claim, writing
+from judge.running.records import FORMAT, Judged, judged_of
 from judge.running.run import Finished, versions
 from judge.running.session import read_today
-from judge.running.writer import claim, writing
-from judge.signature import StudiesDigest
+from judge.signature import studies_digest
 from judge.stats.table import check_fields, summarise
 from judge.studies import StudySet
 from judge.types import JudgeError
@@ -45,14 +43,9 @@ class Shard:
     @classmethod
     def of(cls, given: object) -> Shard:
         """Return the shard that a user names, as `3/8` or (3, 8); raises `JudgeError`."""
-        if isinstance(given, Shard):
-            return given
-        if isinstance(given, str) and (match := _FORM.fullmatch(given.strip())):
-            pair: object = tuple(map(int, match.groups()))
-        else:
-            pair = given
-        if isinstance(pair, tuple | list) and [type(part) for part in pair] == [int, int]:
-            shard = cls(*pair)
+        text = "/".join(map(str, given)) if isinstance(given, tuple) else str(given)
+        if match := _FORM.fullmatch(text.strip()):
+            shard = cls(*map(int, match.groups()))
             if 1 <= shard.index <= shard.count <= MOST:
                 return shard
         raise JudgeError(
@@ -93,13 +86,11 @@ class Part:
         return [*self.of_input, about, *self.asked.told]
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON's types; of the places, how far each is from the one before."""
-        steps = (after - before for before, after in pairwise((0, *self.places)))
+        """Return it as JSON's types."""
         return {
-            "index": self.shard.index,
-            "count": self.shard.count,
+            **asdict(self.shard),
             "n_whole": self.n_whole,
-            "steps": " ".join(map(str, steps)),
+            "places": " ".join(map(str, self.places)),
             "notes_of_input": list(self.of_input),
             "counted": self.asked.plain(),
             "notes_of_judge": list(self.asked.others),
@@ -108,65 +99,41 @@ class Part:
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> Self:
         """Return what `plain` gave."""
-        places = list(accumulate(map(int, plain["steps"].split())))
+        places = [*map(int, plain["places"].split())]
         asked = Notes.read(plain["counted"], plain["notes_of_judge"])
         shard = Shard(plain["index"], plain["count"])
         return cls(shard, plain["n_whole"], places, plain["notes_of_input"], asked)
 
 
-def merge(
-    runs: Sequence[Run],
-    out: Path,
-    *,
-    allow_missing: bool = False,
-    by: Sequence[str] | None = None,
-) -> Finished:
+def merge(runs: Sequence[Run], out: Path, *, by: Sequence[str] | None = None) -> Finished:
     """Join the runs of all shards of a set; the files are those of the run of the whole set.
 
-    That holds to the byte for all but the manifest, which names the shards, adds up what was
-    spent and goes from the first start to the last end. Studies are read and written one at a
-    time.
-
-    Args:
-        runs: The runs of the shards, in any order.
-        out: The folder of the merged run.
-        allow_missing: Whether shards may be missing; signature and notes then say which.
-        by: The fields that the rates are grouped by, by default those of the first run.
-
-    Raises:
-        JudgeError: For shards that are missing or there twice, runs that are no shards of one
-            run or of another version of judge, a record that was changed, an unknown field, and
-            an `out` that holds another run.
+    That holds to the byte for all but the manifest, which names the shards and adds up what was
+    spent. `by` are the fields that the rates are grouped by, by default those of the first run.
+    Raises `JudgeError` for shards that are missing or there twice, runs that are no shards of one
+    run or of another version of judge, a record that was changed, an unknown field, and an `out`
+    that holds another run.
     """
     parts = _parts(runs)
-    there = {part.shard.index for part in parts}
-    count = parts[0].shard.count
-    missing = [index for index in range(1, count + 1) if index not in there]
-    lacking = f"{_ranges(missing)}/{count}"
-    if missing and not allow_missing:
-        raise JudgeError(
-            f"shards are missing, {lacking}: judge them too, or merge what there is with "
-            "--allow-missing"
-        )
     first = runs[0]
-    without = f"|without:{lacking}|" if missing else "|"
-    line = first.signature.replace(f"|shard:{parts[0].shard}|", without)
+    line = first.signature.replace(f"|shard:{parts[0].shard}|", "|")
     by = first.summary()["by"] if by is None else by
     claim(out, line)
     made_by: dict[str, Any] = {
         name: first.manifest[name] for name in MADE_BY if name in first.manifest
     }
-    made_by |= {"signature": line, "notes": _notes(parts, lacking if missing else "")}
+    asked = sum((part.asked for part in parts[1:]), parts[0].asked)
+    made_by |= {"signature": line, "notes": [*parts[0].of_input, *asked.told]}
     progress = sum_of([Progress(**run.manifest["spent"]) for run in runs])
     with writing(out, first.rubric, first.manifest["fields"]) as writer:
         check_fields(by, writer.columns)
-        digest = StudiesDigest()
+        studies = []
         for judged, record_line in heapq.merge(
             *map(_judged, runs, parts), key=lambda pair: pair[0].at
         ):
-            digest.add(judged.study)
+            studies.append(judged.study)
             writer.add(judged, record_line)
-        if not missing and f"|studies:{digest.value}|" not in line:
+        if f"|studies:{studies_digest(studies)}|" not in line:
             raise JudgeError(
                 "the studies of the shards are not those of the signature: a file of a shard was "
                 "changed; judge the shards again (answers in the cache are not paid for twice)"
@@ -181,9 +148,15 @@ def merge(
             **made_by,
             **{name: value for name, value in first.manifest.items() if name not in gone},
             "arguments": {**(first.manifest["arguments"] or {}), "shard": None},
-            "shards": [_described(run, part) for run, part in zip(runs, parts, strict=True)],
+            "shards": [
+                {
+                    "folder": run.path.name,
+                    "signature": run.signature,
+                    "spent": run.manifest["spent"],
+                }
+                for run in runs
+            ],
             **({"batches": batches} if batches else {}),
-            **({"missing": [f"{index}/{count}" for index in missing]} if missing else {}),
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
             "started": min(str(run.manifest.get("started")) for run in runs),
             "finished": max(str(run.manifest.get("finished")) for run in runs),
@@ -194,43 +167,29 @@ def merge(
 
 
 def _parts(runs: Sequence[Run]) -> list[Part]:
+    """Return what part of the whole each run is; raises unless they are all shards of one run."""
     if not runs:
         raise JudgeError("name the runs of the shards that are to be merged")
-    parts: dict[Shard, Part] = {}
-    line = str(read_today(runs[0].signature, runs[0].rubric))
+    first, parts = runs[0], []
     for run in runs:
         if (part := run.part) is None:
-            why = "merged already" if "shards" in run.manifest else "judged without --shard I/N"
-            raise JudgeError(f"{run.path} is the run of no shard: it was {why}")
-        first = next(iter(parts), part.shard)
-        ours = line.replace(f"|shard:{first}|", f"|shard:{part.shard}|")
-        if run.signature != ours or part.shard.count != first.count:
             raise JudgeError(
-                f"{run.path} is no shard of the run of {runs[0].path} by this version of judge: "
-                f"{run.signature} and {line} differ; judge every shard of the same files with "
-                "the same options, or bring each up to date with judge rescore"
+                f"{run.path} is the run of no shard: it was judged without --shard I/N"
             )
-        if part.shard in parts:
-            raise JudgeError(f"shard {part.shard} is there twice: name {run.path} once")
-        parts[part.shard] = part
-    return [*parts.values()]
-
-
-def _ranges(indices: Sequence[int]) -> str:
-    ends: list[list[int]] = []
-    for index in indices:
-        if ends and ends[-1][-1] == index - 1:
-            ends[-1] = [ends[-1][0], index]
-        else:
-            ends.append([index])
-    return ",".join("-".join(map(str, pair)) for pair in ends)
-
-
-def _notes(parts: Sequence[Part], lacking: str) -> list[str]:
-    asked = sum((part.asked for part in parts[1:]), parts[0].asked)
-    n, whole = sum(len(part.places) for part in parts), parts[0].n_whole
-    about = [f"shards are missing, {lacking}: this is a run of {n:,} of {whole:,} studies"]
-    return [*parts[0].of_input, *(about if lacking else []), *asked.told]
+        parts.append(part)
+        ours = str(read_today(first.signature, first.rubric))
+        ours = ours.replace(f"|shard:{parts[0].shard}|", f"|shard:{part.shard}|")
+        if run.signature != ours or part.shard.count != parts[0].shard.count:
+            raise JudgeError(
+                f"{run.path} is no shard of the run of {first.path} by this version of judge: "
+                "judge every shard of the same files with the same options"
+            )
+    count, found = parts[0].shard.count, Counter(part.shard.index for part in parts)
+    if wrong := [f"{index}/{count}" for index in range(1, count + 1) if found[index] != 1]:
+        raise JudgeError(
+            f"shards are missing or there twice: {', '.join(wrong)}; each has to be there once"
+        )
+    return parts
 
 
 def sum_of(spent: Sequence[Progress]) -> Progress:
@@ -245,17 +204,7 @@ def sum_of(spent: Sequence[Progress]) -> Progress:
     return total
 
 
-def _described(run: Run, part: Part) -> dict[str, Any]:
-    names = ("signature", "spent", "started", "finished", "versions", "rescored")
-    facts = {name: run.manifest[name] for name in names if name in run.manifest}
-    return {"folder": run.path.name, "n_studies": len(part.places), **facts}
-
-
 def _judged(run: Run, part: Part) -> Iterator[tuple[Judged, bytes]]:
-    for entry, at in zip_longest(run.lines_read(), part.places):
-        if entry is None or at is None:
-            n_whole = f"the {len(part.places):,} of shard {part.shard}"
-            raise damaged(run.path / ANNOTATIONS, f"its studies are not {n_whole}")
-        line, record = entry
-        study, outcome, completion = study_of(record), outcome_of(record), completion_of(record)
-        yield Judged(at, study, outcome, record["measures"], completion), line
+    # A line that is missing, or there twice, changes the digest of all studies.
+    for (line, record), at in zip(run.lines_read(), part.places, strict=False):
+        yield judged_of(at, record), line

@@ -17,8 +17,8 @@ from judge.cache.entry import Entry
 from judge.rubrics.questions import parts
 from judge.running.answers import entries, rescore
 from judge.running.cost import forecast
+from judge.running.engine import COMPOSED
 from judge.running.folder import Run
-from judge.running.questions import COMPOSED
 from judge.running.run import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
