@@ -208,7 +208,6 @@ def policy_of(options: dict[str, Any]) -> RequestPolicy:
     names = ("concurrency", "reask", "max_cost", "give_up_after")
     return RequestPolicy(
         max_outage=60 * options["max_outage"],
-        workers=options.get("workers", 1) or 0,
         **_set({name: options[name] for name in names}),
     )
 

@@ -209,14 +209,6 @@ _RUNNING = (
     *RUNNING_OPTIONS,
     limit_option,
     shard_option,
-    click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        default=None,
-        metavar="N",
-        help="The processes that the built-in judge works in.  [default: one, and from 2,000 "
-        "studies on one a core]  Other judges have --concurrency.",
-    ),
     *BATCH_OPTIONS,
     heading("Output"),
     by_option,

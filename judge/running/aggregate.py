@@ -20,13 +20,13 @@ from judge.rubrics.aggregated import Aggregation, Rule, rates, score_of
 from judge.rubrics.contract import Rubric
 from judge.running.engine import Progress
 from judge.running.folder import SERVER_LOG, Run, claim, writing
-from judge.running.records import FORMAT, Judged, judged_of
-from judge.running.run import Finished, default_folder, versions, with_classes
+from judge.running.records import Judged, judged_of
+from judge.running.run import Finished, default_folder, finish, with_classes
 from judge.running.run import run as run_session
 from judge.running.session import JudgeSession, read_today
 from judge.signature import Signature
 from judge.stats.reliability import krippendorff
-from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
+from judge.stats.table import DEFAULT_BY, check_fields, reserved_names
 from judge.studies import StudySet
 from judge.studies.names import free_name
 from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
@@ -229,20 +229,13 @@ def _write(
             writer.add(end)
         if log is not None and log.exists():
             writer.keep_log(log)
-        table = writer.table()
-        head = {"reply_modes": {}, **made_by, "notes": [*notes, *made_by["notes"]]}
-        summary = {**head, **summarise(table, rubric, by)}
         combined = {"of": how.of, "rule": how.rule, "least": least, "agreement": alphas}
-        whole = {
-            "format": FORMAT,
-            **head,
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": versions(),
-            **manifest,
-            "combined": {**combined, "parts": manifest["combined"]},
-        }
-        writer.finish(table, summary, whole)
-    return Finished(out, summary, progress or Progress(total=len(table)))
+        combined["parts"] = manifest["combined"]
+        head = {**made_by, "notes": [*notes, *made_by["notes"]]}
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        whole = {"finished": now, **manifest, "combined": combined}
+        summary = finish(writer, head, whole, by)
+    return Finished(out, summary, progress or Progress(total=len(judged)))
 
 
 # Panels
@@ -330,7 +323,7 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
     runs = sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
     first, *others = runs
     for run in runs:
-        if run.reading is not None or run.combined is not None or run.part is not None:
+        if run.reading is not None or run.combined is not None or "shard" in run.manifest:
             raise JudgeError(
                 f"{run.path} is not the run of one judge over all studies: a panel takes no "
                 "reader, no shard and no other panel"
@@ -486,7 +479,7 @@ def run_references(
             "notes": [f"references of a study: {', '.join(each)}", *judged.manifest["notes"]],
         }
         manifest = {
-            **{k: v for k, v in judged.manifest.items() if k not in (*made_by, "format")},
+            **{name: value for name, value in judged.manifest.items() if name not in made_by},
             "fields": [*fields, *([best_field] if best_field else [])],
             "combined": [{"name": name} for name in names],
         }

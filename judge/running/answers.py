@@ -13,9 +13,8 @@ from judge.jsonio import from_line
 from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim, writing
 from judge.running.records import judged_of, read
-from judge.running.run import versions
+from judge.running.run import finish
 from judge.running.session import read_today
-from judge.stats.table import summarise
 from judge.types import Annotated, JudgeError
 
 
@@ -82,17 +81,10 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
                 measures = rubric.measured(outcome.annotation, before.study)
             n_changed += outcome != before.outcome
             writer.add(replace(before, outcome=outcome, measures=measures))
-        table = writer.table()
-        made_by = {name: written[name] for name in MADE_BY if name in written}
-        made_by |= {"signature": line, "reply_modes": dict(sorted(writer.modes.items()))}
         now = datetime.now(UTC).isoformat(timespec="seconds")
         this_time = {"at": now, "from_signature": run.signature, "n_changed": n_changed}
-        manifest = {
-            **run.manifest,
-            "signature": line,
-            "rescored": [*run.manifest.get("rescored", []), this_time],
-            "versions": versions(),
-        }
-        summary = {**made_by, **summarise(table, rubric, written["by"])}
-        writer.finish(table, summary, manifest)
+        made_by = {name: written[name] for name in MADE_BY if name in written}
+        manifest = {k: v for k, v in run.manifest.items() if k not in (*made_by, "reply_modes")}
+        manifest["rescored"] = [*run.manifest.get("rescored", []), this_time]
+        summary = finish(writer, made_by | {"signature": line}, manifest, written["by"])
     return Rescored(path, summary, n_changed)

@@ -6,7 +6,6 @@ One walk through the questions about a study asks them, foretells them and looks
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import threading
 from collections import Counter
@@ -18,7 +17,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from judge import plugins
-from judge.backends import LEXICON
 from judge.backends.errors import AskError, StudyError
 from judge.report.words import harmless
 from judge.rubrics.questions import Step, Steps, check_end, composed
@@ -47,7 +45,6 @@ COMPOSED = "composed"
 """What stands for the key of a completion that was made of several answers in the cache."""
 # After SIGTERM the answers under way get so many seconds: who sends it soon kills.
 _GRACE = 5.0
-_WORTH_WORKERS = 2_000
 _TICK = 0.25
 # A single request that goes wrong between two answers is no news.
 _TROUBLE_TICKS = 4
@@ -460,16 +457,7 @@ def judge_set(
         with _interruptible(stop, listener):
             ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
-                if (n := _n_workers(session, len(studies))) > 1:
-                    from judge.running.processes import judge_in_processes
-
-                    await judge_in_processes(
-                        *(session, studies, sink, n), stop=stop, progress=progress
-                    )
-                else:
-                    await judge_all(
-                        session, studies, sink, answer=answer, stop=stop, progress=progress
-                    )
+                await judge_all(session, studies, sink, answer=answer, stop=stop, progress=progress)
             finally:
                 if session.cache is not None:
                     progress.damaged = session.cache.n_damaged
@@ -483,14 +471,6 @@ def judge_set(
     if progress.done < progress.total:
         raise RunStoppedError(stop.why or INTERRUPTED, progress)
     return progress
-
-
-def _n_workers(session: JudgeSession, n_studies: int) -> int:
-    """Return in how many processes a judge works: the built-in one in more where it pays."""
-    if session.policy.workers or n_studies < _WORTH_WORKERS:
-        return session.policy.workers or 1
-    is_built_in = session.judge.name.split(":")[0] == LEXICON and session.judge.runs_inline
-    return (os.cpu_count() or 1) if is_built_in else 1
 
 
 async def _tick(progress: Progress, listener: ProgressListener, patience: float) -> None:

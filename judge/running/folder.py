@@ -40,7 +40,8 @@ from judge.running.records import (
     Manifest,
     Reading,
     Summary,
-    fault,
+    adapter,
+    first_of,
     outcome_of,
     study_of,
     to_record,
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from judge.rubrics.aggregated import Aggregation
-    from judge.running.shards import Part
 
 MANIFEST = "manifest.json"
 ANNOTATIONS = "annotations.jsonl"
@@ -64,7 +64,7 @@ SUMMARY = "summary.json"
 SERVER_LOG = "server.log"
 MADE_BY = (
     *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
-    *("notes", "reply_modes", "reading"),
+    *("notes", "reading"),
 )
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
@@ -79,9 +79,8 @@ Stamp = tuple[int, int, int]
 def held(run: Path) -> Iterator[Path]:
     """Lock the folder `run` for writing, and give a new folder in it for the files to be written.
 
-    Lock and folder end with the block. The system releases the lock of a killed process, and the
-    next writer removes what that process left. Raises `JudgeError` where another process holds the
-    lock, and OSError where nothing can be written.
+    What a killed process left is removed. Raises `JudgeError` where another process holds the lock,
+    and OSError where nothing can be written.
     """
     from filelock import FileLock, Timeout
 
@@ -221,13 +220,9 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
-    def __str__(self) -> str:
-        n_scored, n_studies = (self._summary[name] for name in ("n_scored", "n_studies"))
-        return f"{self.path}: {n_scored} of {n_studies} studies scored, {self.signature}"
-
     def _repr_html_(self) -> str:
         """Show the rates by class in a notebook."""
-        return f"<p>{escape(str(self))}</p>{self.rates().to_html(index=False)}"
+        return f"<p>{escape(repr(self))}</p>{self.rates().to_html(index=False)}"
 
     @property
     def signature(self) -> str:
@@ -282,15 +277,6 @@ class Run:
         """Which of several runs it is that asked the same, from 0."""
         return int(self.manifest.get("repeat", 0))
 
-    @property
-    def part(self) -> Part | None:
-        """Which shard of a set it is, None for a run of all."""
-        if shard := self.manifest.get("shard"):
-            from judge.running.shards import Part
-
-            return Part.read(shard)
-        return None
-
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
         frame: pd.DataFrame = self.columns().to_pandas()
@@ -326,6 +312,16 @@ class Run:
     def _summary(self) -> dict[str, Any]:
         return _read(self.path / SUMMARY, Summary)
 
+    def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
+        """Return what was printed at the end of the run.
+
+        Raises `JudgeError` for a damaged one, and for one of another version of the rubric
+        unless it may be `of_any_version`.
+        """
+        if not of_any_version:
+            self._check_version()
+        return self._summary
+
     def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
         """Return the summary with the rates grouped by any fields of the studies.
 
@@ -345,26 +341,15 @@ class Run:
         from judge.report.formats import rate_rows
 
         by = [by] if isinstance(by, str) else by
-
         return pd.DataFrame(rate_rows(self.regrouped(by), self.rubric))
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
-        """Yield each study with its outcome, in the order of the references.
+        """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come.
 
-        That is `Annotated`, `Unparsed` or `Failed`. Raises `JudgeError` as `records` does.
+        Raises `JudgeError` as `records` does.
         """
         for record in self.records():
             yield study_of(record), outcome_of(record)
-
-    def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
-        """Return what was printed at the end of the run.
-
-        Raises `JudgeError` for a damaged one, and for one of another version of the rubric
-        unless it may be `of_any_version`.
-        """
-        if not of_any_version:
-            self._check_version()
-        return self._summary
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
         """Yield one record a study, in the order of the references.
@@ -373,27 +358,16 @@ class Run:
         again, for records of another version of the rubric unless they may be `of_any_version`,
         and at the end where there were not as many as the summary says.
         """
-        n = 0
-        for _, record in self.lines_read(of_any_version=of_any_version):
-            n += 1
-            yield record
-        if n != (wanted := self._summary["n_studies"]):
-            raise damaged(
-                self.path / ANNOTATIONS, f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
-            )
-
-    def lines_read(self, *, of_any_version: bool = False) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """Yield each line with its record; raises `JudgeError` as `parsed`, and for a study twice.
-
-        A line in the place of another is whole, and their number is right.
-        """
         ids: set[str] = set()
         for n, line in enumerate(self.lines(), 1):
             record = self.parsed(n, line, of_any_version=of_any_version)
             if (study_id := record["study_id"]) in ids:
                 raise damaged(self.path / ANNOTATIONS, f"line {n} holds study {study_id!r} again")
             ids.add(study_id)
-            yield line, record
+            yield record
+        if len(ids) != (wanted := self._summary["n_studies"]):
+            why = f"it holds {len(ids):,} studies, and {SUMMARY} {wanted:,}"
+            raise damaged(self.path / ANNOTATIONS, why)
 
     def record(self, study_id: str) -> dict[str, Any]:
         """Return one study's record.
@@ -408,10 +382,7 @@ class Run:
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
 
     def parsed(self, n: int, line: bytes, *, of_any_version: bool = False) -> dict[str, Any]:
-        """Return the record that the `n`-th line of the annotations, from 1, holds.
-
-        Raises `JudgeError` as `records` does.
-        """
+        """Return the record that the `n`-th line of the annotations holds; raises as `records`."""
         if not of_any_version:
             self._check_version()
         try:
@@ -447,9 +418,12 @@ def _read(path: Path, form: type) -> dict[str, Any]:
 
 
 def _checked(path: Path, value: Any, form: Any) -> dict[str, Any]:  # noqa: ANN401
-    if wrong := fault(value, form):
-        raise damaged(path, wrong)
-    checked: dict[str, Any] = value
+    from pydantic import ValidationError
+
+    try:
+        checked: dict[str, Any] = adapter(form).validate_python(value)
+    except ValidationError as error:
+        raise damaged(path, first_of(error)) from error
     return checked
 
 
@@ -465,10 +439,10 @@ def damaged(path: Path, why: str) -> JudgeError:
 
 
 def claim(path: Path, signature: str) -> None:
-    """Check that a run with `signature` may be written to `path`.
+    """Check that a run with `signature` may be written to `path`, before any work is done.
 
     A folder that is new, empty, or holds the same run is free, as is one in which a process was
-    killed while it wrote a run. Raises `JudgeError` for anything else, before any work is done.
+    killed while it wrote a run. Raises `JudgeError` for anything else.
     """
     entries = entries_of(path)
     if MANIFEST in entries:
@@ -501,41 +475,38 @@ def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunW
 
 @dataclass(slots=True)
 class RunWriter:
-    """Writes the files of a run in `staging`; `finish` moves them to its folder, `path`.
-
-    `modes` says how replies of a fixed form were asked for, and how many studies each way.
-    """
+    """Writes the files of a run in `staging`; `finish` moves them to its folder, `path`."""
 
     path: Path
     staging: Path
     _file: IO[bytes]
-    _rubric: Rubric
+    rubric: Rubric
     _table: TableBuilder
     # Of each line its place among the studies, and where it begins in the file.
     _rows: list[tuple[int, int]] = field(default_factory=list)
-    modes: Counter[str] = field(default_factory=Counter)
-
-    def add(self, judged: Judged, line: bytes | None = None) -> None:
-        """Write one study down; studies may come in any order.
-
-        Args:
-            judged: The study's end.
-            line: The line to write, where another run has it already.
-        """
-        self._rows.append((judged.at, self._file.tell()))
-        self._file.write(line or jsonio.to_line(to_record(judged, self._rubric)))
-        self._table.add(judged.study, judged.outcome, judged.measures)
-        if judged.completion and judged.completion.mode:
-            self.modes[judged.completion.mode] += 1
-
-    def keep_log(self, log: Path) -> None:
-        """Take the file `log` in as the log of the server that was started for the run."""
-        shutil.move(log, self.staging / SERVER_LOG)
+    _modes: Counter[str] = field(default_factory=Counter)
 
     @property
     def columns(self) -> list[str]:
         """The names of the table's columns."""
         return self._table.columns
+
+    @property
+    def reply_modes(self) -> dict[str, int]:
+        """How replies of a fixed form were asked for, and how many studies each way."""
+        return dict(sorted(self._modes.items()))
+
+    def add(self, judged: Judged) -> None:
+        """Write one study down; studies may come in any order."""
+        self._rows.append((judged.at, self._file.tell()))
+        self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
+        self._table.add(judged.study, judged.outcome, judged.measures)
+        if judged.completion and judged.completion.mode:
+            self._modes[judged.completion.mode] += 1
+
+    def keep_log(self, log: Path) -> None:
+        """Take the file `log` in as the log of the server that was started for the run."""
+        shutil.move(log, self.staging / SERVER_LOG)
 
     def table(self) -> pd.DataFrame:
         """Return the table of the studies written so far, in the order of the references."""
@@ -546,16 +517,6 @@ class RunWriter:
         self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]
     ) -> None:
         """Write the rest and put every file in its place."""
-        self._sort()
-        table.to_csv(self.staging / TABLE_CSV, index=False)
-        table.to_parquet(self.staging / TABLE_PARQUET, index=False)
-        _write_json(self.staging / SUMMARY, summary)
-        _write_json(self.staging / MANIFEST, manifest)
-        for name in _FILES:
-            if (self.staging / name).exists():
-                put_in_place(self.staging / name, self.path / name)
-
-    def _sort(self) -> None:
         if self._rows != sorted(self._rows):
             with (self.staging / "sorted").open("wb") as out:
                 for _, start in sorted(self._rows):
@@ -563,9 +524,12 @@ class RunWriter:
                     out.write(self._file.readline())
             (self.staging / "sorted").replace(self.staging / ANNOTATIONS)
         self._file.close()
-
-
-def _write_json(path: Path, data: dict[str, Any]) -> None:
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    # The name of a file may hold bytes that are no text.
-    path.write_bytes(text.encode("utf-8", "replace"))
+        table.to_csv(self.staging / TABLE_CSV, index=False)
+        table.to_parquet(self.staging / TABLE_PARQUET, index=False)
+        for name, data in ((SUMMARY, summary), (MANIFEST, manifest)):
+            text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            # The name of a file may hold bytes that are no text.
+            (self.staging / name).write_bytes(text.encode("utf-8", "replace"))
+        for name in _FILES:
+            if (self.staging / name).exists():
+                put_in_place(self.staging / name, self.path / name)

@@ -176,52 +176,12 @@ class Summary(_MadeBy, _Group):
     unread_by_class: NotRequired[_UnreadByClass]
 
 
-class KeptAnswer(TypedDict):
-    """An answer with its key in the cache and its checksum, None where no cache keeps it."""
-
-    answer: Completion | None
-    cache_key: str | None
-    sha256: str | None
-
-
-class StudyRecord(KeptAnswer):
-    """A line of `annotations.jsonl`; `checksum` is that of the line before it."""
-
-    study_id: str
-    study_class: str | None
-    class_inferred: bool
-    fields: dict[str, Any]
-    reference: str
-    candidate: str
-    outcome: Literal["annotated", "unparsed", "failed"]
-    reason: str | None
-    detail: str | None
-    annotation: Annotation | None
-    corrected: str | None
-    measures: dict[str, float | None] | None
-    attempt: int
-    modality: NotRequired[str]
-    earlier: list[KeptAnswer]
-    checksum: str
-
-
 @cache
 def adapter(form: type) -> TypeAdapter[Any]:
     """Return what checks, reads and writes values of a type."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(form)
-
-
-def fault(value: object, form: type) -> str | None:
-    """Return what is wrong with `value`, in a few words, None where it has the form."""
-    from pydantic import ValidationError
-
-    try:
-        adapter(form).validate_python(value)
-    except ValidationError as error:
-        return first_of(error)
-    return None
 
 
 def first_of(error: ValidationError) -> str:

@@ -18,7 +18,7 @@ from judge.backends import CountedNote, Judge
 from judge.backends.base import Notes
 from judge.rubrics.questions import n_samples
 from judge.running.engine import Progress, ProgressListener, judge_set
-from judge.running.folder import claim, writing
+from judge.running.folder import RunWriter, claim, writing
 from judge.running.records import FORMAT, Judged
 from judge.running.session import JudgeSession
 from judge.signature import safe_name
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
 
 RUNS = Path("judge-runs")
+_SELDOM = ("repeat", "scale", "samples", "batches", "shard", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
     *("instructor", "pandas", "pyarrow", "pyyaml"),
@@ -93,15 +94,14 @@ def run(
         if judge.log is not None:
             writer.keep_log(judge.log)
         counted = studies if about is None else about
-        asked = Notes((_empty(counted), untold(judge, counted))) + session.notes
-        notes, part = [*studies.notes, *asked.told], None
-        if shard:
-            from judge.running.shards import Part
-
-            part = Part(shard, len(whole), rows, studies.notes, asked)
-            notes = part.notes
-        table = writer.table()
-        made_by: dict[str, Any] = {
+        asked = Notes((_empty(counted), untold(judge, counted))) + Notes.of(judge)
+        about = (
+            f"this is shard {shard.index} of {shard.count}: {len(studies):,} of {len(whole):,} "
+            "studies; judge merge joins the shards"
+            if shard
+            else ""
+        )
+        made_by = {
             "signature": line,
             "rubric": rubric.name,
             "model": studies.model,
@@ -110,22 +110,15 @@ def run(
             "section": studies.section,
             "class_source": class_source,
             "omitted": dict(studies.omitted),
-            "notes": notes,
-            "reply_modes": dict(sorted(writer.modes.items())),
+            "notes": [*studies.notes, *filter(None, [about]), *asked.told],
         }
-        summary = {**made_by, **summarise(table, rubric, by)}
-        known = {  # what most runs have not
+        manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
             "samples": n if (n := n_samples(rubric)) > 1 else 0,
             "batches": list(session.batches),
-            "shard": part and part.plain(),
+            "shard": shard and shard.record(whole, asked),
             "of_candidates": sorted(studies.of_candidates),
-        }
-        manifest = {
-            "format": FORMAT,
-            **made_by,
-            **{name: value for name, value in known.items() if value},
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),
@@ -135,10 +128,29 @@ def run(
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
             "started": started.isoformat(timespec="seconds"),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": versions(),
         }
-        writer.finish(table, summary, manifest)
+        summary = finish(writer, made_by, manifest, by)
     return Finished(path, summary, progress)
+
+
+def finish(
+    writer: RunWriter,
+    made_by: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    by: Sequence[str],
+) -> dict[str, Any]:
+    """Write what is said of all studies, and put the run in its place; returns the summary.
+
+    `made_by` stands in summary and manifest; of the `manifest` what most runs have not is left out
+    where it is empty.
+    """
+    table = writer.table()
+    made_by = {"reply_modes": writer.reply_modes, **made_by}
+    summary = {**made_by, **summarise(table, writer.rubric, by)}
+    known = {name: value for name, value in manifest.items() if value or name not in _SELDOM}
+    whole = {"format": FORMAT, **made_by, **known, "versions": versions()}
+    writer.finish(table, summary, whole)
+    return summary
 
 
 def _empty(studies: StudySet) -> CountedNote:

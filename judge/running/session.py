@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self
 
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
-from judge.backends.base import Notes
 from judge.backends.errors import StudyError
 from judge.distribution import version
 from judge.prompts import TEXT
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
 
 _PACKAGE = "package"
-_LEAST = {"concurrency": 1, "reask": 0, "max_requests": 1, "give_up_after": 0, "workers": 0}
+_LEAST = {"concurrency": 1, "reask": 0, "max_requests": 1, "give_up_after": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +42,7 @@ class RequestPolicy:
     `max_requests` how many requests one question may take; `max_outage` for how many seconds a
     server may be gone; `max_cost` how many US dollars the run may spend, None for no limit. The run
     is given up where more than half of the first `give_up_after` answers cannot be read, 0 for
-    never. `workers` is how many processes a judge runs in that answers by itself, such as the
-    built-in one; 0 is one a core where there are studies enough. Raises `JudgeError` for a number
-    that cannot be.
+    never. Raises `JudgeError` for a number that cannot be.
     """
 
     concurrency: int | None = None
@@ -54,7 +51,6 @@ class RequestPolicy:
     max_outage: float = 1800.0
     max_cost: float | None = None
     give_up_after: int = 50
-    workers: int = 1
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -78,9 +74,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     judge that runs inline has none. `budget` is what its answers are paid from beside the policy's
     `max_cost`, None for no other limit. `repeat` is which of several runs it makes that ask the
     same, from 0. `batches` are those that answers came in, for the manifest, `unanswerable` the
-    questions of theirs that brought none. `notes_of_workers` is what the judge's copies in other
-    processes say. Raises `JudgeError` for a policy with several of these and a judge that does not
-    run inline, and for several answers to the same question of a judge that gives one.
+    questions of theirs that brought none. Raises `JudgeError` for several answers to the same
+    question of a judge that gives one.
     """
 
     def __init__(
@@ -108,16 +103,10 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             )
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
-        elif policy.workers > 1:
-            raise JudgeError(
-                f"--workers (RequestPolicy.workers) is not for {judge.name}: how many questions it "
-                "is asked at a time is --concurrency (RequestPolicy.concurrency)"
-            )
         self.policy = policy
         self.repeat = repeat
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
-        self.notes_of_workers = Notes()
         self.budget = budget
         if policy.max_cost is not None:
             from judge.running.cost import Budget
@@ -205,11 +194,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             *([] if judge.runs_inline else asked),
             *([f"samples:{n}"] if n > 1 else []),
         ]
-
-    @property
-    def notes(self) -> Notes:
-        """What a reader must be told of the questions asked so far, in whatever process."""
-        return Notes.of(self.judge) + self.notes_of_workers
 
     @property
     def kind(self) -> str:

@@ -6,19 +6,19 @@ import hashlib
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from judge.backends.base import Notes
 from judge.running.engine import Progress
 from judge.running.folder import MADE_BY, Run, claim, writing
-from judge.running.records import FORMAT, Judged, judged_of
-from judge.running.run import Finished, versions
+from judge.running.records import Judged, judged_of
+from judge.running.run import Finished, finish
 from judge.running.session import read_today
 from judge.signature import studies_digest
-from judge.stats.table import check_fields, summarise
+from judge.stats.table import check_fields
 from judge.studies import StudySet
 from judge.types import JudgeError
 
@@ -61,48 +61,19 @@ class Shard:
         ids = enumerate(studies.study_ids)
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
 
+    def record(self, studies: StudySet, asked: Notes) -> dict[str, Any]:
+        """Return what its manifest says to be merged by.
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A shard's studies in the whole set, and notes: what its manifest says to be merged by.
-
-    `places` are the rows of its studies in the whole set, in order; `asked` are the notes of its
-    own studies, which add up. The input's notes stand for the whole set: they are `of_input`.
-    """
-
-    shard: Shard
-    n_whole: int
-    places: Sequence[int]
-    of_input: Sequence[str]
-    asked: Notes
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of the shard's run is told."""
-        about = (
-            f"this is shard {self.shard.index} of {self.shard.count}: {len(self.places):,} of "
-            f"{self.n_whole:,} studies; judge merge joins the shards"
-        )
-        return [*self.of_input, about, *self.asked.told]
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
+        The notes of its own studies, `asked`, add up; the input's stand for the whole set.
+        """
         return {
-            **asdict(self.shard),
-            "n_whole": self.n_whole,
-            "places": " ".join(map(str, self.places)),
-            "notes_of_input": list(self.of_input),
-            "counted": self.asked.plain(),
-            "notes_of_judge": list(self.asked.others),
+            **asdict(self),
+            "n_whole": len(studies),
+            "places": " ".join(map(str, self.rows(studies))),
+            "notes_of_input": list(studies.notes),
+            "counted": asked.plain(),
+            "notes_of_judge": list(asked.others),
         }
-
-    @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> Self:
-        """Return what `plain` gave."""
-        places = [*map(int, plain["places"].split())]
-        asked = Notes.read(plain["counted"], plain["notes_of_judge"])
-        shard = Shard(plain["index"], plain["count"])
-        return cls(shard, plain["n_whole"], places, plain["notes_of_input"], asked)
 
 
 def merge(runs: Sequence[Run], out: Path, *, by: Sequence[str] | None = None) -> Finished:
@@ -114,82 +85,64 @@ def merge(runs: Sequence[Run], out: Path, *, by: Sequence[str] | None = None) ->
     run or of another version of judge, a record that was changed, an unknown field, and an `out`
     that holds another run.
     """
-    parts = _parts(runs)
-    first = runs[0]
-    line = first.signature.replace(f"|shard:{parts[0].shard}|", "|")
+    line = _signature(runs)
+    first, parts = runs[0], [run.manifest["shard"] for run in runs]
     by = first.summary()["by"] if by is None else by
     claim(out, line)
-    made_by: dict[str, Any] = {
-        name: first.manifest[name] for name in MADE_BY if name in first.manifest
-    }
-    asked = sum((part.asked for part in parts[1:]), parts[0].asked)
-    made_by |= {"signature": line, "notes": [*parts[0].of_input, *asked.told]}
+    asked = [Notes.read(part["counted"], part["notes_of_judge"]) for part in parts]
+    notes = [*parts[0]["notes_of_input"], *sum(asked[1:], asked[0]).told]
+    made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
+    made_by |= {"signature": line, "notes": notes}
     progress = sum_of([Progress(**run.manifest["spent"]) for run in runs])
     with writing(out, first.rubric, first.manifest["fields"]) as writer:
         check_fields(by, writer.columns)
         studies = []
-        for judged, record_line in heapq.merge(
-            *map(_judged, runs, parts), key=lambda pair: pair[0].at
-        ):
+        for judged in heapq.merge(*map(_judged, runs), key=lambda judged: judged.at):
             studies.append(judged.study)
-            writer.add(judged, record_line)
+            writer.add(judged)
         if f"|studies:{studies_digest(studies)}|" not in line:
             raise JudgeError(
                 "the studies of the shards are not those of the signature: a file of a shard was "
                 "changed; judge the shards again (answers in the cache are not paid for twice)"
             )
-        table = writer.table()
-        made_by["reply_modes"] = dict(sorted(writer.modes.items()))
-        summary = {**made_by, **summarise(table, first.rubric, by)}
-        gone = ("shard", "batches", "rescored", *made_by)
-        batches = [batch for run in runs for batch in run.manifest.get("batches", ())]
+        own = ("shard", "rescored", "reply_modes", *made_by)
         manifest = {
-            "format": FORMAT,
-            **made_by,
-            **{name: value for name, value in first.manifest.items() if name not in gone},
+            **{name: value for name, value in first.manifest.items() if name not in own},
             "arguments": {**(first.manifest["arguments"] or {}), "shard": None},
-            "shards": [
-                {
-                    "folder": run.path.name,
-                    "signature": run.signature,
-                    "spent": run.manifest["spent"],
-                }
-                for run in runs
-            ],
-            **({"batches": batches} if batches else {}),
+            "shards": [{"folder": run.path.name, "signature": run.signature} for run in runs],
+            "batches": [one for run in runs for one in run.manifest.get("batches", ())],
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
             "started": min(str(run.manifest.get("started")) for run in runs),
             "finished": max(str(run.manifest.get("finished")) for run in runs),
-            "versions": versions(),
         }
-        writer.finish(table, summary, manifest)
+        summary = finish(writer, made_by, manifest, by)
     return Finished(out, summary, progress)
 
 
-def _parts(runs: Sequence[Run]) -> list[Part]:
-    """Return what part of the whole each run is; raises unless they are all shards of one run."""
+def _signature(runs: Sequence[Run]) -> str:
+    """Return the signature of the whole; raises unless these are all shards of one run."""
     if not runs:
         raise JudgeError("name the runs of the shards that are to be merged")
-    first, parts = runs[0], []
+    first, indices, count = runs[0], Counter[int](), 0
+    today = str(read_today(first.signature, first.rubric))
     for run in runs:
-        if (part := run.part) is None:
-            raise JudgeError(
-                f"{run.path} is the run of no shard: it was judged without --shard I/N"
-            )
-        parts.append(part)
-        ours = str(read_today(first.signature, first.rubric))
-        ours = ours.replace(f"|shard:{parts[0].shard}|", f"|shard:{part.shard}|")
-        if run.signature != ours or part.shard.count != parts[0].shard.count:
+        if (part := run.manifest.get("shard")) is None:
+            raise JudgeError(f"{run.path} was judged without --shard I/N: it is no shard")
+        shard = Shard(part["index"], part["count"])
+        whole = run.signature.replace(f"|shard:{shard}|", "|")
+        if run is first:
+            line, count = today.replace(f"|shard:{shard}|", "|"), shard.count
+        if whole != line or shard.count != count:
             raise JudgeError(
                 f"{run.path} is no shard of the run of {first.path} by this version of judge: "
                 "judge every shard of the same files with the same options"
             )
-    count, found = parts[0].shard.count, Counter(part.shard.index for part in parts)
-    if wrong := [f"{index}/{count}" for index in range(1, count + 1) if found[index] != 1]:
+        indices[shard.index] += 1
+    if wrong := [f"{index}/{count}" for index in range(1, count + 1) if indices[index] != 1]:
         raise JudgeError(
             f"shards are missing or there twice: {', '.join(wrong)}; each has to be there once"
         )
-    return parts
+    return line
 
 
 def sum_of(spent: Sequence[Progress]) -> Progress:
@@ -204,7 +157,8 @@ def sum_of(spent: Sequence[Progress]) -> Progress:
     return total
 
 
-def _judged(run: Run, part: Part) -> Iterator[tuple[Judged, bytes]]:
+def _judged(run: Run) -> Iterator[Judged]:
+    places = map(int, run.manifest["shard"]["places"].split())
     # A line that is missing, or there twice, changes the digest of all studies.
-    for (line, record), at in zip(run.lines_read(), part.places, strict=False):
-        yield judged_of(at, record), line
+    for record, at in zip(run.records(), places, strict=False):
+        yield judged_of(at, record)

@@ -28,12 +28,10 @@ class JudgeThread:
     All share the session's cache, limit of requests and budget, and a question that is under way
     is not asked twice. After an end for all, such as a server that is gone, the next call finds out
     anew whether the judge can be asked. The thread starts with the first question and ends with
-    `close`. Raises `JudgeError` for a policy with several workers, which are for a run.
+    `close`.
     """
 
     def __init__(self, session: JudgeSession) -> None:
-        if session.policy.workers > 1:
-            raise JudgeError("a judge that stays loaded answers in one process: leave out workers")
         self.session = session
         self._asking: tuple[Answer, Stop] | None = None
         self._lock = threading.Lock()

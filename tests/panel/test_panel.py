@@ -278,7 +278,10 @@ def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: 
 def test_an_answer_that_cannot_be_read_stays_unparsed(invoke: Invoke, tmp_path: Path) -> None:
     answer = green({}, {}, "1. heart")
     cut = {"a": "Nothing to read.", "b": None, "c": answer}
-    runs = [answered(tmp_path / "x", dict.fromkeys("abc", answer)), answered(tmp_path / "y", cut, judge="y")]
+    runs = [
+        answered(tmp_path / "x", dict.fromkeys("abc", answer)),
+        answered(tmp_path / "y", cut, judge="y"),
+    ]
     summary = panelled(invoke, runs, "majority")
     assert (summary["n_scored"], summary["n_unparsed"], summary["n_failed"]) == (1, 1, 1)
     ends = {study.study_id: type(end) for study, end in Run(Path("out")).outcomes()}
