@@ -206,7 +206,6 @@ SIGNATURE = {
     "omitted": "how many studies were left out of the join",
     "studies": "how many studies there are, and a digest of all that is known of them",
     "shard": "which part of the studies it is",
-    "without": "of a merged run: the shards that are missing",
     "runs": "of a panel: a digest of each judge's run",
     "references": "how several references a study became one number",
     "version": "the version of this program",

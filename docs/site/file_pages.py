@@ -70,7 +70,7 @@ _ALSO = {
     "manifest.json": (
         *("class_source", "omitted", "notes", "reply_modes", "samples", "batches"),
         *("of_candidates", "read_from", "omitted_ids", "effort", "spent", "started", "finished"),
-        *("shards", "missing", "rescored", "versions"),
+        *("shards", "rescored", "versions"),
     ),
     "summary.json": ("class_source", "reply_modes", "reading"),
     "annotations.jsonl": (),
