@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -199,7 +200,7 @@ _ASKING = (
         "judge_names",
         multiple=True,
         metavar="JUDGE",
-        help=f"{WHO} With --dry-run repeat it to see several side by side.",
+        help=f"{WHO} With --dry-run repeat it to see several.",
     ),
     click.option("--prompt", metavar="NAME|FILE", help=WORDING),
     *SERVER_OPTIONS,
@@ -292,14 +293,14 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
     asked = {label: asked_of(studies, shard, options) for label, (_, studies) in sets.items()}
     every = [study for studies in asked.values() for study in studies]
     if options["dry_run"]:
-        dry_run(judges, every, in_batches=batches is not None)
+        foretell(judges, every, in_batches=batches is not None)
         return {}
     out = options["out"]
     folders = dict.fromkeys(sets, out) if len(sets) == 1 else _folders(sets, out)
     if len(sets) > 1:
-        _say_price(judges[0], every, in_batches=batches is not None)
+        foretell(judges, every, in_batches=batches is not None, say=note)
     # What a judge says of its questions is of one run.
-    sessions = [judges[0], *(session(judges[0].judge.name) for _ in [*sets][1:])]
+    sessions = [judges[0], *(session(names[0] if names else LEXICON) for _ in [*sets][1:])]
     finished = {}
     with shared_servers(sessions):
         for each, (label, (arguments, studies)) in zip(sessions, sets.items(), strict=True):
@@ -327,7 +328,7 @@ def _check_judges(
     judges: Sequence[JudgeSession], batches: BatchPolicy | None, options: Mapping[str, Any]
 ) -> None:
     if len(judges) > 1 and not options["dry_run"]:
-        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
+        raise click.UsageError("name one --judge; several go with --dry-run")
     if batches is not None:
         from judge.batching.batch_run import require_batch_judge
 
@@ -443,7 +444,7 @@ def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
 
 @contextmanager
 def watching() -> Iterator[ProgressListener]:
-    """Show a run's progress: a bar on a terminal, elsewhere a line every half a minute."""
+    """Show a run's progress: a line that stays on a terminal, elsewhere one every half a minute."""
     from judge.running.engine import ProgressListener
 
     began = last = time.monotonic()
@@ -458,20 +459,18 @@ def watching() -> Iterator[ProgressListener]:
 
         yield ProgressListener(log, note)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
 
-    console = Console(stderr=True, highlight=False, markup=False)
-    columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
+    def show(text: str, end: str = "") -> None:
+        click.echo(f"\r\x1b[2K{harmless(text)}{end}", err=True, nl=False)
 
-        def tick(progress: Progress) -> None:
-            text = line(progress, time.monotonic() - began)
-            bar.update(task, total=progress.total, completed=progress.done, description=text)
+    def tick(progress: Progress) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        show(line(progress, time.monotonic() - began)[:width])
 
-        yield ProgressListener(tick, lambda text: console.print(harmless(text)))
+    try:
+        yield ProgressListener(tick, lambda text: show(text, "\n"))
+    finally:
+        show("")
 
 
 def line(progress: Progress, seconds: float) -> str:
@@ -556,34 +555,16 @@ def end_stopped(error: UnreadableError | RunStoppedError) -> NoReturn:
     sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), _LOW_COVERAGE))
 
 
-def _say_price(
-    session: JudgeSession, studies: Collection[Study], *, in_batches: bool = False
-) -> None:
-    """Say what judging all of the studies would cost, before anything is asked."""
-    from judge.running.cost import forecast
-
-    with session:
-        coming = forecast(session, studies, in_batches=in_batches)
-    if coming is not None:
-        facts = coming.facts(None, unseen="unknown")
-        note(f"all runs: requests {facts['requests']}; typical {facts['typical']}")
-        note(f"at the worst: {facts['worst']}")
-
-
-def dry_run(
+def foretell(
     sessions: Sequence[JudgeSession],
     studies: StudySet | Sequence[Study],
     *,
     in_batches: bool = False,
+    say: Callable[[str], None] = click.echo,
 ) -> None:
-    """Print what each judge would be asked about `studies`, side by side where there are several.
-
-    `in_batches` takes the prices for those. Nothing is sent.
-    """
-    from judge.report.tables import Table
+    """Say what each judge would be asked about `studies` and what that may cost; asks nobody."""
     from judge.running.cost import forecast, without_requests
 
-    columns: dict[str, dict[str, str]] = {}
     for session in sessions:
         with session:
             coming = forecast(session, studies, in_batches=in_batches)
@@ -593,16 +574,8 @@ def dry_run(
                 continue
             if n := session.cache and session.cache.n_damaged:
                 note(f"{n:,} cached answers are damaged and would be asked for again.")
+            facts = {"judge": session.judge.name, "studies": f"{len(studies):,}"}
             at_a_time = None if in_batches else session.concurrency
-            unseen = "unknown until some answers are there: --limit 50"
-            columns[session.judge.name] = {"studies": f"{len(studies):,}"} | coming.facts(
-                at_a_time, unseen=unseen
-            )
-    if len(columns) > 1:
-        names = dict.fromkeys(name for facts in columns.values() for name in facts)
-        rows = tuple((name, *(facts.get(name, "") for facts in columns.values())) for name in names)
-        print_tables([Table("Dry run", ("", *columns), rows)])
-    for name, value in next(iter(columns.values()), {}).items() if len(columns) == 1 else ():
-        click.echo(f"{name:<16}{value}")
-    if columns:
-        click.echo("Nothing was sent.")
+            facts |= coming.facts(at_a_time, unseen="unknown until some are there: --limit 50")
+        for name, value in facts.items():
+            say(f"{name:<16}{value}")

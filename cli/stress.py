@@ -240,12 +240,12 @@ def _run(options: dict[str, Any]) -> None:
     sessions = [*_sessions(options)]
     changes = chosen(options["changes"], options["rubric"])
     if options["dry_run"]:
-        from judge.cli.judging import dry_run
+        from judge.cli.judging import foretell
 
         with tempfile.TemporaryDirectory() as folder:
             options["out"] = Path(folder) / "candidates"
             _made(options, changes, again=False)
-            dry_run(sessions, candidates.read(options["out"], options["section"]))
+            foretell(sessions, candidates.read(options["out"], options["section"]))
         return
     _made(options, changes, again=True)
     note(f"folder  {out}")

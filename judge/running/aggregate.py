@@ -19,7 +19,7 @@ from judge.report.words import NOTHING, counted, number
 from judge.rubrics.aggregated import Aggregation, Rule, rates, score_of
 from judge.rubrics.contract import Rubric
 from judge.running.engine import Progress
-from judge.running.folder import SERVER_LOG, Run, claim, writing
+from judge.running.folder import MADE_BY, SERVER_LOG, Run, claim, writing
 from judge.running.records import Judged, judged_of
 from judge.running.run import Finished, default_folder, finish, with_classes
 from judge.running.run import run as run_session
@@ -170,7 +170,11 @@ def aggregate(
     notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
     alphas = agreement(rubric, scored) if how.of == "judge" else []
     if alphas:
-        each = ", ".join(f"{one['label']} {_alpha(one)} ({one['level']})" for one in alphas)
+        each = ", ".join(
+            f"{one['label']} {NOTHING if one['value'] is None else number(one['value'])} "
+            f"({one['level']})"
+            for one in alphas
+        )
         notes.append(f"Krippendorff's alpha between the {how.of}s: {each}")
     if n_lost:
         whose = ", ".join(f"{how.names[part]} {n:,}" for part, n in sorted(lost.items()))
@@ -197,29 +201,23 @@ def _not_scored(how: Aggregation, ends: Sequence[Judged], least: int | None) -> 
     return Unparsed(why, each) if were_answered else Failed(why, each)
 
 
-def _alpha(one: Mapping[str, Any]) -> str:
-    if one["value"] is None:
-        return f"{NOTHING}, {one['reason']}"
-    low, high = one["low"], one["high"]
-    within = "" if low is None else f" [{number(low)}, {number(high)}]"
-    return f"{number(one['value'])}{within}"
-
-
 def _write(
     out: Path,
     how: Aggregation,
     judged_by: Rubric,
-    ends: tuple[list[Judged], list[dict[str, Any]], list[str]],
+    studies: Parts,
     made_by: Mapping[str, Any],
     manifest: Mapping[str, Any],
     by: Sequence[str],
     *,
     least: int | None = None,
-    progress: Progress | None = None,
+    best_field: str = "",
     log: Path | None = None,
-) -> Finished:
-    judged, alphas, notes = ends
-    rubric, fields = how.rubric(judged_by), list(manifest["fields"])
+) -> dict[str, Any]:
+    """Write the run that is made of its parts; returns its summary."""
+    judged, alphas, notes = aggregate(how, judged_by, studies, least, best_field)
+    rubric = how.rubric(judged_by)
+    fields = [*manifest["fields"], *filter(None, [best_field])]
     if taken := {*reserved_names(rubric)} & {*fields}:
         raise JudgeError(f"the run would have the column {min(taken)!r} twice: rename that field")
     claim(out, made_by["signature"])
@@ -231,11 +229,10 @@ def _write(
             writer.keep_log(log)
         combined = {"of": how.of, "rule": how.rule, "least": least, "agreement": alphas}
         combined["parts"] = manifest["combined"]
-        head = {**made_by, "notes": [*notes, *made_by["notes"]]}
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        whole = {"finished": now, **manifest, "combined": combined}
-        summary = finish(writer, head, whole, by)
-    return Finished(out, summary, progress or Progress(total=len(judged)))
+        whole = {"finished": now, **manifest, "fields": fields, "combined": combined}
+        made_by = {**made_by, "notes": [*notes, *made_by["notes"]]}
+        return finish(writer, made_by, whole, by)
 
 
 # Panels
@@ -271,7 +268,6 @@ def panel(
     if min_judges is not None and not 1 <= min_judges <= n:
         raise JudgeError(f"--min-judges {min_judges}: there are {n} judges")
     least = None if min_judges == n else min_judges
-    how = Aggregation("judge", rule, tuple(names))
     fewer = "" if least is None else f"+least{least}"
     version = f"panel:{rule}({','.join(map(_settings, runs))}){fewer}"
     whose = f"{', '.join(names[:-1])} and {names[-1]}" if n <= 3 else f"{n} judges"
@@ -279,42 +275,32 @@ def panel(
     notes = [(note, name) for run, name in named for note in run.summary()["notes"]]
     of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
     prompts = dict.fromkeys(run.manifest["prompt"] for run in runs)
-    made_by: dict[str, Any] = {
+    made_by = {name: first.manifest.get(name) for name in MADE_BY if name != "reading"} | {
         "signature": _signature(runs, version),
-        "rubric": first.rubric.name,
-        "model": first.manifest.get("model"),
         "judge": {
             "name": f"{rule} of {whose}",
             "version": version,
             "note": "; ".join(_whose(of_judges, n)) or None,
         },
         "prompt": ", ".join(filter(None, prompts)) or None,
-        "section": first.manifest["section"],
-        "class_source": first.manifest.get("class_source"),
-        "omitted": first.summary()["omitted"],
         "notes": _whose(notes, n),
     }
-    asked = first.manifest["arguments"] or {}
+    asked = {"rule": rule, "min_judges": min_judges, "runs": [str(run.path) for run in runs]}
     manifest = {
+        **{name: first.manifest[name] for name in ("inputs", "fields")},
+        "omitted_ids": first.manifest.get("omitted_ids", {}),
+        # Among them how the files were read, for which judge compare asks.
+        "arguments": {**(first.manifest["arguments"] or {}), **asked},
         "combined": [
             {"name": name, "folder": run.path.name, "signature": run.signature}
             for run, name in named
         ],
-        # How the files were read: judge compare asks.
-        "arguments": {
-            **{name: asked[name] for name in ("id_field", "reference_field") if name in asked},
-            "runs": [str(run.path) for run in runs],
-            "rule": rule,
-            "min_judges": min_judges,
-        },
-        "inputs": first.manifest["inputs"],
-        "fields": first.manifest["fields"],
-        "omitted_ids": first.manifest.get("omitted_ids", {}),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    ends = aggregate(how, first.rubric, list(_same_studies(runs)), least)
+    how, studies = Aggregation("judge", rule, tuple(names)), list(_same_studies(runs))
     by = first.summary()["by"] if by is None else by
-    return _write(out, how, first.rubric, ends, made_by, manifest, by, least=least)
+    summary = _write(out, how, first.rubric, studies, made_by, manifest, by, least=least)
+    return Finished(out, summary, Progress(total=len(studies)))
 
 
 def _checked(runs: Sequence[Run]) -> list[Run]:
@@ -466,9 +452,6 @@ def run_references(
             )
             for row, own in groupby(pairs, lambda pair: pair[0][0])
         ]
-        fields = list(studies.fields)
-        best_field = free_name("best_reference", fields) if rule == "best" else ""
-        ends = aggregate(how, session.rubric, parts, best_field=best_field)
         per_study = Counter(map(len, studies.every_reference))
         each = (f"{n} for {counted(k, 'study', 'studies')}" for n, k in sorted(per_study.items()))
         kept = ("rubric", "model", "judge", "prompt", "section", "omitted", "reply_modes")
@@ -478,16 +461,15 @@ def run_references(
             "class_source": class_source,
             "notes": [f"references of a study: {', '.join(each)}", *judged.manifest["notes"]],
         }
-        manifest = {
-            **{name: value for name, value in judged.manifest.items() if name not in made_by},
-            "fields": [*fields, *([best_field] if best_field else [])],
-            "combined": [{"name": name} for name in names],
-        }
-        return _write(
-            *(path, how, session.rubric, ends, made_by, manifest, by),
-            progress=finished.progress,
+        known = {k: v for k, v in judged.manifest.items() if k not in made_by}
+        summary = _write(
+            *(path, how, session.rubric, parts, made_by),
+            {**known, "combined": [{"name": name} for name in names]},
+            by,
+            best_field=free_name("best_reference", studies.fields) if rule == "best" else "",
             log=judged.path / SERVER_LOG,
         )
+    return Finished(path, summary, finished.progress)
 
 
 def _with_every_reference(studies: StudySet, row: int) -> Study:

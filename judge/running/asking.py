@@ -46,10 +46,9 @@ _UNLUCKY = 3
 class Limiter:
     """The one limit on requests in flight, between 1 and `most`, where it begins.
 
-    A server that falls behind, with a 429 or no answer in time, cuts it, once for all
-    requests that were under way together; a limit's worth of answers raises it a tenth. New
-    requests are also held back for as long as a server asks. While nobody answers at all, which is
-    an outage, one request at a time tries, and any answer lets all go on at once.
+    A server that falls behind cuts it, once for all requests that were under way together; a
+    limit's worth of answers raises it a tenth. In an outage, while nobody answers at all, one
+    request at a time tries, and any answer lets all go on at once.
     """
 
     def __init__(self, most: int, max_outage: float = 1800.0) -> None:
@@ -114,9 +113,8 @@ class Limiter:
     def unanswered(self, key: str, *, is_sure: bool = False) -> bool:
         """Note that a question found nobody; returns whether that is an outage.
 
-        It is one when several questions in a row find nobody, or one where it `is_sure` that the
-        question is not to blame, as nobody took the connection. Raises `JudgeError` when it has
-        lasted for `max_outage`.
+        It is one when several questions in a row find nobody, or `is_sure`, as nobody took the
+        connection. Raises `JudgeError` when it has lasted for `max_outage`.
         """
         self._unlucky.add(key)
         now = asyncio.get_running_loop().time()
@@ -159,10 +157,10 @@ class Asker:
         self._unreadable = 0
 
     async def answer(self, question: Question) -> Answered:
-        """Return the answer to a question.
+        """Return the answer to a question, which is on disk then.
 
-        An answer is on disk before it is returned. Raises an `AskError` when there is none
-        to be had, `StoppedError` when the run was stopped, and `JudgeError` when it must stop.
+        Raises an `AskError` when there is none to be had, `StoppedError` when the run was stopped,
+        and `JudgeError` when it must stop.
         """
         name = question.key
         if (flight := self._flying.get(name)) is not None:

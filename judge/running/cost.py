@@ -77,10 +77,9 @@ class Budget:
 
 @dataclass(slots=True)
 class Prices:
-    """The prices of one model at one server, of a kept table; a model that is not in it has none.
+    """The prices of one model at one server, by the table of genai-prices; None where unknown.
 
-    `base_url` is None where nothing is paid for. `in_batches` takes what the provider charges for
-    answers in a batch; a model whose price for that is not in the table has none.
+    `base_url` is None where nothing is paid for. `in_batches` takes what a batch costs.
     """
 
     model: str
@@ -135,20 +134,13 @@ def _texts(request: CompletionRequest) -> list[str]:
 
 
 def most_prompt_tokens(request: CompletionRequest) -> int:
-    """Return how many tokens a request's prompt has at the most: one for each byte.
-
-    No tokenizer of the models that are paid for makes more tokens than bytes.
-    """
+    """Return the most tokens of a request's prompt: no tokenizer makes more than bytes."""
     return sum(len(text.encode("utf-8", "replace")) + _TOKENS_A_TURN for text in _texts(request))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Requests and their tokens, US dollars where the model's price is known, and minutes.
-
-    The minutes are those of answers, so many at a time: neither the start of a server nor
-    what it may have to be waited for is in them. None where no answer was timed yet.
-    """
+    """Requests, their tokens, US dollars where the price is known, and minutes of answers."""
 
     requests: int
     usage: Usage
@@ -167,13 +159,10 @@ class Estimate:
 class Forecast:
     """What is coming: requests to send, answers already there, and what that may take.
 
-    Prompts are counted by their length. `typical` takes each answer to be as long, and to take
-    as long, as the `n_seen` newest in the cache on average, whatever studies they are about:
-    answers of this judge to this prompt, sampled alike, the first time of asking. It is None
-    where there are none. `worst` takes each answer to be as long as the limit allows, at the
-    seconds a token of those, and to be asked for again as often as the policy has it, with
-    itself in the prompt. `further` is how many requests at most may follow from their answers:
-    their prompts are not known before, and they are in no estimate.
+    `typical` takes each answer to be as long as the `n_seen` newest of this kind in the cache on
+    average; None where there are none. `worst` takes each to be as long as the limit allows, and to
+    be asked for again as often as the policy has it. `further` is how many requests at most may
+    follow from their answers: they are in no estimate.
     """
 
     requests: int
@@ -208,11 +197,9 @@ class Forecast:
 def forecast(
     session: JudgeSession, studies: Iterable[Study], *, in_batches: bool = False
 ) -> Forecast | None:
-    """Return what judging `studies` would ask; nothing is sent and nothing is written.
+    """Return what judging `studies` would ask, None for a judge that runs inline; asks nobody.
 
-    A cached answer that cannot be read is followed to the next time of asking, as the run
-    would. None for a judge that runs inline: nothing is asked of anybody. `in_batches` takes the
-    prices for answers in batches, whose minutes nobody knows.
+    `in_batches` takes the prices for answers in batches, whose minutes nobody knows.
     """
     judge, cache, steps = session.judge, session.cache, session.rubric.steps
     if cache is None:

@@ -58,8 +58,7 @@ _SHOWN = 300
 class Progress:
     """Running totals of a run. Tokens and dollars are of requests sent, not of cached answers.
 
-    `damaged` counts the cached answers that were damaged, and so were asked for again. `trouble`
-    says why requests bring no answers, from the first such reply to the next answer.
+    `damaged` counts the cached answers that were damaged; `trouble` says why no answers come.
     """
 
     total: int
@@ -125,10 +124,7 @@ class RunStoppedError(Exception):
 
 
 class UnreadableError(JudgeError):
-    """A run that was given up: most of its first answers could not be read.
-
-    They are in the cache, so that going on asks none of them again.
-    """
+    """A run that was given up: most of its first answers, which are kept, could not be read."""
 
     def __init__(self, text: str, progress: Progress) -> None:
         super().__init__(text)
@@ -181,11 +177,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Question:
-    """A request and how often it is asked.
-
-    `attempt` counts the times of asking from 0, `sample` the answers to the same question, `repeat`
-    the runs that ask the same.
-    """
+    """A request, the time of asking from 0, and which of several answers and of several runs."""
 
     request: CompletionRequest
     attempt: int = 0
@@ -212,10 +204,7 @@ Answer = Callable[[Question], Awaitable[Answered]]
 
 
 class Exchange:
-    """One question about a study, its answers so far and what was read off the last of them.
-
-    `question` is what is to be asked next, None where nothing is.
-    """
+    """One question about a study, its answers, what the last says, and what to ask next, if any."""
 
     def __init__(
         self,
@@ -283,10 +272,9 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
 
 
 def _end(session: JudgeSession, at: int, study: Study, exchanges: list[Exchange]) -> Judged:
-    """Return the study's end.
+    """Return the study's end; of several questions its completion is made of their last answers.
 
-    Of several questions the last completion is made of the last answer to each that can be read
-    and of the first that cannot.
+    Only the first that cannot be read is in it.
     """
     answers = [answered for exchange in exchanges for answered in exchange.answers]
     attempt = max(len(each.answers) - (not isinstance(each.outcome, Failed)) for each in exchanges)
@@ -359,10 +347,7 @@ def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[
 
 @dataclass(slots=True)
 class FirstAnswers:
-    """The first `n` studies that were answered, from the cache or not; 0 looks at none.
-
-    A study that failed has no answer and says nothing about the others.
-    """
+    """The first `n` studies that were answered, from the cache or not; 0 looks at none."""
 
     n: int
     _seen: int = 0
@@ -406,10 +391,9 @@ async def judge_all(
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
 
-    At most `concurrency` studies are in memory at once. Returns early when `stop` is set; studies
-    without an end are then not given to `sink`. Where more than half of the first `give_up_after`
-    answers cannot be read, those under way are finished, so that the same run stops there again
-    without a question, and `UnreadableError` is raised if studies are left.
+    Returns early when `stop` is set. Where more than half of the first `give_up_after` answers
+    cannot be read, those under way are finished, so that the same run stops there again without a
+    question, and `UnreadableError` is raised if studies are left.
     """
     numbered = enumerate(studies)
     first = FirstAnswers(session.policy.give_up_after)

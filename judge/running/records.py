@@ -99,22 +99,6 @@ class CombinedRecord(TypedDict):
     parts: list[_Part]
 
 
-class _Counted(TypedDict):
-    text: str
-    n: int
-    of: int
-
-
-class _Shard(TypedDict):
-    index: int
-    count: int
-    n_whole: int
-    places: str
-    notes_of_input: list[str]
-    counted: list[_Counted]
-    notes_of_judge: list[str]
-
-
 class Manifest(_MadeBy):
     """`manifest.json`; `reading`, `shard` and `combined` are there for runs of these kinds."""
 
@@ -124,7 +108,7 @@ class Manifest(_MadeBy):
     arguments: dict[str, Any] | None
     repeat: NotRequired[int]
     scale: NotRequired[list[float]]
-    shard: NotRequired[_Shard]
+    shard: NotRequired[dict[str, Any]]
     reading: NotRequired[Reading]
     combined: NotRequired[CombinedRecord]
 
@@ -151,17 +135,6 @@ class _Group(TypedDict):
     statistics: dict[str, _Statistic]
 
 
-class _Unread(TypedDict):
-    n_unread: int
-    n_studies: int
-
-
-class _UnreadByClass(_Unread):
-    study_class: str
-    others: _Unread
-    p: float
-
-
 class Summary(_MadeBy, _Group):
     """`summary.json`."""
 
@@ -173,7 +146,7 @@ class Summary(_MadeBy, _Group):
     totals: dict[str, _Total]
     reasons: dict[str, int]
     warnings: dict[str, int]
-    unread_by_class: NotRequired[_UnreadByClass]
+    unread_by_class: NotRequired[dict[str, Any]]
 
 
 @cache

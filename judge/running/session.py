@@ -70,12 +70,10 @@ class RequestPolicy:
 class JudgeSession(AbstractContextManager["JudgeSession"]):
     """A judge for one rubric, how it is asked, and the folder that keeps its answers.
 
-    The cache is opened when it is first needed and closed at the end of the `with` block. A
-    judge that runs inline has none. `budget` is what its answers are paid from beside the policy's
-    `max_cost`, None for no other limit. `repeat` is which of several runs it makes that ask the
-    same, from 0. `batches` are those that answers came in, for the manifest, `unanswerable` the
-    questions of theirs that brought none. Raises `JudgeError` for several answers to the same
-    question of a judge that gives one.
+    The cache is opened when it is first needed and closed at the end of the `with` block. `budget`
+    is what its answers are paid from beside the policy's `max_cost`. `repeat` is which of several
+    runs it makes that ask the same, from 0. `batches` are those that answers came in, for the
+    manifest, `unanswerable` the questions of theirs that brought none.
     """
 
     def __init__(
@@ -127,11 +125,10 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         budget: Budget | None = None,
         repeat: int = 0,
     ) -> Self:
-        """Return the session of the judge that is called `judge`, for the rubric of that name.
+        """Return the session of the judge and the rubric of these names; nothing is asked.
 
         `cache` is the folder of answers, by default the one that `settings.environ` names,
-        else the platform's. Nothing is asked, started or written. Raises `JudgeError` as
-        `judge.rubrics.load` and `judge.backends.load` do.
+        else the platform's. Raises `JudgeError` as `judge.rubrics.load` and `judge.backends.load`.
         """
         chosen = sampled(rubrics.load(rubric), settings.samples)
         loaded, folder = backends.load(judge, chosen, settings), Path()
@@ -154,12 +151,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
         """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
 
-        Parts: who judged (see `judged_by`), which of several runs it is that ask the same (nothing
-        for the first), the section, the fields with the patient's context, an earlier report and
-        the modality that the judge is told of (nothing for those that it is not; a rubric that
-        takes context says `none` where it has none), where the study class comes from, how many
-        studies were left out of the join, a digest of the studies that were judged, which shard of
-        these studies it is (nothing for all of them), and the version of this program.
+        A part whose value is the usual one is left out, such as that of a repeat or a shard.
         """
         is_untold = self.rubric.takes_context and not studies.judge_context.context
         parts = [
@@ -177,14 +169,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         return str(Signature(parts))
 
     def judged_by(self) -> list[str]:
-        """Return the parts of a signature that say who judged by what, whatever the studies.
-
-        The rubric and its version, the package that adds it and its version (nothing for one that
-        is built in), the judge, the prompt and its digest; the sampling parameters, the reply that
-        is asked for (`text`, or a digest of the form that it is held to; nothing where there is
-        only text) and how often an unreadable answer was asked for again (none of these for a judge
-        that runs inline); how many answers to the same question a study has (nothing for one).
-        """
+        """Return the parts of a signature that say who judged by what, whatever the studies."""
         n, rubric, judge = n_samples(self.rubric), self.rubric, self.judge
         asked = [*_asked(rubric, judge), f"reask:{self.policy.reask}"]
         return [
