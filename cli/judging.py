@@ -179,9 +179,9 @@ def asked_of(studies: StudySet, shard: Shard | None, options: Mapping[str, Any])
         return part_of(studies, shard) if shard else studies
     if shard:
         raise click.UsageError("--shard is for studies with one reference each")
-    from judge.running.aggregate import each_reference
+    from judge.running.aggregate import SeveralReferences
 
-    _, asked = each_reference(studies)
+    asked = SeveralReferences(studies, options["references"]).asked
     note(f"{len(studies):,} studies, {len(asked):,} questions about the candidates")
     return asked
 
@@ -266,6 +266,7 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
     Raises for what is wrong with any, before one is judged.
     """
     from judge.backends import LEXICON
+    from judge.running.run import run as run_session
     from judge.running.session import JudgeSession
 
     batches, names = _batch_policy(options), options.pop("judge_names")
@@ -308,12 +309,13 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
                 note(f"judging {label}")
             arguments |= {"judge_name": names[0] if names else None}
             with each, watching() as listener:
-                run = _run(
-                    *(each, studies, options["references"]),
+                run = run_session(
+                    *(each, studies),
                     out=folders[label],
                     by=options["by"],
                     arguments={k: v for k, v in arguments.items() if k not in _NOT_OF_THE_RUN},
                     shard=shard,
+                    references=options["references"],
                     listener=listener,
                     asking=_in_batches(each, asked[label], batches, listener),
                 )
@@ -380,21 +382,6 @@ def _folders(labels: Collection[str], out: Path | None) -> dict[str, Path | None
             "the files, or leave --out away"
         )
     return folders
-
-
-def _run(
-    session: JudgeSession,
-    studies: StudySet,
-    references: Any,  # noqa: ANN401 - a choice
-    **how: Any,  # noqa: ANN401
-) -> Finished:
-    if references:
-        from judge.running.aggregate import run_references
-
-        return run_references(session, studies, references, **how)
-    from judge.running.run import run
-
-    return run(session, studies, **how)
 
 
 def _print(

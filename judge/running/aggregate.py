@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby, zip_longest
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from judge.report.words import NOTHING, counted, number
 from judge.rubrics.aggregated import Aggregation, Rule, rates, score_of
 from judge.rubrics.contract import Rubric
 from judge.running.engine import Progress
-from judge.running.folder import MADE_BY, SERVER_LOG, Run, claim, writing
+from judge.running.folder import MADE_BY, Run, RunWriter, claim, writing
 from judge.running.records import Judged, judged_of
-from judge.running.run import Finished, default_folder, finish, with_classes
-from judge.running.run import run as run_session
-from judge.running.session import JudgeSession, read_today
+from judge.running.run import Finished, finish
+from judge.running.session import read_today
 from judge.signature import Signature
 from judge.stats.reliability import krippendorff
-from judge.stats.table import DEFAULT_BY, check_fields, reserved_names
+from judge.stats.table import check_fields, reserved_names
 from judge.studies import StudySet
 from judge.studies.names import free_name
 from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
@@ -201,38 +199,11 @@ def _not_scored(how: Aggregation, ends: Sequence[Judged], least: int | None) -> 
     return Unparsed(why, each) if were_answered else Failed(why, each)
 
 
-def _write(
-    out: Path,
-    how: Aggregation,
-    judged_by: Rubric,
-    studies: Parts,
-    made_by: Mapping[str, Any],
-    manifest: Mapping[str, Any],
-    by: Sequence[str],
-    *,
-    least: int | None = None,
-    best_field: str = "",
-    log: Path | None = None,
-) -> dict[str, Any]:
-    """Write the run that is made of its parts; returns its summary."""
-    judged, alphas, notes = aggregate(how, judged_by, studies, least, best_field)
-    rubric = how.rubric(judged_by)
-    fields = [*manifest["fields"], *filter(None, [best_field])]
+def _apart(rubric: Rubric, fields: Iterable[str]) -> Rubric:
+    """Return the rubric; raises where its columns have the names of fields."""
     if taken := {*reserved_names(rubric)} & {*fields}:
         raise JudgeError(f"the run would have the column {min(taken)!r} twice: rename that field")
-    claim(out, made_by["signature"])
-    with writing(out, rubric, fields) as writer:
-        check_fields(by, writer.columns)
-        for end in judged:
-            writer.add(end)
-        if log is not None and log.exists():
-            writer.keep_log(log)
-        combined = {"of": how.of, "rule": how.rule, "least": least, "agreement": alphas}
-        combined["parts"] = manifest["combined"]
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        whole = {"finished": now, **manifest, "fields": fields, "combined": combined}
-        made_by = {**made_by, "notes": [*notes, *made_by["notes"]]}
-        return finish(writer, made_by, whole, by)
+    return rubric
 
 
 # Panels
@@ -286,21 +257,33 @@ def panel(
         "notes": _whose(notes, n),
     }
     asked = {"rule": rule, "min_judges": min_judges, "runs": [str(run.path) for run in runs]}
+    how = Aggregation("judge", rule, tuple(names))
+    judged, alphas, about = aggregate(how, first.rubric, list(_same_studies(runs)), least)
+    made_by["notes"] = [*about, *made_by["notes"]]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    asked = {"rule": rule, "min_judges": min_judges, "runs": [str(run.path) for run in runs]}
+    combined = {"of": how.of, "rule": rule, "least": least, "agreement": alphas}
+    combined["parts"] = [
+        {"name": name, "folder": run.path.name, "signature": run.signature} for run, name in named
+    ]
     manifest = {
         **{name: first.manifest[name] for name in ("inputs", "fields")},
         "omitted_ids": first.manifest.get("omitted_ids", {}),
         # Among them how the files were read, for which judge compare asks.
         "arguments": {**(first.manifest["arguments"] or {}), **asked},
-        "combined": [
-            {"name": name, "folder": run.path.name, "signature": run.signature}
-            for run, name in named
-        ],
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "combined": combined,
+        "started": now,
+        "finished": now,
     }
-    how, studies = Aggregation("judge", rule, tuple(names)), list(_same_studies(runs))
     by = first.summary()["by"] if by is None else by
-    summary = _write(out, how, first.rubric, studies, made_by, manifest, by, least=least)
-    return Finished(out, summary, Progress(total=len(studies)))
+    claim(out, made_by["signature"])
+    combined_rubric = _apart(how.rubric(first.rubric), first.manifest["fields"])
+    with writing(out, combined_rubric, first.manifest["fields"]) as writer:
+        check_fields(by, writer.columns)
+        for end in judged:
+            writer.add(end)
+        summary = finish(writer, made_by, manifest, by)
+    return Finished(out, summary, Progress(total=len(judged)))
 
 
 def _checked(runs: Sequence[Run]) -> list[Run]:
@@ -398,82 +381,60 @@ def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, list[Judged]]]:
 # Several references
 
 
-def each_reference(studies: StudySet) -> tuple[list[tuple[int, str]], StudySet]:
-    """Return what is asked of studies with several references: each of them is one question.
+class SeveralReferences:
+    """Studies with several references, each of which is one question.
 
-    That is the row and the name of the reference of each question, and the questions as studies
-    with ids of their own.
+    `asked` are the questions as studies with ids of their own. A study is scored where it was
+    scored against all the references that it has.
     """
-    every = enumerate(studies.every_reference)
-    questions = [(row, name, text) for row, own in every for name, text in own]
-    rows = [row for row, _, _ in questions]
-    ids = [f"{studies.study_ids[row]} ({name})" for row, name, _ in questions]
-    if len(set(ids)) < len(ids):
-        ids = [f"{at}: {study_id}" for at, study_id in enumerate(ids, 1)]
-    texts = tuple(text for _, _, text in questions)
-    bare = replace(studies, every_reference=()).take(rows, ids)
-    asked = replace(bare, references=texts, full_references=texts)
-    return [(row, name) for row, name, _ in questions], asked
 
+    def __init__(self, studies: StudySet, rule: Rule) -> None:
+        self._studies = studies
+        every = enumerate(studies.every_reference)
+        questions = [(row, name, text) for row, own in every for name, text in own]
+        self._questions = [(row, name) for row, name, _ in questions]
+        self._names = [*dict.fromkeys(name for _, name in self._questions)]
+        self._ends: list[Judged] = []
+        self.how = Aggregation("reference", rule, tuple(self._names))
+        self.fields = [free_name("best_reference", studies.fields)] if rule == "best" else []
+        ids = [f"{studies.study_ids[row]} ({name})" for row, name in self._questions]
+        if len(set(ids)) < len(ids):
+            ids = [f"{at}: {study_id}" for at, study_id in enumerate(ids, 1)]
+        texts = tuple(text for *_, text in questions)
+        bare = replace(studies, every_reference=()).take([row for row, *_ in questions], ids)
+        self.asked = replace(bare, references=texts, full_references=texts)
 
-def run_references(
-    session: JudgeSession,
-    studies: StudySet,
-    rule: Rule,
-    *,
-    out: Path | None = None,
-    by: Sequence[str] = DEFAULT_BY,
-    **options: Any,  # noqa: ANN401 - as `judge.running.run.run` takes them
-) -> Finished:
-    """Judge the studies against each of their references, and write what is made of it.
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a manifest says of it."""
+        parts = [{"name": name} for name in self._names]
+        return {"of": self.how.of, "rule": self.how.rule, "parts": parts}
 
-    A study is scored where it was scored against all the references that it has. Every study and
-    reference is one question of one run, so that the cache, the price, batches and what stops a run
-    are those of any other; its folder is gone when what is made of it is written. Raises as
-    `judge.running.run.run` does.
-    """
-    studies, class_source = with_classes(studies)
-    questions, asked = each_reference(studies)
-    names = [*dict.fromkeys(name for _, name in questions)]
-    line = session.signature(asked, class_source)
-    line = str(Signature.parse(line).adding(f"references:{rule}"))
-    path = out or default_folder(session, studies.model, line)
-    claim(path, line)
-    how = Aggregation("reference", rule, tuple(names))
-    with TemporaryDirectory(prefix="judge-references-") as place:
-        options |= {"out": Path(place) / "run", "about": studies, "by": by}
-        finished = run_session(session, asked, **options)
-        judged = Run(finished.path)
-        pairs = zip(questions, judged.records(), strict=True)
-        parts = [
-            (
-                _with_every_reference(studies, row),
-                [judged_of(names.index(name), record) for (_, name), record in own],
-            )
-            for row, own in groupby(pairs, lambda pair: pair[0][0])
-        ]
-        per_study = Counter(map(len, studies.every_reference))
+    def rubric(self, rubric: Rubric) -> Rubric:
+        """Return the rubric of the run that is made of all references."""
+        return _apart(self.how.rubric(rubric), [*self._studies.fields, *self.fields])
+
+    def add(self, judged: Judged) -> None:
+        """Take the end of one question in, in any order."""
+        self._ends.append(judged)
+
+    def write(self, writer: RunWriter, rubric: Rubric) -> list[str]:
+        """Write the studies, all of whose questions have ended; returns notes."""
+        ends = sorted(self._ends, key=lambda end: end.at)
+        pairs = zip(self._questions, ends, strict=True)
+        parts = []
+        for row, own in groupby(pairs, lambda pair: pair[0][0]):
+            study, texts = self._studies.study(row), self._studies.every_reference[row]
+            if len(texts) > 1:
+                every = "\n\n".join(f"[{name}]\n{text}" for name, text in texts)
+                study = replace(study, reference=every)
+            numbers = [replace(end, at=self._names.index(name)) for (_, name), end in own]
+            parts.append((study, numbers))
+        judged, _, notes = aggregate(self.how, rubric, parts, best_field="".join(self.fields))
+        for end in judged:
+            writer.add(end)
+        for end in ends:
+            writer.count_mode(end)
+        per_study = Counter(map(len, self._studies.every_reference))
         each = (f"{n} for {counted(k, 'study', 'studies')}" for n, k in sorted(per_study.items()))
-        kept = ("rubric", "model", "judge", "prompt", "section", "omitted", "reply_modes")
-        made_by = {
-            "signature": line,
-            **{name: judged.manifest[name] for name in kept},
-            "class_source": class_source,
-            "notes": [f"references of a study: {', '.join(each)}", *judged.manifest["notes"]],
-        }
-        known = {k: v for k, v in judged.manifest.items() if k not in made_by}
-        summary = _write(
-            *(path, how, session.rubric, parts, made_by),
-            {**known, "combined": [{"name": name} for name in names]},
-            by,
-            best_field=free_name("best_reference", studies.fields) if rule == "best" else "",
-            log=judged.path / SERVER_LOG,
-        )
-    return Finished(path, summary, finished.progress)
-
-
-def _with_every_reference(studies: StudySet, row: int) -> Study:
-    study, texts = studies.study(row), studies.every_reference[row]
-    if len(texts) == 1:
-        return study
-    return replace(study, reference="\n\n".join(f"[{name}]\n{text}" for name, text in texts))
+        return [*notes, f"references of a study: {', '.join(each)}"]

@@ -501,6 +501,10 @@ class RunWriter:
         self._rows.append((judged.at, self._file.tell()))
         self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
         self._table.add(judged.study, judged.outcome, judged.measures)
+        self.count_mode(judged)
+
+    def count_mode(self, judged: Judged) -> None:
+        """Count how a reply of a fixed form was asked for."""
         if judged.completion and judged.completion.mode:
             self._modes[judged.completion.mode] += 1
 

@@ -21,17 +21,18 @@ from judge.running.engine import Progress, ProgressListener, judge_set
 from judge.running.folder import RunWriter, claim, writing
 from judge.running.records import FORMAT, Judged
 from judge.running.session import JudgeSession
-from judge.signature import safe_name
+from judge.signature import Signature, safe_name
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.context import mentions_prior, prior_report
 from judge.studies.texts import says_nothing
 
 if TYPE_CHECKING:
+    from judge.rubrics.aggregated import Rule
     from judge.running.shards import Shard
 
 RUNS = Path("judge-runs")
-_SELDOM = ("repeat", "scale", "samples", "batches", "shard", "of_candidates")
+_SELDOM = ("repeat", "scale", "samples", "batches", "shard", "combined", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
     *("instructor", "pandas", "pyarrow", "pyyaml"),
@@ -56,19 +57,19 @@ def run(
     by: Sequence[str] = DEFAULT_BY,
     arguments: Mapping[str, object] | None = None,
     shard: Shard | None = None,
+    references: Rule | None = None,
     listener: ProgressListener | None = None,
     also: Callable[[Judged], None] = lambda _judged: None,
     asking: AbstractContextManager[object] | None = None,
-    about: StudySet | None = None,
 ) -> Finished:
     """Judge `studies` and write the run's folder, whole or not at all.
 
     `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
     the same run has the same place. `arguments` are what the user asked for, kept in the
-    manifest. `also` is given each study's end beside the folder. Of a `shard` its studies alone
-    are judged; what depends on the others is decided by the whole set first. `asking` is entered
-    when all that can be wrong with the folder and the fields is known, and left at the end. `about`
-    are the studies that the notes count, where `studies` are several questions about each.
+    manifest. Of a `shard` its studies alone are judged; what depends on the others is decided by
+    the whole set first. With a rule for several `references` each of them is asked about. `also` is
+    given the end of each question. `asking` is entered when all that can be wrong with the folder
+    and the fields is known, and left at the end.
 
     Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`,
     both before the judge is asked, and for what stops the judge; `RunStoppedError` when the run
@@ -76,31 +77,40 @@ def run(
     """
     rubric, judge = session.rubric, session.judge
     started = datetime.now(UTC)
-    whole, class_source = with_classes(studies)
-    line = session.signature(whole, class_source, shard)
+    studies, class_source = with_classes(studies)
+    whole, several = studies, None
+    if references:
+        from judge.running.aggregate import SeveralReferences
+
+        several = SeveralReferences(studies, references)
+        studies, rubric = several.asked, several.rubric(rubric)
+    line = session.signature(studies, class_source, shard)
+    if several:
+        line = str(Signature.parse(line).adding(f"references:{references}"))
     path = out or default_folder(session, whole.model, line)
     claim(path, line)
-    rows = shard.rows(whole) if shard else []
-    studies = whole.take(rows) if shard else whole
+    studies = studies.take(shard.rows(whole)) if shard else studies
+    fields = [*whole.fields, *(several.fields if several else ())]
     # An unknown field is found before the work.
-    check_fields(by, TableBuilder(rubric, studies.fields).columns)
-    with asking or nullcontext(), writing(path, rubric, list(studies.fields)) as writer:
+    check_fields(by, TableBuilder(rubric, fields).columns)
+    with asking or nullcontext(), writing(path, rubric, fields) as writer:
 
         def keep(judged: Judged) -> None:
-            writer.add(judged)
+            (several or writer).add(judged)
             also(judged)
 
         progress = judge_set(session, studies, keep, listener or ProgressListener())
         if judge.log is not None:
             writer.keep_log(judge.log)
-        counted = studies if about is None else about
-        asked = Notes((_empty(counted), untold(judge, counted))) + Notes.of(judge)
-        about = (
-            f"this is shard {shard.index} of {shard.count}: {len(studies):,} of {len(whole):,} "
-            "studies; judge merge joins the shards"
-            if shard
-            else ""
-        )
+        about: list[str] = []
+        if several:
+            studies, about = whole, several.write(writer, session.rubric)
+        elif shard:
+            about.append(
+                f"this is shard {shard.index} of {shard.count}: {len(studies):,} of "
+                f"{len(whole):,} studies; judge merge joins the shards"
+            )
+        notes = Notes((_empty(studies), untold(judge, studies))) + Notes.of(judge)
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -110,18 +120,19 @@ def run(
             "section": studies.section,
             "class_source": class_source,
             "omitted": dict(studies.omitted),
-            "notes": [*studies.notes, *filter(None, [about]), *asked.told],
+            "notes": [*studies.notes, *about, *notes.told],
         }
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
-            "samples": n if (n := n_samples(rubric)) > 1 else 0,
+            "samples": n if (n := n_samples(session.rubric)) > 1 else 0,
             "batches": list(session.batches),
-            "shard": shard and shard.record(whole, asked),
+            "shard": shard and shard.record(whole, notes),
+            "combined": several and several.record,
             "of_candidates": sorted(studies.of_candidates),
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
-            "fields": list(studies.fields),
+            "fields": fields,
             "read_from": {role: name for role, name in studies.read_from.items() if name},
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": {**asdict(session.policy), "concurrency": session.concurrency},
