@@ -219,18 +219,9 @@ def panel(
 ) -> Finished:
     """Make one run out of several judges' runs of the same studies. Nothing is asked.
 
-    Args:
-        runs: The judges' runs, in any order.
-        out: The folder of the panel's run.
-        rule: What a study's numbers become: see `judge.rubrics.aggregated`.
-        min_judges: How many judges have to have scored a study; None for all.
-        by: The fields that the rates are grouped by, by default as in the run of the judge that is
-            first by name.
-
-    Raises:
-        JudgeError: For fewer than two runs, runs of one judge, of different rubrics, sections,
-            studies or reports, of readers, of shards, and of panels, and for an `out` that holds
-            another run.
+    A study is scored where all judges scored it, or `min_judges`. `by` are the fields that the
+    rates are grouped by, by default as in the run of the judge that is first by name. Raises
+    `JudgeError` for runs that do not fit together, and for an `out` that holds another run.
     """
     if rule not in ("majority", "mean"):
         raise JudgeError(f"a panel has no rule {rule!r}; there are: majority, mean")
@@ -246,20 +237,19 @@ def panel(
     notes = [(note, name) for run, name in named for note in run.summary()["notes"]]
     of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
     prompts = dict.fromkeys(run.manifest["prompt"] for run in runs)
-    made_by = {name: first.manifest.get(name) for name in MADE_BY if name != "reading"} | {
-        "signature": _signature(runs, version),
+    line = _signature(runs, version)
+    made_by: dict[str, Any] = {name: first.manifest.get(name) for name in MADE_BY[:-1]} | {
+        "signature": line,
         "judge": {
             "name": f"{rule} of {whose}",
             "version": version,
             "note": "; ".join(_whose(of_judges, n)) or None,
         },
         "prompt": ", ".join(filter(None, prompts)) or None,
-        "notes": _whose(notes, n),
     }
-    asked = {"rule": rule, "min_judges": min_judges, "runs": [str(run.path) for run in runs]}
     how = Aggregation("judge", rule, tuple(names))
     judged, alphas, about = aggregate(how, first.rubric, list(_same_studies(runs)), least)
-    made_by["notes"] = [*about, *made_by["notes"]]
+    made_by["notes"] = [*about, *_whose(notes, n)]
     now = datetime.now(UTC).isoformat(timespec="seconds")
     asked = {"rule": rule, "min_judges": min_judges, "runs": [str(run.path) for run in runs]}
     combined = {"of": how.of, "rule": rule, "least": least, "agreement": alphas}
@@ -276,7 +266,7 @@ def panel(
         "finished": now,
     }
     by = first.summary()["by"] if by is None else by
-    claim(out, made_by["signature"])
+    claim(out, line)
     combined_rubric = _apart(how.rubric(first.rubric), first.manifest["fields"])
     with writing(out, combined_rubric, first.manifest["fields"]) as writer:
         check_fields(by, writer.columns)

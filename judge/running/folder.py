@@ -66,6 +66,7 @@ MADE_BY = (
     *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
     *("notes", "reading"),
 )
+"""What stands in summary and manifest alike; `reading` in those of readers."""
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 WRITING = ".writing"
