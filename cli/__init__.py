@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from judge import plugins, rubrics
-from judge.distribution import NAME
+from judge.plugins import NAME
 from judge.types import JudgeError
 
 _COMMANDS = {

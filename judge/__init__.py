@@ -59,7 +59,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name == "__version__":
-        from judge.distribution import version
+        from judge.plugins import version
 
         return version()
     for module, names in _MODULES.items():

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, Unpack
 
 from judge.api import ContextOptions, context_of, session_of
 from judge.backends import LEXICON
-from judge.distribution import version
+from judge.plugins import version
 from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import reward_of
 from judge.running.records import Judged

@@ -22,9 +22,9 @@ from typing import Any
 import yaml
 
 from judge import prompts
+from judge.jsonio import read_yaml
 from judge.prompts import Prompt
 from judge.types import JudgeError
-from judge.yamlfile import read_yaml
 
 HOST = "https://raw.githubusercontent.com"
 _TIMEOUT = 30.0

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from judge import rubrics
-from judge.distribution import version
+from judge.plugins import version
 from judge.readers.readings import Reading, Readings
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric

@@ -13,7 +13,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge import distribution, plugins
+from judge import plugins
 from judge.backends import CountedNote, Judge
 from judge.backends.base import Notes
 from judge.rubrics.questions import n_samples
@@ -228,7 +228,7 @@ def versions() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "judge": distribution.version(),
+        "judge": plugins.version(),
         **packages,
         **plugins.versions(),
     }

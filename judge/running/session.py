@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
 from judge.backends.errors import StudyError
-from judge.distribution import version
+from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.questions import asked_by, n_samples, on_scale, sampled

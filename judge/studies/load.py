@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from judge import jsonio
-from judge.distribution import install
+from judge.plugins import install
 from judge.studies.names import (
     KNOWN_NAMES,
     MAX_INPUT,
