@@ -44,7 +44,6 @@ from judge.rubrics import Rubric
 from judge.signature import safe_name
 
 if TYPE_CHECKING:
-    from judge.backends.pool import Servers
     from judge.batching.batch_run import BatchPolicy
     from judge.running.engine import (
         Progress,
@@ -412,20 +411,17 @@ def _print(
 
 @contextmanager
 def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
-    """Let judges that start the same server share one, which is gone at the end of the block."""
-    started: dict[tuple[object, ...], Servers] = {}
-    for session in sessions:
-        servers = session.judge.servers
-        if servers is None or servers.starts is None:
-            continue
-        first = started.setdefault(servers.starts, servers)
-        if first is not servers:
-            session.judge.servers = first
-            first.stays = True
+    """Let sessions of one judge share the servers that it starts, which end with the block."""
+    servers = sessions[0].judge.servers
+    starts = servers is not None and servers.starts is not None
+    if servers is not None and starts:
+        servers.stays = len(sessions) > 1
+        for session in sessions:
+            session.judge.servers = servers
     try:
         yield
     finally:
-        for servers in started.values():
+        if servers is not None and starts:
             servers.stop()
 
 

@@ -29,14 +29,14 @@ _COLUMNS = ("run", "model", "judge", "studies", "scored")
 
 @click.command("runs")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER]...")
-@format_of("table", "json", "csv", text="What to print: tables for people, or JSON, CSV.")
+@format_of("table", "json", text="What to print: tables for people, or JSON.")
 def runs(folders: tuple[Path, ...], form: str) -> None:
     """List the runs in FOLDER, the newest first. Default: judge-runs.
 
     Shows for each its model, judge, studies, headline figures and age. A FOLDER that is a run
     itself is listed too. What cannot be read is named on standard error.
     """
-    from judge.report.formats import as_json, rows_as_csv
+    from judge.report.formats import as_json
     from judge.running.run import RUNS
     from judge.types import JudgeError
 
@@ -46,12 +46,6 @@ def runs(folders: tuple[Path, ...], form: str) -> None:
     found = sorted(_described(chosen), key=lambda run: str(run["finished"]), reverse=True)
     if form == "json":
         emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in found]))
-    elif form == "csv":
-        names = (*_COLUMNS, "rubric", "finished")
-        rows = [{name: run[name] for name in names} | run["figures"] for run in found]
-        figures = dict.fromkeys(name for run in found for name in run["figures"])
-        rows = [dict.fromkeys(figures) | row for row in rows]
-        emit(rows_as_csv(rows, names))
     elif found:
         titles = dict.fromkeys(run["title"] for run in found)
         print_tables([_table(title, [r for r in found if r["title"] == title]) for title in titles])
@@ -216,10 +210,10 @@ def rescore(run: Path, out: Path | None, form: str) -> None:
     from judge.running.answers import rescore as rescore_run
     from judge.running.folder import Run
 
-    result = rescore_run(Run(run), out)
-    total = counted(result.summary["n_studies"], "study", "studies")
-    note(f"{result.n_changed:,} of {total} read differently")
-    _print(result.path, form)
+    path, n_changed = rescore_run(Run(run), out)
+    n = Run(path).summary()["n_studies"]
+    note(f"{n_changed:,} of {counted(n, 'study', 'studies')} read differently")
+    _print(path, form)
 
 
 def _print(path: Path, form: str) -> None:

@@ -132,13 +132,13 @@ def test_a_limit_is_the_same_draw_each_time(invoke: Invoke) -> None:
 def test_runs_are_listed(invoke: Invoke, example_run: Path) -> None:
     other = example_run.parent / "other"
     assert invoke("fineradscore", PREDS, REFS, "--model", "m" * 80, "--out", other).exit_code == 0
-    listed = invoke("runs", example_run.parent, "--format", "csv").stdout
-    rows = {row["run"]: row for row in csv.DictReader(io.StringIO(listed))}
+    listed = json.loads(invoke("runs", example_run.parent, "--format", "json").stdout)
+    rows = {row["run"]: row for row in listed}
     first, second = rows[str(example_run)], rows[str(other)]
-    assert (first["rubric"], first["scored"], first["model"]) == ("green", "15", "preds")
-    assert (second["rubric"], second["scored"], second["model"]) == ("fineradscore", "15", "m" * 80)
-    (told,) = json.loads(invoke("runs", example_run, "--format", "json").stdout)
-    assert {name: first[name] for name in told["figures"]} == told["figures"]
+    assert (first["rubric"], first["scored"], first["model"]) == ("green", 15, "preds")
+    assert (second["rubric"], second["scored"], second["model"]) == ("fineradscore", 15, "m" * 80)
+    assert json.loads(invoke("runs", example_run, "--format", "json").stdout) == [first]
+    assert "preds" in invoke("runs", example_run).stdout
     (other / "manifest.json").write_text("{", "utf-8")
     assert str(other) in invoke("runs", example_run.parent).stderr
     for command in ("audit", "rescore"):

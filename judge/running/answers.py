@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from judge.cache.entry import Entry, Unreadable, UnreadableError, entry_of
 from judge.jsonio import from_line
@@ -43,21 +42,11 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
         yield Unreadable(0, str(run.path), f"{without:,} answers have no key of a cache: {why}")
 
 
-@dataclass(frozen=True, slots=True)
-class Rescored:
-    """Where the new run is, what is printed of it, and how many studies read differently."""
-
-    path: Path
-    summary: dict[str, Any]
-    n_changed: int
-
-
-def rescore(run: Run, out: Path | None = None) -> Rescored:
+def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
     """Parse and score every raw answer of `run` again and write the run anew.
 
-    No judge is asked. Without `out` the run's own files are replaced, all or none; its
-    manifest then says what it was before. A study that failed has no answer and stays so. A
-    reader's annotation is its own source: its numbers are made anew.
+    Returns its folder and how many studies read differently. Without `out` the run's own files are
+    replaced, all or none. A reader's annotation is its own source: its numbers are made anew.
     Raises `JudgeError` where `out` holds another run, and for a run that is made of several.
     """
     if run.combined is not None:
@@ -86,5 +75,5 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
         made_by = {name: written[name] for name in MADE_BY if name in written}
         manifest = {k: v for k, v in run.manifest.items() if k not in (*made_by, "reply_modes")}
         manifest["rescored"] = [*run.manifest.get("rescored", []), this_time]
-        summary = finish(writer, made_by | {"signature": line}, manifest, written["by"])
-    return Rescored(path, summary, n_changed)
+        finish(writer, made_by | {"signature": line}, manifest, written["by"])
+    return path, n_changed

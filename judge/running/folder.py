@@ -18,7 +18,6 @@ import errno
 import fcntl
 import json
 import os
-import shlex
 import shutil
 import stat
 import tempfile
@@ -157,11 +156,7 @@ def entries_of(out: Path) -> set[str]:
 def no_run(path: Path, manifest: str) -> str:
     """Say what a path without a manifest is; raises OSError where that cannot be seen."""
     if path.is_dir() and any((below / manifest).is_file() for below in path.iterdir()):
-        shown = shlex.quote(str(path))
-        return (
-            f"{path} is a folder of runs; name one of them (judge runs {shown} lists them). All "
-            f"of them: judge compare {shown}/*, judge serve --runs {shown}"
-        )
+        return f"{path} is a folder of runs: name one of them, or {path}/* for all"
     return f"{path} is not a run: it holds no {manifest}"
 
 

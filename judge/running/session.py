@@ -30,7 +30,14 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
 
 _PACKAGE = "package"
-_LEAST = {"concurrency": 1, "reask": 0, "max_requests": 1, "give_up_after": 0}
+_LEAST = {
+    "concurrency": 1,
+    "max_requests": 1,
+    "reask": 0,
+    "give_up_after": 0,
+    "max_outage": 0,
+    "max_cost": 0,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +62,12 @@ class RequestPolicy:
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            if not (value is None and name == "concurrency") and (
-                type(value) is not int or value < least
-            ):
-                raise JudgeError(f"{name} is a whole number from {least} on, not {value!r:.80}")
-        for name in ("max_outage", "max_cost"):
-            value = getattr(self, name)
-            if not (value is None and name == "max_cost") and (
-                type(value) not in (int, float) or not value >= 0  # NaN is not
-            ):
-                raise JudgeError(f"{name} is a number from 0 on, not {value!r:.80}")
+            kinds = (int, float) if name in ("max_outage", "max_cost") else (int,)
+            if value is None and name in ("concurrency", "max_cost"):
+                continue
+            if type(value) not in kinds or not value >= least:  # NaN is not
+                what = "whole number" if kinds == (int,) else "number"
+                raise JudgeError(f"{name} is a {what} from {least} on, not {value!r:.80}")
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):

@@ -158,7 +158,7 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
             assert (coming.requests, coming.repeated, coming.further) == (3, 2, 7)
             done = run(asked, given, out=tmp_path / "run")
         before = Run(tmp_path / "run")
-        assert rescore(before, tmp_path / "again").n_changed == 0
+        assert rescore(before, tmp_path / "again")[1] == 0
         kept = list(entries(before))
         assert all(isinstance(one, Entry) for one in kept)
         with CompletionCache(tmp_path / "other") as other:
