@@ -59,9 +59,9 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name == "__version__":
-        from judge.plugins import version
+        from importlib.metadata import version
 
-        return version()
+        return version("radiology-judge")
     for module, names in _MODULES.items():
         if name in names:
             return getattr(import_module(f"judge.{module}"), name)

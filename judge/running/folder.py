@@ -216,9 +216,13 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
+    def __str__(self) -> str:
+        n_scored, n_studies = (self._summary[name] for name in ("n_scored", "n_studies"))
+        return f"{self.path}: {n_scored} of {n_studies} studies scored, {self.signature}"
+
     def _repr_html_(self) -> str:
         """Show the rates by class in a notebook."""
-        return f"<p>{escape(repr(self))}</p>{self.rates().to_html(index=False)}"
+        return f"<p>{escape(str(self))}</p>{self.rates().to_html(index=False)}"
 
     @property
     def signature(self) -> str:
