@@ -168,10 +168,7 @@ REFERENCE_OPTIONS = (
 
 
 def asked_of(studies: StudySet, shard: Shard | None, options: Mapping[str, Any]) -> StudySet:
-    """Return what is asked about: the studies, a shard, or each with each of its references.
-
-    Raises `click.UsageError` for options that do not go together.
-    """
+    """Return what is asked about: the studies, a shard, or each with each of its references."""
     if not options["references"]:
         if options["reference_id_field"]:
             raise click.UsageError("--reference-id-field goes with --references")
@@ -260,10 +257,6 @@ def command_for(rubric: Rubric) -> click.Command:
 
 
 def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dict[str, Finished]:
-    """Return the runs that the options ask for, by model or section; none with `--dry-run`.
-
-    Raises for what is wrong with any, before one is judged.
-    """
     from judge.backends import LEXICON
     from judge.running.run import run as run_session
     from judge.running.session import JudgeSession

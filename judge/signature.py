@@ -17,8 +17,7 @@ Digests = tuple[bytes | None, bytes | None]
 class Signature(Mapping[str, str]):
     """One line that names everything that changes a number, such as `green:3|judge:lexicon-3|...`.
 
-    A mapping of the parts' names to their values; the first part, what was measured and its
-    version, has the name `rubric` and is the value as a whole.
+    A mapping of the parts' names to their values; the first part as a whole has the name `rubric`.
     """
 
     __slots__ = ("_named", "parts")

@@ -40,8 +40,6 @@ class Aggregation:
 
     def rubric(self, rubric: Rubric) -> Rubric:
         """Return `rubric` with the numbers that it has of several parts, and a facet for each part.
-
-        Raises ValueError where it declares something of the same name.
         """
         is_whole = self.rule != "mean"
         own = (replace(one, is_whole=one.is_whole and is_whole) for one in rubric.measures)
@@ -124,8 +122,8 @@ class Aggregation:
     def annotation(self, rubric: Rubric, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
         """Return what all parts say, each item with the part that says it, by the numbers of these.
 
-        Items that are listed by their text alone have the part's name in it, unless other items
-        link to them: those quote what a report says.
+        Items that are listed by their text alone have the part's name in it, unless others quote
+        them.
         """
         items: list[Item] = []
         for part, annotation in parts:

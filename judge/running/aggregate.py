@@ -47,15 +47,9 @@ Parts = Sequence[tuple[Study, Sequence[Judged]]]
 def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFrame:
     """Return the numbers of the studies, by those of the parts that scored them.
 
-    Args:
-        how: The rule, and what the parts are.
-        rubric: The one that the parts were judged by.
-        scored: One row a study (column `row`) and part (column `part`), in the order of these,
-            with the rubric's measures, NaN where undefined.
-
-    Returns:
-        One row a study, by its number, with the measures of `how.rubric(rubric)`, and for the rule
-        `best` the part that they are of.
+    `scored` has one row a study (column `row`) and part (column `part`), in the order of these,
+    with the rubric's measures, NaN where undefined; what comes back one row a study, with the
+    measures of `how.rubric(rubric)` and for the rule `best` the part that they are of.
     """
     import pandas as pd
 
@@ -321,10 +315,6 @@ def _settings(run: Run, without: str = "") -> str:
 
 
 def _signature(runs: Sequence[Run], version: str) -> str:
-    """Return the first judge's signature with the panel in its place, and a digest of each run.
-
-    What the judges were told is that of each, where it differs.
-    """
     parts = [Signature.parse(run.signature) for run in runs]
     known = parts[0]
     prompts = sorted({one.get("prompt", "none") for one in parts} - {"none"}) or ["none"]
@@ -374,8 +364,7 @@ def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, list[Judged]]]:
 class SeveralReferences:
     """Studies with several references, each of which is one question.
 
-    `asked` are the questions as studies with ids of their own. A study is scored where it was
-    scored against all the references that it has.
+    `asked` are the questions as studies with ids of their own.
     """
 
     def __init__(self, studies: StudySet, rule: Rule) -> None:

@@ -21,7 +21,6 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
     """Yield all answers that `run` was judged by as entries of the cache, earlier attempts too.
 
     What is damaged is an `Unreadable`; the last of them says where answers have no key.
-    Raises `JudgeError` where the run's file cannot be read.
     """
     model, path = run.manifest["judge"]["version"], run.path / ANNOTATIONS
     without = 0
@@ -46,8 +45,7 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
     """Parse and score every raw answer of `run` again and write the run anew.
 
     Returns its folder and how many studies read differently. Without `out` the run's own files are
-    replaced, all or none. A reader's annotation is its own source: its numbers are made anew.
-    Raises `JudgeError` where `out` holds another run, and for a run that is made of several.
+    replaced. A reader's annotation is its own source: its numbers are made anew.
     """
     if run.combined is not None:
         raise JudgeError(

@@ -113,8 +113,8 @@ class Limiter:
     def unanswered(self, key: str, *, is_sure: bool = False) -> bool:
         """Note that a question found nobody; returns whether that is an outage.
 
-        It is one when several questions in a row find nobody, or `is_sure`, as nobody took the
-        connection. Raises `JudgeError` when it has lasted for `max_outage`.
+        It is one where several in a row do, or `is_sure`. Raises `JudgeError` when one has lasted
+        for `max_outage`.
         """
         self._unlucky.add(key)
         now = asyncio.get_running_loop().time()
@@ -157,11 +157,7 @@ class Asker:
         self._unreadable = 0
 
     async def answer(self, question: Question) -> Answered:
-        """Return the answer to a question, which is on disk then.
-
-        Raises an `AskError` when there is none to be had, `StoppedError` when the run was stopped,
-        and `JudgeError` when it must stop.
-        """
+        """Return the answer to a question, on disk by then; raises an `AskError` without one."""
         name = question.key
         if (flight := self._flying.get(name)) is not None:
             completion: Completion | None = await asyncio.shield(flight)

@@ -27,8 +27,8 @@ class Budget:
     """US dollars that may be spent, by a run, several runs or batches together.
 
     What a request can cost at the most is set aside before it is sent, and replaced by what its
-    answer did cost. A budget `within` another one spends from both. A subclass may keep the sum
-    elsewhere (`spent`, `_add`); one without a limit counts and refuses nothing.
+    answer did cost. A budget `within` another one spends from both; one without a limit refuses
+    nothing.
     """
 
     def __init__(self, limit: float | None, within: Budget | None = None) -> None:
@@ -42,10 +42,7 @@ class Budget:
         return self._spent
 
     def reserve(self, most: float | None) -> str:
-        """Set aside what an answer can cost; returns why that cannot be, or "".
-
-        `most` is None for an unknown price, which a limit refuses.
-        """
+        """Set aside the most that an answer can cost; returns why that cannot be, or ""."""
         if most is None and self.limit is not None:
             return self._unpriced()
         if most is not None and not self._add(most, self.limit):
@@ -159,10 +156,9 @@ class Estimate:
 class Forecast:
     """What is coming: requests to send, answers already there, and what that may take.
 
-    `typical` takes each answer to be as long as the `n_seen` newest of this kind in the cache on
-    average; None where there are none. `worst` takes each to be as long as the limit allows, and to
-    be asked for again as often as the policy has it. `further` is how many requests at most may
-    follow from their answers: they are in no estimate.
+    `typical` takes each answer to be as long as the `n_seen` newest of this kind in the cache,
+    `worst` to be as long as the limit allows and asked for as often as the policy has it. `further`
+    requests at most may follow from the answers: they are in no estimate.
     """
 
     requests: int
@@ -175,10 +171,7 @@ class Forecast:
     further: int = 0
 
     def facts(self, concurrency: int | None, *, unseen: str) -> dict[str, str]:
-        """Return it in words; `unseen` is said where no answer to this prompt is known.
-
-        `concurrency` is None for questions that are asked in batches.
-        """
+        """Return it in words; `concurrency` is None for questions that are asked in batches."""
         spared = f"{self.cached:,} cached, {self.repeated:,} repeated"
         further = f"at most {self.further:,} that depend on their answers: in no number below"
         at_a_time = "in batches, within a day" if concurrency is None else f"{concurrency:,}"
@@ -197,10 +190,7 @@ class Forecast:
 def forecast(
     session: JudgeSession, studies: Iterable[Study], *, in_batches: bool = False
 ) -> Forecast | None:
-    """Return what judging `studies` would ask, None for a judge that runs inline; asks nobody.
-
-    `in_batches` takes the prices for answers in batches, whose minutes nobody knows.
-    """
+    """Return what judging `studies` would ask, None for a judge that runs inline; asks nobody."""
     judge, cache, steps = session.judge, session.cache, session.rubric.steps
     if cache is None:
         return None

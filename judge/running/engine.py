@@ -56,10 +56,7 @@ _SHOWN = 300
 
 @dataclass(slots=True)
 class Progress:
-    """Running totals of a run. Tokens and dollars are of requests sent, not of cached answers.
-
-    `damaged` counts the cached answers that were damaged; `trouble` says why no answers come.
-    """
+    """Running totals of a run; tokens and dollars are of requests sent, not of cached answers."""
 
     total: int
     done: int = 0
@@ -272,10 +269,6 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
 
 
 def _end(session: JudgeSession, at: int, study: Study, exchanges: list[Exchange]) -> Judged:
-    """Return the study's end; of several questions its completion is made of their last answers.
-
-    Only the first that cannot be read is in it.
-    """
     answers = [answered for exchange in exchanges for answered in exchange.answers]
     attempt = max(len(each.answers) - (not isinstance(each.outcome, Failed)) for each in exchanges)
     for exchange in exchanges:
@@ -391,9 +384,8 @@ async def judge_all(
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
 
-    Returns early when `stop` is set. Where more than half of the first `give_up_after` answers
-    cannot be read, those under way are finished, so that the same run stops there again without a
-    question, and `UnreadableError` is raised if studies are left.
+    Where most of the first answers cannot be read, those under way are finished, so that the same
+    run stops there again without a question, and `UnreadableError` is raised.
     """
     numbered = enumerate(studies)
     first = FirstAnswers(session.policy.give_up_after)
@@ -430,8 +422,7 @@ def judge_set(
 ) -> Progress:
     """Judge every study of a set, giving each end to `sink`; returns what it took.
 
-    Raises `RunStoppedError` when it was interrupted before all studies had their end, and
-    `UnreadableError` when it was given up because its answers could not be read.
+    Raises `RunStoppedError` and `UnreadableError` where not all studies had their end.
     """
     progress = Progress(total=len(studies))
     stop = Stop()

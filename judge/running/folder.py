@@ -79,8 +79,7 @@ Stamp = tuple[int, int, int]
 def held(run: Path) -> Iterator[Path]:
     """Lock the folder `run` for writing, and give a new folder in it for the files to be written.
 
-    What a killed process left is removed. Raises `JudgeError` where another process holds the lock,
-    and OSError where nothing can be written.
+    What a killed process left is removed. Raises `JudgeError` where another process holds the lock.
     """
     from filelock import FileLock, Timeout
 
@@ -116,10 +115,7 @@ def _clear(place: Path) -> None:
 
 @contextmanager
 def folder_at_once(out: Path) -> Iterator[Path]:
-    """Give a folder that takes the place of `out` at the end, or leaves nothing behind.
-
-    Raises `JudgeError` where another process writes there, and where nothing can be written.
-    """
+    """Give a folder that takes the place of `out` at the end, or leaves nothing behind."""
     whole = Path(os.path.realpath(out))
     staged = whole.parent / f".{whole.name}.new"
     made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
@@ -143,10 +139,7 @@ def put_in_place(file: Path, target: Path) -> None:
 
 
 def entries_of(out: Path) -> set[str]:
-    """Return the names of what lies in a folder that is to be written, none where it is new.
-
-    Raises `JudgeError` for a file, and where it cannot be read.
-    """
+    """Return the names of what lies in a folder that is to be written, none where it is new."""
     try:
         return {entry.name for entry in out.iterdir()} if out.exists() else set()
     except OSError as error:
@@ -161,10 +154,9 @@ def no_run(path: Path, manifest: str) -> str:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append `line`, which has no newline, to a file; when this returns it is on disk.
+    """Append `line` to a file, whole or not at all; when this returns it is on disk.
 
     What a crash has cut short stays as it is, and the next line begins on a line of its own.
-    Raises OSError where the line cannot be kept; nothing of it is then in the file.
     """
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -190,11 +182,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 class Run:
-    """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`.
-
-    Raises `JudgeError` where the folder holds none, or one whose manifest is damaged or of
-    another program's form.
-    """
+    """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path)
@@ -231,10 +219,7 @@ class Run:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The rubric on the prompt's scale, as a reader or several judges used it.
-
-        Raises `JudgeError` as `load`.
-        """
+        """The rubric on the prompt's scale, as a reader or several judges used it."""
         name, parts = self.manifest["rubric"], Signature.parse(self.signature)
         try:
             rubric = rubrics.load(name)
@@ -285,8 +270,7 @@ class Run:
     def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
         """Return the table of studies: all of it, or the columns `names` and those of `optional`.
 
-        `study_id`, `outcome` and `class_inferred` are always there. Raises `JudgeError` where the
-        table cannot be read, or lacks a column but the optional ones.
+        `study_id`, `outcome` and `class_inferred` are always there.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -313,20 +297,13 @@ class Run:
         return _read(self.path / SUMMARY, Summary)
 
     def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
-        """Return what was printed at the end of the run.
-
-        Raises `JudgeError` for a damaged one, and for one of another version of the rubric
-        unless it may be `of_any_version`.
-        """
+        """Return what was printed at the end of the run."""
         if not of_any_version:
             self._check_version()
         return self._summary
 
     def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
-        """Return the summary with the rates grouped by any fields of the studies.
-
-        Raises `JudgeError` for a field that the run has not, and as `table` does.
-        """
+        """Return the summary with the rates grouped by any fields of the studies."""
         return {**self.summary(), **summarise(self.table(), self.rubric, by)}
 
     def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
@@ -334,7 +311,6 @@ class Run:
 
         One row a group of the fields `by`, and a last one for all studies (`row` tells which).
         `n_scored` is the denominator of the figures; each has its 95% interval beside it.
-        Raises `JudgeError` as `regrouped` does.
         """
         import pandas as pd
 
@@ -344,19 +320,15 @@ class Run:
         return pd.DataFrame(rate_rows(self.regrouped(by), self.rubric))
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
-        """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come.
-
-        Raises `JudgeError` as `records` does.
-        """
+        """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come."""
         for record in self.records():
             yield study_of(record), outcome_of(record)
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
         """Yield one record a study, in the order of the references.
 
-        Raises `JudgeError` for a line that was changed after it was written or holds a study
-        again, for records of another version of the rubric unless they may be `of_any_version`,
-        and at the end where there were not as many as the summary says.
+        Raises `JudgeError` for a line that was changed, and for studies that are missing or there
+        twice.
         """
         ids: set[str] = set()
         for n, line in enumerate(self.lines(), 1):
@@ -370,10 +342,7 @@ class Run:
             raise damaged(self.path / ANNOTATIONS, why)
 
     def record(self, study_id: str) -> dict[str, Any]:
-        """Return one study's record.
-
-        Raises `JudgeError` where the run has no such study, and for a damaged record.
-        """
+        """Return one study's record."""
         # A record begins with its id, so all others are passed over unread.
         start = jsonio.to_line({"study_id": study_id}).rpartition(b', "checksum"')[0] + b","
         for n, line in enumerate(self.lines(), 1):
@@ -439,10 +408,9 @@ def damaged(path: Path, why: str) -> JudgeError:
 
 
 def claim(path: Path, signature: str) -> None:
-    """Check that a run with `signature` may be written to `path`, before any work is done.
+    """Raise `JudgeError` unless a run with `signature` may be written to `path`.
 
-    A folder that is new, empty, or holds the same run is free, as is one in which a process was
-    killed while it wrote a run. Raises `JudgeError` for anything else.
+    A folder is free that is new, empty, holds the same run, or one that a killed process began.
     """
     entries = entries_of(path)
     if MANIFEST in entries:
@@ -454,11 +422,7 @@ def claim(path: Path, signature: str) -> None:
 
 @contextmanager
 def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunWriter]:
-    """Write a run; leaving the block without `finish` leaves nothing behind.
-
-    Raises `JudgeError` where another process is writing the same run, and for whatever
-    OSError there is in the block.
-    """
+    """Write a run; leaving the block without `finish` leaves nothing behind."""
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         for folder in reversed(made):
@@ -488,7 +452,10 @@ class RunWriter:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the table's columns."""
+        """Return the table of studies: all of it, or the columns `names` and those of `optional`.
+
+        `study_id`, `outcome` and `class_inferred` are always there.
+        """
         return self._table.columns
 
     @property

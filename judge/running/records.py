@@ -65,8 +65,7 @@ class _Stratum(TypedDict):
 class SampleRead(TypedDict):
     """How the studies were drawn that a reader read: from each stratum the first of its order.
 
-    A stratum is the studies with the values `key` of the fields `by`, and `n_drawn` of them were
-    read. The strata make up all studies of the run that they were drawn from.
+    A stratum is the studies with the values `key` of the fields `by`, `n_drawn` of which were read.
     """
 
     seed: int
@@ -75,10 +74,7 @@ class SampleRead(TypedDict):
 
 
 class Reading(TypedDict):
-    """How a reader used the rubric: see `judge.rubrics.reading.as_read`.
-
-    `sample` is there where the reader's studies were drawn at random, and no other.
-    """
+    """How a reader used the rubric; `sample` is there where the studies were drawn at random."""
 
     layout: str
     lacks: dict[str, str]
@@ -176,10 +172,8 @@ class Answered:
 class Judged:
     """One study's end: its place among the studies, its outcome and what that rests on.
 
-    `measures` are there for an annotated outcome and for no other; `completion` is None where
-    the judge gave no answer. `attempt` counts from 0 and says which answer it is; `key` is its
-    key in the cache, None where no cache keeps it. `earlier` are the answers before it, which
-    could not be read: without them the same study cannot be judged again from the cache.
+    `attempt` counts from 0 and says which answer it is; `key` is its key in the cache, if it is
+    kept. Without the `earlier` answers the study cannot be judged again from the cache.
     """
 
     at: int
@@ -195,9 +189,7 @@ class Judged:
 def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome, Measures | None]:
     """Return what `completion` says of `study`, and its numbers.
 
-    An answer that was cut at the token limit, one that the model itself marked as a refusal
-    and one that called tools in another way than it was asked to are never read, whatever
-    they look like. How it was asked for decides how it is read.
+    An answer that was cut, refused or called tools otherwise than asked is never read.
     """
     structured = rubric.structured if completion.mode is not None else None
     parse = structured.parse if structured else rubric.parse
@@ -210,10 +202,7 @@ def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome,
 
 
 def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
-    """Return all that is known about one study: the reports, the outcome, its evidence.
-
-    `corrected` is the candidate with the annotation's edits made, where the rubric has any.
-    """
+    """Return all that is known about one study: the reports, the outcome, its evidence."""
     study, outcome = judged.study, judged.outcome
     annotation = outcome.annotation if isinstance(outcome, Annotated) else None
     return {
@@ -247,10 +236,7 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
 
 
 def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
-    """Return the candidate with the annotation's edits made; None where there are none to make.
-
-    None too where an error has no edit: what the report should say is not known then.
-    """
+    """Return the candidate with the annotation's edits made; None where one of them is not known."""
     if rubric.editor is None or not isinstance(outcome, Annotated):
         return None
     graded = {kind.name for kind in rubric.graded}

@@ -64,16 +64,15 @@ def run(
 ) -> Finished:
     """Judge `studies` and write the run's folder, whole or not at all.
 
-    `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
-    the same run has the same place. `arguments` are what the user asked for, kept in the
-    manifest. Of a `shard` its studies alone are judged; what depends on the others is decided by
-    the whole set first. With a rule for several `references` each of them is asked about. `also` is
-    given the end of each question. `asking` is entered when all that can be wrong with the folder
-    and the fields is known, and left at the end.
+    `out` defaults to a folder below `judge-runs` that is named after the signature. `arguments` are
+    what the user asked for. What depends on other studies than a `shard`'s is decided by the whole
+    set first. With a rule for several `references` each of them is asked about. `also` is given the
+    end of each question. `asking` is entered when all that can be wrong with folder and fields is
+    known.
 
-    Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`,
-    both before the judge is asked, and for what stops the judge; `RunStoppedError` when the run
-    was interrupted or ran out of money.
+    Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`, both
+    before the judge is asked, and for what stops the judge; `RunStoppedError` when the run was
+    interrupted or ran out of money.
     """
     rubric, judge = session.rubric, session.judge
     started = datetime.now(UTC)
@@ -150,11 +149,7 @@ def finish(
     manifest: Mapping[str, Any],
     by: Sequence[str],
 ) -> dict[str, Any]:
-    """Write what is said of all studies, and put the run in its place; returns the summary.
-
-    `made_by` stands in summary and manifest; of the `manifest` what most runs have not is left out
-    where it is empty.
-    """
+    """Write what is said of all studies, and put the run in its place; returns the summary."""
     table = writer.table()
     made_by = {"reply_modes": writer.reply_modes, **made_by}
     summary = {**made_by, **summarise(table, writer.rubric, by)}
@@ -189,8 +184,7 @@ def untold(judge: Judge, studies: StudySet) -> CountedNote:
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:
     """Return `studies` with every class filled in, and a word for where the classes come from.
 
-    A class that the input lacks is read off the whole reference report by the lexicon and
-    marked as inferred. An empty reference has no class to infer: it stays None.
+    A class that is not given is read off the whole reference, None where that is empty.
     """
     inferred = [given is None for given in studies.study_classes]
     if not any(inferred) and studies.class_field:

@@ -73,10 +73,9 @@ class RequestPolicy:
 class JudgeSession(AbstractContextManager["JudgeSession"]):
     """A judge for one rubric, how it is asked, and the folder that keeps its answers.
 
-    The cache is opened when it is first needed and closed at the end of the `with` block. `budget`
-    is what its answers are paid from beside the policy's `max_cost`. `repeat` is which of several
-    runs it makes that ask the same, from 0. `batches` are those that answers came in, for the
-    manifest, `unanswerable` the questions of theirs that brought none.
+    `budget` is what its answers are paid from beside the policy's `max_cost`, `repeat` which of
+    several runs that ask the same it makes, `batches` those that answers came in, `unanswerable`
+    the questions of theirs that brought none.
     """
 
     def __init__(
@@ -128,11 +127,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         budget: Budget | None = None,
         repeat: int = 0,
     ) -> Self:
-        """Return the session of the judge and the rubric of these names; nothing is asked.
-
-        `cache` is the folder of answers, by default the one that `settings.environ` names,
-        else the platform's. Raises `JudgeError` as `judge.rubrics.load` and `judge.backends.load`.
-        """
+        """Return the session of the judge and the rubric of these names; nothing is asked."""
         chosen = sampled(rubrics.load(rubric), settings.samples)
         loaded, folder = backends.load(judge, chosen, settings), Path()
         if not loaded.runs_inline:
@@ -152,10 +147,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         return self._opened.enter_context(CompletionCache(self._folder))
 
     def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
-        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
-
-        A part whose value is the usual one is left out, such as that of a repeat or a shard.
-        """
+        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`."""
         is_untold = self.rubric.takes_context and not studies.judge_context.context
         parts = [
             *self.judged_by(),

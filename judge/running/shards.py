@@ -62,10 +62,7 @@ class Shard:
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
 
     def record(self, studies: StudySet, asked: Notes) -> dict[str, Any]:
-        """Return what its manifest says to be merged by.
-
-        The notes of its own studies, `asked`, add up; the input's stand for the whole set.
-        """
+        """Return what its manifest says to be merged by; `asked` are the notes that add up."""
         return {
             **asdict(self),
             "n_whole": len(studies),
@@ -79,11 +76,8 @@ class Shard:
 def merge(runs: Sequence[Run], out: Path, *, by: Sequence[str] | None = None) -> Finished:
     """Join the runs of all shards of a set; the files are those of the run of the whole set.
 
-    That holds to the byte for all but the manifest, which names the shards and adds up what was
-    spent. `by` are the fields that the rates are grouped by, by default those of the first run.
-    Raises `JudgeError` for shards that are missing or there twice, runs that are no shards of one
-    run or of another version of judge, a record that was changed, an unknown field, and an `out`
-    that holds another run.
+    That holds to the byte for all but the manifest, which adds up what was spent. `by` are the
+    fields that the rates are grouped by, by default those of the first run.
     """
     line = _signature(runs)
     first, parts = runs[0], [run.manifest["shard"] for run in runs]

@@ -25,9 +25,8 @@ _CLOSED = "this judge was closed: make a new one"
 class JudgeThread:
     """Judges sets of studies as they come, any number at a time, in a thread with an event loop.
 
-    All share the session's cache, limit of requests and budget, and a question that is under way
-    is not asked twice. After an end for all, such as a server that is gone, the next call finds out
-    anew whether the judge can be asked. The thread starts with the first question and ends with
+    All share the session's cache, limits and budget. After an end for all, such as a server that is
+    gone, the next call finds out anew. The thread starts with the first question and ends with
     `close`.
     """
 
@@ -48,11 +47,7 @@ class JudgeThread:
         return self._asking
 
     async def judge(self, studies: StudySet) -> list[Judged]:
-        """Return the end of every study, in their order; to be awaited in the thread.
-
-        Raises `JudgeError` where the judge cannot be asked, and `RunStoppedError` where asking was
-        stopped before all studies had their end; what was answered is in the cache.
-        """
+        """Return the end of every study, in their order; to be awaited in the thread."""
         asking = answer, stop = self.ready()
         ends: list[Judged] = []
         progress = Progress(total=len(studies))
@@ -71,8 +66,7 @@ class JudgeThread:
         """Have a piece of work done in the thread, which gives it this judge.
 
         Cancelling the future stops asking for it. Raises `JudgeError` after `close`, and in a
-        process that was forked off since the thread started, which has none; the future does where
-        `close` came before the end.
+        process that was forked off since the thread started, which has none.
         """
         if self._portal is not None and self._pid != os.getpid():
             raise JudgeError("a forked process cannot use the judge of the first: make a new one")
