@@ -27,8 +27,7 @@ from judge.plugins import version
 from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import reward_of
 from judge.running.records import Judged
-from judge.running.session import RequestPolicy
-from judge.running.standing import JudgeThread
+from judge.running.session import JudgeThread, RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_given
 from judge.studies.context import CONTEXT_FIELDS, attach_context, modality_code, prior_report

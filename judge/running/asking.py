@@ -19,7 +19,7 @@ from judge.backends.errors import (
     UnreadableReplyError,
 )
 from judge.running.cost import Budget, Prices
-from judge.running.engine import Progress, Question, Stop, StoppedError
+from judge.running.engine import Question, StoppedError
 from judge.running.records import Answered
 from judge.types import Completion, CompletionRequest, JudgeError
 
@@ -141,14 +141,12 @@ class Limiter:
 class Asker:
     """Answers questions from the cache, or by asking the judge and writing the answer down."""
 
-    def __init__(
-        self, session: JudgeSession, cache: CompletionCache, progress: Progress, stop: Stop
-    ) -> None:
+    def __init__(self, session: JudgeSession, cache: CompletionCache) -> None:
         self._session = session
         self._judge = session.judge
         self._cache = cache
-        self._progress = progress
-        self._stop = stop
+        self._progress = session.progress
+        self._stop = session.stop
         self._kind = session.kind
         self._prices = Prices(session.judge.version, session.judge.billing_url)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)

@@ -374,27 +374,24 @@ class FirstAnswers:
 
 
 async def judge_all(
-    session: JudgeSession,
-    studies: StudySet,
-    sink: Callable[[Judged], None],
-    *,
-    answer: Answer,
-    stop: Stop,
-    progress: Progress,
+    session: JudgeSession, studies: StudySet, sink: Callable[[Judged], None]
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
 
     Where most of the first answers cannot be read, those under way are finished, so that the same
     run stops there again without a question, and `UnreadableError` is raised.
     """
-    numbered = enumerate(studies)
+    answer, stop, progress = session.answer, session.stop, session.progress
+    numbered, n_ended = enumerate(studies), 0
     first = FirstAnswers(session.policy.give_up_after)
     at_once = max(1, min(session.concurrency, len(studies)))
 
     async def work() -> None:
+        nonlocal n_ended
         try:
             for at, study in numbered:
                 end = await judge_study(session, at, study, answer)
+                n_ended += 1
                 progress.ended(end.outcome)
                 first.add(study, end.outcome, end.completion)
                 sink(end)
@@ -410,7 +407,7 @@ async def judge_all(
     for error in await asyncio.gather(*(work() for _ in range(at_once)), return_exceptions=True):
         if error is not None:
             raise error
-    if first.are_unreadable and stop.why is None and progress.done < progress.total:
+    if first.are_unreadable and stop.why is None and n_ended < len(studies):
         raise UnreadableError(first.message(), progress)
 
 
@@ -424,15 +421,14 @@ def judge_set(
 
     Raises `RunStoppedError` and `UnreadableError` where not all studies had their end.
     """
-    progress = Progress(total=len(studies))
-    stop = Stop()
+    session.begin(len(studies))
+    progress, stop = session.progress, session.stop
 
     async def work() -> None:
-        answer = session.answerer(progress, stop)
         with _interruptible(stop, listener):
             ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
-                await judge_all(session, studies, sink, answer=answer, stop=stop, progress=progress)
+                await judge_all(session, studies, sink)
             finally:
                 if session.cache is not None:
                     progress.damaged = session.cache.n_damaged

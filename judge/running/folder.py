@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from judge.rubrics.aggregated import Aggregation
+    from judge.running.aggregate import Aggregation
 
 MANIFEST = "manifest.json"
 ANNOTATIONS = "annotations.jsonl"
@@ -252,7 +252,7 @@ class Run:
         """What it is made of, None for the run of one judge against one reference a study."""
         if (combined := self.manifest.get("combined")) is None:
             return None
-        from judge.rubrics.aggregated import Aggregation
+        from judge.running.aggregate import Aggregation
 
         names = tuple(part["name"] for part in combined["parts"])
         return Aggregation(combined["of"], combined["rule"], names)

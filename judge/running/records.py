@@ -88,7 +88,7 @@ class _Part(TypedDict):
 
 
 class CombinedRecord(TypedDict):
-    """What a run is made of, and by which rule: see `judge.rubrics.aggregated`."""
+    """What a run is made of, and by which rule: see `judge.running.aggregate`."""
 
     of: Literal["judge", "reference"]
     rule: Literal["majority", "mean", "best"]
@@ -236,7 +236,7 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
 
 
 def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
-    """Return the candidate with the annotation's edits made; None where one of them is not known."""
+    """Return the candidate with the annotation's edits made, None where one is not known."""
     if rubric.editor is None or not isinstance(outcome, Annotated):
         return None
     graded = {kind.name for kind in rubric.graded}

@@ -28,7 +28,7 @@ from judge.studies.context import mentions_prior, prior_report
 from judge.studies.texts import says_nothing
 
 if TYPE_CHECKING:
-    from judge.rubrics.aggregated import Rule
+    from judge.running.aggregate import Rule
     from judge.running.shards import Shard
 
 RUNS = Path("judge-runs")

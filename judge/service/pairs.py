@@ -14,8 +14,7 @@ from judge import backends
 from judge.running.engine import RunStoppedError
 from judge.running.records import to_record
 from judge.running.run import with_classes
-from judge.running.session import JudgeSession, RequestPolicy
-from judge.running.standing import JudgeThread
+from judge.running.session import JudgeSession, JudgeThread, RequestPolicy
 from judge.service import ProblemError
 from judge.service.budget import PAYMENT_REQUIRED, SPENT
 from judge.service.settings import ServiceSettings

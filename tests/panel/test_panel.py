@@ -18,9 +18,8 @@ import judge
 from judge import rubrics
 from judge.cli import main
 from judge.report.overview import index, overview
-from judge.rubrics.aggregated import Aggregation, Rule
 from judge.rubrics.facts.measures import Fact, annotated
-from judge.running.aggregate import aggregate, numbers
+from judge.running.aggregate import Aggregation, Rule, aggregate, numbers
 from judge.running.folder import Run
 from judge.running.records import judged_of, study_of
 from judge.stats.reliability import krippendorff

@@ -14,8 +14,7 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.cli import main
-from judge.rubrics.aggregated import Aggregation
-from judge.running.aggregate import aggregate, numbers
+from judge.running.aggregate import Aggregation, aggregate, numbers
 from judge.running.folder import Run
 from judge.running.records import Judged
 from judge.types import Annotated, Study, Unparsed
