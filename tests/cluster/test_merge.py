@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 from pathlib import Path
@@ -103,20 +102,6 @@ def test_a_models_answers_unread_and_missing_too(
         assert ours[name] == sum(one[name] for one in of) > 0
     assert ours["done"] == theirs["done"] == 30
     assert ours["dollars"] is None, "a price that is unknown in one is unknown in all"
-
-
-def test_costs_add_up_and_an_unknown_one_is_none(tmp_path: Path) -> None:
-    shards = in_shards(examples(), tmp_path, 2)
-    for at, dollars in enumerate((1.25, 2.5)):
-        found = manifest(shards[at].path)
-        found["spent"] |= {"dollars": dollars, "asked": 7, "retries": {"timeout": at + 1, "x": 1}}
-        (shards[at].path / "manifest.json").write_text(json.dumps(found), "utf-8")
-    again = [Run(shard.path) for shard in shards]
-    spent = manifest(merge(again, tmp_path / "merged").path)["spent"]
-    assert (spent["dollars"], spent["asked"]) == (3.75, 14)
-    assert spent["retries"] == {"timeout": 3, "x": 2}
-    again[0].manifest["spent"]["dollars"] = None
-    assert manifest(merge(again, tmp_path / "other").path)["spent"]["dollars"] is None
 
 
 def test_what_there_is_is_never_taken_for_the_whole(invoke: Invoke) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from answered_runs import answered, green, tables
 from click.testing import CliRunner
-from faultserver import Behaviour, FaultServer
-from support import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, Invoke
 
 import judge
 from judge import rubrics
@@ -287,21 +286,6 @@ def test_an_answer_that_cannot_be_read_stays_unparsed(invoke: Invoke, tmp_path: 
     assert ends == {"a": Unparsed, "b": Failed, "c": Annotated}
 
 
-def test_runs_that_share_answers_are_one_judge(invoke: Invoke, tmp_path: Path) -> None:
-    reports = {f"study-{n:04}": f"study-{n:04}. Clear." for n in range(3)}
-    files = [write_json(tmp_path / f"{name}.json", reports) for name in ("preds", "refs")]
-    with FaultServer(Behaviour()) as server:
-        how = ("--judge", "model-x", "--base-url", server.url, "--cache", "cache")
-        for n in (1, 2):
-            done = invoke("green", *files, *how, "--reask", n, "--out", f"reask-{n}")
-            assert done.exit_code == 0, done.stderr
-    done = invoke("panel", "reask-1", "reask-2", "--rule", "mean", "--out", "out")
-    assert done.exit_code == 2
-    assert "reask-1" in done.stderr
-    assert "reask-2" in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
 def test_means_of_rates_are_compared_with_such_means_alone(
     invoke: Invoke, three: list[Path]
 ) -> None:
@@ -343,6 +327,7 @@ def two_rubrics(folder: Path) -> list[Path]:
 REFUSED: dict[str, tuple[Made, str]] = {
     "one run": (lambda folder: pair()(folder)[:1], "two judges or more"),
     "the same run": (lambda folder: pair()(folder)[:1] * 2, "x"),
+    "one judge": (pair(name="x"), "--seed"),
     "two rubrics": (two_rubrics, "rubric"),
     "two sections": (pair(section="impression"), "section"),
     "other reports": (pair(reference="No effusion."), "reference"),
