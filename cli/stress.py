@@ -20,10 +20,9 @@ from judge.cli.asking import (
     settings_of,
 )
 from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
-from judge.cli.judging import shared_servers
+from judge.cli.judging import account, end_stopped, end_uncovered, shared_servers, watching
 from judge.cli.options import GroupedCommand, NamedPath, heading, with_options
 from judge.cli.output import emit, format_of, format_option, list_option, note, print_tables
-from judge.cli.progress import account, end_stopped, end_uncovered, watching
 
 if TYPE_CHECKING:
     from judge.running.run import Finished
@@ -241,12 +240,12 @@ def _run(options: dict[str, Any]) -> None:
     sessions = [*_sessions(options)]
     changes = chosen(options["changes"], options["rubric"])
     if options["dry_run"]:
-        from judge.cli.progress import dry_run
+        from judge.cli.judging import foretell
 
         with tempfile.TemporaryDirectory() as folder:
             options["out"] = Path(folder) / "candidates"
             _made(options, changes, again=False)
-            dry_run(sessions, candidates.read(options["out"], options["section"]))
+            foretell(sessions, candidates.read(options["out"], options["section"]))
         return
     _made(options, changes, again=True)
     note(f"folder  {out}")

@@ -23,12 +23,11 @@ from typing import Any, TypeAlias, Unpack
 
 from judge.api import ContextOptions, context_of, session_of
 from judge.backends import LEXICON
-from judge.distribution import version
+from judge.plugins import version
 from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import reward_of
-from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
-from judge.running.standing import JudgeThread, StandingJudge
+from judge.running.session import JudgeThread, RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_given
 from judge.studies.context import CONTEXT_FIELDS, attach_context, modality_code, prior_report
@@ -136,7 +135,7 @@ class Reward(AbstractContextManager["Reward"]):
             _check_trl()
 
         async def judge_batch(
-            standing: StandingJudge,
+            standing: JudgeThread,
             prompts: object,  # noqa: ARG001
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
@@ -173,7 +172,7 @@ class Reward(AbstractContextManager["Reward"]):
         value = _finite(unscored)
 
         async def judge_row(
-            standing: StandingJudge,
+            standing: JudgeThread,
             data_source: object,  # noqa: ARG001
             solution_str: str,
             ground_truth: object,
@@ -223,7 +222,7 @@ class Reward(AbstractContextManager["Reward"]):
 
     async def _rewards(
         self,
-        standing: StandingJudge,
+        standing: JudgeThread,
         completions: Sequence[Any],
         references: Sequence[Any],
         columns: _Columns,

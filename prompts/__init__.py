@@ -26,7 +26,7 @@ from pydantic.dataclasses import dataclass
 
 from judge.sentences import lines
 from judge.types import MODALITIES, JudgeError, Message, Study
-from judge.yamlfile import UnreadableYamlError, read_yaml
+from judge.jsonio import UnreadableYamlError, read_yaml
 
 FOLDER = Path(__file__).parent
 PAIR, REPORT, PHRASES = "", "report", "phrases"

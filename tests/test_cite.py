@@ -114,16 +114,6 @@ def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> Non
         assert part in text
 
 
-def test_shards_that_are_missing_are_said(invoke: Invoke) -> None:
-    for shard in ("1/3", "2/3"):
-        done = invoke("green", *PAIR, "--shard", shard, "--out", f"s{shard[0]}")
-        assert done.exit_code == 0, done.stderr
-    assert invoke("merge", "s1", "--allow-missing", "--out", "one").exit_code == 0
-    n = Run("one").summary()["n_studies"]
-    text = invoke("cite", "one").stdout
-    assert f"Shards 2-3/3 of the set are missing: this is a run of {n} of 15 studies. " in text
-
-
 @pytest.mark.parametrize(
     ("rubric", "said"),
     [

@@ -26,9 +26,16 @@ from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.batching.provider import Provider, Remote, read_answer, request_line, retry_transient
 from judge.cache import CompletionCache
 from judge.report.words import counted
-from judge.running.cost import Prices, Progress
-from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
-from judge.running.questions import Question, recall
+from judge.running.cost import Prices
+from judge.running.engine import (
+    FirstAnswers,
+    Progress,
+    ProgressListener,
+    Question,
+    RunStoppedError,
+    UnreadableError,
+    recall,
+)
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge import distribution
+from judge import plugins
 from judge.comparing import checks
 from judge.comparing.checks import ComparedRun, Difference
 from judge.comparing.metric_files import MetricFile
@@ -352,7 +352,7 @@ def comparison_signature(opened: AlignedRuns, how: Resampling | None, by: Sequen
             f"seed:{how.seed}",
             f"numpy:{version('numpy')}",
         ]
-    parts.append(f"version:{distribution.version()}")
+    parts.append(f"version:{plugins.version()}")
     return str(Signature(parts))
 
 

@@ -20,7 +20,7 @@ from judge.backends.wording import is_green
 from judge.rubrics.categories import CATEGORY, ERROR, KEY, SIGNIFICANCE, SIGNIFICANT
 from judge.running.records import Judged
 from judge.running.run import with_classes
-from judge.running.standing import JudgeThread
+from judge.running.session import JudgeThread
 from judge.studies import from_given
 from judge.studies.load import encodable
 from judge.studies.sections import says_nothing

@@ -20,9 +20,9 @@ from string import Template
 from typing import Any
 
 from judge import prompts
+from judge.jsonio import read_yaml
 from judge.prompts import Prompt
 from judge.types import JudgeError
-from judge.yamlfile import read_yaml
 
 HOST = "https://raw.githubusercontent.com"
 _TIMEOUT = 30.0

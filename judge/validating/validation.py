@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from judge import distribution, rubrics
+from judge import plugins, rubrics
 from judge.rubrics.quantities import Quantity, quantities_of
 from judge.signature import Signature
 from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
@@ -291,7 +291,7 @@ def _signature(found: RatedStudies, how: Resampling, epsilon: float) -> str:
         f"seed:{how.seed}",
         f"epsilon:{epsilon:g}",
         f"numpy:{version('numpy')}",
-        f"version:{distribution.version()}",
+        f"version:{plugins.version()}",
     ]
     return str(Signature(parts))
 

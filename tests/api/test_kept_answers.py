@@ -18,11 +18,10 @@ from judge.cache.entry import Entry, checksum
 from judge.cache.store import read_entries
 from judge.rubrics import Rubric, load
 from judge.running.answers import rescore
-from judge.running.asking import RequestPolicy
 from judge.running.cost import forecast
 from judge.running.folder import Run
 from judge.running.run import Finished, run
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.types import Annotated, Completion, Unparsed
 
 Made = Callable[[int], Shell]

@@ -13,8 +13,7 @@ from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
 from judge import backends, prompts, rubrics
-from judge.running.asking import RequestPolicy
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.stats.estimate import mean_interval
 from judge.studies import from_given
 

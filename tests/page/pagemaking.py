@@ -9,9 +9,8 @@ from typing import Any
 
 from judge import rubrics
 from judge.rubrics import Rubric
-from judge.running.folder import Run
+from judge.running.folder import Run, writing
 from judge.running.records import FORMAT, Judged, read
-from judge.running.writer import writing
 from judge.stats.table import summarise
 from judge.types import (
     Annotated,

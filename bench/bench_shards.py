@@ -1,11 +1,11 @@
-"""The built-in judge over 10,000 studies with 1 and 2 workers, and in shards that are merged.
+"""The built-in judge over 10,000 studies, and in shards that are merged.
 
-Real reports of the shared folder again and again under new ids, in turn, so that a busy machine is
-as busy for both. Wall seconds, CPU seconds of all processes, and the largest process in MB; of the
-shards what a task takes that judges next to nothing, which is what each pays for reading the whole
-set, and what merging takes. The files of all runs are held to be the same.
+Real reports of the shared folder again and again under new ids. Wall seconds, CPU seconds of all
+processes, and the largest process in MB; of the shards what a task takes that judges next to
+nothing, which is what each pays for reading the whole set, and what merging takes. The files of the
+merged run are held to be those of the whole.
 
-    python bench/bench_workers.py [--data FOLDER] [--studies N] [--rounds N]
+    python bench/bench_shards.py [--data FOLDER] [--studies N] [--rounds N]
 """
 
 from __future__ import annotations
@@ -71,18 +71,14 @@ def main() -> None:
             print(f"{what:>16} {wall:>8.2f} {cpu:>8.2f} {memory:>6.0f}")
 
         for _ in range(asked.rounds):
-            for n in ("1", "2"):
-                show(f"{n} workers", *green, "--workers", n, "--out", f"w{n}")
+            show("whole", *green, "--out", "whole")
         show("shard 1/1000", *green, "--shard", "1/1000", "--out", "small")
         shards = [f"s{at}" for at in range(1, 9)]
         for at, out in enumerate(shards, 1):
             timed(work, *green, "--shard", f"{at}/8", "--out", out)
         show("merge of 8", "merge", *shards, "--out", "merged")
         for name in FILES:
-            whole = (work / "w1" / name).read_bytes()
-            assert (
-                whole == (work / "w2" / name).read_bytes() == (work / "merged" / name).read_bytes()
-            )
+            assert (work / "whole" / name).read_bytes() == (work / "merged" / name).read_bytes()
 
 
 if __name__ == "__main__":
