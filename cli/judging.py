@@ -124,10 +124,14 @@ def warn_of_batches(session: JudgeSession) -> None:
     """Say where questions of the kind that this run asks stand in batches: they cost twice."""
     if session.cache is None:
         return
-    from judge.batching.ledger import OVER, Ledger
+    from judge.batching.ledger import CREATING, RUNNING, Ledger
 
     with Ledger(session.cache.path, create=False) as ledger:
-        batches = [batch for batch in ledger.batches(kind=session.kind) if batch.state != OVER]
+        batches = [
+            batch
+            for state in (CREATING, RUNNING)
+            for batch in ledger.batches(kind=session.kind, state=state)
+        ]
     if batches:
         names = ", ".join(batch.id for batch in batches)
         note(

@@ -20,7 +20,6 @@ import tenacity
 from judge.backends.connection import NO_KEY, Connection
 from judge.backends.errors import (
     AskError,
-    OverloadError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
@@ -56,12 +55,6 @@ retry_transient = tenacity.retry(
     stop=tenacity.stop_after_attempt(_TRIES),
     reraise=True,
 )
-_retry_overload = tenacity.retry(
-    retry=tenacity.retry_if_exception_type(OverloadError),
-    wait=_pause,
-    stop=tenacity.stop_after_attempt(_TRIES),
-    reraise=True,
-)
 
 
 class GoneError(JudgeError):
@@ -70,18 +63,16 @@ class GoneError(JudgeError):
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A batch as the provider describes it.
+    """A batch as the provider describes it; `mark` is the id that it has here.
 
-    `state` is the provider's word, `mark` the id that the batch has here. `faults` say why it was
-    refused; `has_no_room` where that is the limit on the tokens that may wait at once.
+    `has_no_room` where it failed for the limit on the tokens that may wait at once.
     """
 
     id: str
     state: str
     mark: str | None
     files: tuple[str, ...]
-    n_answered: int
-    n_failed: int
+    n_done: int
     faults: str
     has_no_room: bool
 
@@ -108,10 +99,7 @@ def read_answer(
     """
     response = line.get("response")
     if not isinstance(response, Mapping):
-        error = line.get("error")
-        error = error if isinstance(error, Mapping) else {}
-        code = str(error.get("code") or "no response").removeprefix("batch_")
-        raise TransientError(code.replace("_", " "), str(error.get("message") or "")[:300])
+        raise TransientError("no response", str(line.get("error"))[:300])
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
         reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
@@ -147,7 +135,6 @@ class Provider:
         with self._explained(), path.open("rb") as file:
             return (await self._slow.files.create(file=(name, file), purpose="batch")).id
 
-    @_retry_overload  # after another error it might be made twice
     async def create(self, file_id: str, mark: str) -> Remote:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
@@ -229,14 +216,13 @@ class Provider:
 
 def _remote(batch: Batch) -> Remote:
     counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
-    faults = (f"line {error.line}: {error.message}" for error in errors)
+    faults = [f"line {error.line}: {error.message}" for error in errors]
     return Remote(
         id=batch.id,
         state=batch.status,
         mark=(batch.metadata or {}).get(_MARK),
         files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
-        n_answered=counts.completed if counts else 0,
-        n_failed=counts.failed if counts else 0,
-        faults="; ".join(faults)[:500],
+        n_done=counts.completed + counts.failed if counts else 0,
+        faults="; ".join(faults)[:500] or "it does not say why",
         has_no_room=any(error.code == _NO_ROOM for error in errors),
     )

@@ -100,6 +100,8 @@ def run(
             also(judged)
 
         progress = judge_set(session, studies, keep, listener or ProgressListener())
+        progress.add_spent(session.asked_before)
+        progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
             writer.keep_log(judge.log)
         whole = studies if about is None else about

@@ -41,7 +41,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     judge that runs inline has none. `budget` is what its answers are paid from beside the policy's
     `max_cost`, None for no other limit. `repeat` is which of several runs it makes that ask the
     same, from 0. `batches` are those that answers came in, for the manifest, `unanswerable` the
-    questions of theirs that brought none.
+    questions of theirs that brought none, `asked_before` what they took.
     `notes_of_workers` is what the judge's copies in other processes say. Raises `JudgeError` for a
     policy with several of these and a judge that does not run inline, and for several answers to
     the same question of a judge that gives one.
@@ -78,6 +78,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.repeat = repeat
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
+        self.asked_before = Progress(total=0)
         self.notes_of_workers = Notes()
         self._folder = folder
         self.budget = budget if policy.max_cost is None else Budget(policy.max_cost, budget)
