@@ -11,7 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import pandas as pd
 
@@ -42,24 +42,11 @@ _COUNTS["n_matched"] = "Matched Findings"
 class GREEN:
     """GREEN's scorer with the call of `green_score.GREEN`, answered by any judge of this program.
 
-    The judge is loaded at the first call and stays loaded; what a model has answered comes from
-    the cache. After a call `green_scores`, `completions` and `error_counts` are those of its
-    studies, as in the package.
-
-    Parameters
-    ----------
-    model_name
-        A GREEN model, by its name on the hub or its folder, which answers in this process; or
-        any judge as `judge.annotate` takes it, such as "lexicon".
-    output_dir
-        Nothing is written there, as in the package.
-    cpu
-        Keep a model in this process off the GPU.
-    compute_summary_stats
-        Whether there is a summary. Mean and standard deviation are there in any case.
-    options
-        What `judge.annotate` takes for its judge: `prompt`, `base_url`, `policy`, `cache`, ...
-
+    `model_name` is a GREEN model, by its name on the hub or its folder, which answers in this
+    process (with `cpu` off the GPU), or any judge as `judge.annotate` takes it, with the same
+    `options`. The judge stays loaded from the first call. Nothing is written to `output_dir`, as in
+    the package; after a call `green_scores`, `completions` and `error_counts` are those of its
+    studies.
     """
 
     def __init__(
@@ -87,8 +74,8 @@ class GREEN:
 
     def __call__(
         self,
-        refs: Any,  # noqa: ANN401 - a list, an array, a Series
-        hyps: Any,  # noqa: ANN401
+        refs: Iterable[str],
+        hyps: Iterable[str],
     ) -> tuple[float, float, list[float], str | None, pd.DataFrame]:
         """Return the mean, the standard deviation, the scores, the summary and a table.
 
@@ -96,14 +83,11 @@ class GREEN:
         nor deviation, and is counted in a warning.
         """
         references, candidates = _texts("refs", refs), _texts("hyps", hyps)
-        if len(references) != len(candidates):
+        if len(references) != len(candidates) or not references:
             raise JudgeError(f"there are {len(references)} refs and {len(candidates)} hyps")
-        if not references:
-            raise JudgeError("there are no studies: refs is empty")
         ends, signature = self._judge(references, candidates)
         measures = [(end and end.measures) or {} for end in ends]
-        columns = ["green", *_COUNTS]
-        numbers = pd.DataFrame(measures, columns=columns).apply(pd.to_numeric)
+        numbers = pd.DataFrame(measures, columns=["green", *_COUNTS]).apply(pd.to_numeric)
         self.completions = [end.completion.text if end and end.completion else None for end in ends]
         self.green_scores = numbers["green"].astype(float).tolist()
         self.error_counts = numbers[[*_COUNTS]].rename(columns=_COUNTS)
@@ -117,10 +101,10 @@ class GREEN:
         ).join(self.error_counts)
         table.attrs.update(signature=signature, note=self._thread.session.judge.note)
         if reasons := Counter(filter(None, map(_reason, ends))):
+            why = "; ".join(f"{n} {reason}" for reason, n in reasons.most_common())
             warnings.warn(
                 f"{reasons.total()} of {len(ends)} studies are not scored: they are NaN, and count "
-                "in neither mean nor standard deviation: "
-                + "; ".join(f"{n} {reason}" for reason, n in reasons.most_common()),
+                f"in neither mean nor standard deviation: {why}",
                 stacklevel=2,
             )
         mean, std = float(numbers["green"].mean()), float(numbers["green"].std(ddof=0))
@@ -134,7 +118,6 @@ class GREEN:
     def _judge(
         self, references: list[str], candidates: list[str]
     ) -> tuple[list[Judged | None], str | None]:
-        """Return the end of each study, None for one without a reference, and the signature."""
         rows = [row for row, text in enumerate(references) if not says_nothing(text)]
         ends: list[Judged | None] = [None] * len(references)
         if not rows:
@@ -172,18 +155,15 @@ def _judge(model_name: str | None, *, is_served: bool) -> str:
         raise JudgeError(
             "name a model, such as StanfordAIMI/GREEN-radllama2-7b, or a judge, such as lexicon"
         )
-    colon = ":" in model_name
-    is_folder = model_name.startswith((".", "/", "~")) or Path(model_name, "config.json").is_file()
-    is_own = not colon and not is_served and (is_folder or is_green(model_name))
+    is_local = is_green(model_name) or Path(model_name, "config.json").is_file()
+    is_own = is_local and not is_served and ":" not in model_name
     return f"hf:{model_name}" if is_own else model_name
 
 
-def _texts(name: str, reports: Any) -> list[str]:  # noqa: ANN401 - a list, an array, a Series
-    # Iterating over a table gives the names of its columns; a set has no order.
-    unordered = isinstance(reports, str | Mapping | Set | pd.DataFrame)
-    if unordered or not isinstance(reports, Iterable):
-        raise JudgeError(f"{name} is a {type(reports).__name__}; give a list of reports")
-    texts = list(reports)
+def _texts(name: str, reports: Iterable[str]) -> list[str]:
+    # Iterating over a table gives the names of its columns, over a text its letters; a set has no
+    # order.
+    texts = [] if isinstance(reports, str | Mapping | Set | pd.DataFrame) else [*reports]
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise JudgeError(f"{name}[{place}] is not a text but a {type(text).__name__}")
@@ -199,15 +179,10 @@ def _reason(end: Judged | None) -> str | None:
 
 
 def _most_frequent(annotations: list[Annotation], category: Category) -> str | None:
-    """Return the text of the error that most studies have, whatever its case and spaces."""
-    counts: Counter[str] = Counter()
-    texts: dict[str, str] = {}
-    for annotation in annotations:
-        errors = {
-            " ".join(item.text.lower().split()).strip(" ."): item.text
-            for item in annotation.of_kind(ERROR)
-            if category in item.labels[CATEGORY.name] and SIGNIFICANT in item.labels[SIGNIFICANCE]
-        }
-        counts.update(errors.keys())
-        texts = {**errors, **texts}
-    return texts[counts.most_common(1)[0][0]] if counts else None
+    texts = Counter(
+        item.text
+        for annotation in annotations
+        for item in annotation.of_kind(ERROR)
+        if category in item.labels[CATEGORY.name] and SIGNIFICANT in item.labels[SIGNIFICANCE]
+    )
+    return texts.most_common(1)[0][0] if texts else None

