@@ -13,7 +13,7 @@ from judge.rubrics.form import Form, whole
 _COUNTS = range(MAX_COUNT + 1)
 
 
-def _count(value: object) -> int:
+def _whole_count(value: object) -> int:
     count = whole(value)
     if type(count) is int and count in _COUNTS:  # True is an int
         return count
@@ -22,7 +22,7 @@ def _count(value: object) -> int:
     )
 
 
-_Count = Annotated[int, BeforeValidator(_count)]
+_Count = Annotated[int, BeforeValidator(_whole_count)]
 
 
 class Errors(Form):

@@ -45,8 +45,8 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 def _annotation(reply: Reply, modality: str | None) -> Annotation:
     ours, theirs = reply.reference_findings, reply.predicted_findings
     reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
-    items = [_finding(one, REFERENCE.name, "reference") for one in ours]
-    items += [_finding(one, CANDIDATE.name, "candidate") for one in theirs]
+    items = [_item(one, REFERENCE.name, "reference") for one in ours]
+    items += [_item(one, CANDIDATE.name, "candidate") for one in theirs]
     for findings in (ours, theirs):
         if (again := twice(one.finding for one in findings)) is not None:
             raise UnparsedError("finding twice", again)
@@ -112,7 +112,7 @@ def _accounted(known: _At, matched: Collection[str], alone: Collection[str], wha
         raise UnparsedError("finding left out", f"{min(left)} is neither matched nor {what}")
 
 
-def _finding(finding: Finding, kind: str, side: Side) -> Item:
+def _item(finding: Finding, kind: str, side: Side) -> Item:
     labels = {SIGNIFICANCE.name: (finding.clinical_significance,)}
     return Item(kind, finding.finding, labels, side)
 

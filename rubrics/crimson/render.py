@@ -21,7 +21,7 @@ from judge.rubrics.crimson.parse import parse
 from judge.rubrics.crimson.wording import SIGNIFICANT
 from judge.types import Annotation, Item, Study, UnparsedError
 
-_Reply = dict[str, object]
+_Json = dict[str, object]
 
 
 def render(annotation: Annotation) -> str:
@@ -67,19 +67,19 @@ def _is(error: Item, what: str) -> bool:
     return error.labels[TYPE.name] == (what,)
 
 
-def _findings(items: tuple[Item, ...], names: list[str]) -> list[_Reply]:
+def _findings(items: tuple[Item, ...], names: list[str]) -> list[_Json]:
     return [
         {"id": name, "finding": one.text, "clinical_significance": one.label(SIGNIFICANCE.name)}
         for name, one in zip(names, items, strict=False)
     ]
 
 
-def _pair(item: Item, names: list[str]) -> _Reply:
+def _pair(item: Item, names: list[str]) -> _Json:
     reference, candidate = item.links
     return {"ref_id": names[reference], "pred_id": names[candidate]}
 
 
-def _attribute(error: Item, names: list[str]) -> _Reply:
+def _attribute(error: Item, names: list[str]) -> _Json:
     is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
     return {
         **_pair(error, names),

@@ -19,7 +19,7 @@ def _words(value: object) -> object:
     return text
 
 
-def _finding(value: object) -> object:
+def _finding_text(value: object) -> object:
     text = _words(value)
     if isinstance(text, str) and denies(text):
         raise PydanticCustomError("no entry", "a finding that is none has no entry")
@@ -61,7 +61,7 @@ class Finding(Form):
     """One abnormal finding of a report."""
 
     id: _Id = Field(description="R1, R2, ... in the reference, P1, P2, ... in the candidate.")
-    finding: Annotated[StrictStr, BeforeValidator(_finding)] = Field(
+    finding: Annotated[StrictStr, BeforeValidator(_finding_text)] = Field(
         description="The finding in the report's own words."
     )
     clinical_significance: _Significance

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error
 from judge.rubrics.contract import Order, Parse, Rubric, Statistic, Tally
+from judge.rubrics.fineradscore.baseline import baseline
 from judge.rubrics.fineradscore.measures import (
     CLOSENESS,
     CORRECTION,
@@ -21,7 +22,7 @@ from judge.rubrics.fineradscore.measures import (
     measure,
 )
 from judge.rubrics.fineradscore.parse import parse
-from judge.rubrics.fineradscore.render import baseline, render
+from judge.rubrics.fineradscore.render import render
 from judge.rubrics.sources import source
 
 if TYPE_CHECKING:

@@ -52,10 +52,10 @@ def render(annotation: Annotation) -> str:
         for category in CATEGORIES:
             if (name := KEY[level, category]) not in not_listed:
                 label = CATEGORY[category].label.capitalize()
-                listed = _listed(stated[name], texts[name])
+                listed = _written(stated[name], texts[name])
                 lines.append(f"({category.value}) {label}: {listed}")
         sections.append("\n".join(lines))
-    sections.append(f"[{TITLES[MATCHED]}]:\n{_listed(stated[MATCHED], texts[MATCHED])}")
+    sections.append(f"[{TITLES[MATCHED]}]:\n{_written(stated[MATCHED], texts[MATCHED])}")
     text = "\n\n".join(sections)
     try:
         expressed = parse(text, _NO_STUDY, complete=True, faithful=True)
@@ -66,7 +66,7 @@ def render(annotation: Annotation) -> str:
     return text
 
 
-def _listed(count: int, texts: list[str]) -> str:
+def _written(count: int, texts: list[str]) -> str:
     return f"{count}. {'; '.join(texts)}".rstrip(" ")
 
 
