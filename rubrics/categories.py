@@ -240,12 +240,15 @@ GRADED_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), gra
 COUNTS = count_measures(GRADED_ERROR, GRADES, CATEGORY)
 """The errors of each level, `n_significant` and `n_insignificant`, and then the twelve counts."""
 
+_counting = Counting(COUNTS)
 _LEAST_SIGNIFICANT = 2
 """The lowest severity of a discrepancy that counts as clinically significant."""
 
 
 def stated(annotation: Annotation) -> dict[str, int]:
-    """Return `COUNTS` of a study as the answer states them."""
+    """Return `COUNTS` of a study as the answer states them, or as a reader lists the errors."""
+    if not annotation.stated_counts:
+        return _counting(annotation)
     twelve = {name: annotation.stated_counts[name] for name in KEYS}
     sums = {f"n_{level}": sum(twelve[KEY[level, one]] for one in CATEGORIES) for level in LEVELS}
     return {**sums, **twelve}

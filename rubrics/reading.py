@@ -63,7 +63,7 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
         for now, then in zip(measures, (*rubric.measures, *added), strict=True)
         if now is not then
     ]
-    of_items, count = rubric.count or rubric.measure, Counting(added)
+    of_items, count = rubric.measure, Counting(added)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
         found = {**of_items(annotation, study), **count(annotation)}

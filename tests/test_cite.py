@@ -11,8 +11,8 @@ from support import EXAMPLES, ROOT, Invoke
 
 from judge import Run, rubrics
 from judge.report.citation import citation, program
-from judge.rubrics import sources
-from judge.rubrics.sources import Source
+from judge.rubrics import contract as sources
+from judge.rubrics.contract import Source
 from judge.signature import Signature
 
 PAIR = (str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json"))

@@ -1,4 +1,4 @@
-"""Corrections that turn the candidate's lines into the reference's, of what the built-in judge found."""
+"""What the built-in judge found, as corrections of the candidate's lines."""
 
 from __future__ import annotations
 

@@ -13,9 +13,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from judge.rubrics.categories import CATEGORIES, KEY, LEVELS
-from judge.rubrics.form import Form, Words
 from judge.rubrics.green.layout import MATCHED, an_error, counts_of, matched_finding, texts_by_count
-from judge.rubrics.reply_text import checked, is_no_entry, read_json, same_words, twice
+from judge.rubrics.reply_text import Form, Words, checked, is_no_entry, read_json, same_words, twice
 from judge.types import Annotation, Category, Study, UnparsedError
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from judge import rubrics
 from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS, score
-from judge.rubrics.crimson.reply import Reply
-from judge.rubrics.crimson.wording import attributes_of
+from judge.rubrics.crimson.answers import Reply
+from judge.rubrics.crimson.answers import attributes_of
 from judge.types import Annotation, Item, Measures, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")

@@ -14,7 +14,7 @@ from support import Invoke
 
 from judge import prompts, rubrics
 from judge.prompts import Prompt
-from judge.rubrics.direct.parse import ASPECTS, samples
+from judge.rubrics.direct.answers import ASPECTS, samples
 from judge.rubrics.questions import on_scale, sampled
 from judge.running.folder import Run
 from judge.studies import from_given

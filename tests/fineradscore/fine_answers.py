@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from judge.rubrics.categories import error
 from judge.rubrics.fineradscore.measures import NAMES
-from judge.rubrics.fineradscore.wording import deletes, says, says_nothing
+from judge.rubrics.fineradscore.answers import deletes, says, says_nothing
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Study
 

@@ -1,27 +1,148 @@
-"""Reads an answer and holds it against the study that it is about."""
+"""Reads an answer, holds it against the study that it is about, and writes one.
+
+A word that is not known, two that differ, and whatever could mean two things give nothing.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from judge.jsonio import Pairs
-from judge.rubrics.categories import categories_of, error
+from judge.rubrics.categories import CAMEL, CATEGORY, ERROR, LONGEST, categories_of, error
 from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, corrected
-from judge.rubrics.fineradscore.wording import (
-    deletes,
-    line_of,
-    plain_key,
-    says,
-    says_nothing,
-    severity_of,
-)
-from judge.rubrics.reply_text import checked, read_json
+from judge.rubrics.reply_text import Form, Line, Verbatim, Whole, checked, read_json, whole
 from judge.sentences import lines
 from judge.types import Annotation, Edit, Item, Study, UnparsedError
 
-if TYPE_CHECKING:
-    from judge.rubrics.fineradscore.reply import Correction
+_FILLERS = frozenset(("but", "and", "error", "errors", "severity", "level"))
+_SEVERITIES = {
+    **dict.fromkeys(("not actionable", "non actionable", "nonactionable"), 1),
+    **dict.fromkeys(("actionable not urgent", "actionable non urgent", "actionable nonurgent"), 2),
+    **dict.fromkeys(("urgent", "actionable urgent"), 3),
+    "emergent": 4,
+    **{str(n): n for n in (1, 2, 3, 4)},
+}
+
+
+def severity_of(value: object) -> object:
+    """Return the severity that `value` names, None for a text that names none of the four."""
+    if not isinstance(value, str):
+        return value
+    words = plain_key(value[:LONGEST]).split()
+    return _SEVERITIES.get(" ".join(word for word in words if word not in _FILLERS))
+
+
+_LINE = re.compile(
+    r"[\s\[(#\"']*(?:line\s*(?:number|no\.?)?)?[\s\[(#:]*([0-9]{1,6})(?:\.0+)?[\s\]).:\"']*", re.I
+)
+_NO_LINE = re.compile(
+    r"[\s\[(<\"']*(?:(?:none|null)(?:[\s_-]*[0-9]+)?|n/a|(?:at\s+)?(?:the\s+)?end"
+    r"(?:\s+of(?:\s+the)?\s+report)?|)[\s\])>.:\"']*",
+    re.I,
+)
+_DELETED = re.compile(
+    r"\W*(?:deleted?|removed?)(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
+)
+
+
+def plain_key(key: str) -> str:
+    """Return a key in lower case with single spaces between its words."""
+    return " ".join(re.split(r"[\W_]+", CAMEL.sub(" ", key).lower())).strip()
+
+
+def line_of(key: str) -> int | None:
+    """Return the line number that a key gives, None for one that says "None" or "at the end".
+
+    A number in brackets or in words ("[1]", "line 1") is that number. Raises ValueError for
+    anything else.
+    """
+    if len(key) <= LONGEST:
+        if found := _LINE.fullmatch(key):
+            return int(found[1])
+        if _NO_LINE.fullmatch(key):
+            return None
+    raise ValueError(f"{key!r} is no line number")
+
+
+def deletes(text: object) -> bool:
+    """Return whether `text` says to delete, "[delete]" in the original's reply format."""
+    return isinstance(text, str) and len(text) < LONGEST and bool(_DELETED.fullmatch(text))
+
+
+# ------------------------------------------------------------------- what a line says
+
+_WORD = re.compile(r"\w+|\?")
+_NOTHING = frozenset(
+    tuple(text.split())
+    for text in (
+        *("no change", "no changes", "no change needed", "no changes needed", "unchanged"),
+        *("no correction", "no corrections", "no correction needed", "none", "n a", "correct"),
+    )
+)
+
+
+def says(text: str) -> tuple[str, ...]:
+    """Return what a line says: its words and question marks, whatever the case and the stops."""
+    return tuple(_WORD.findall(text.casefold()))
+
+
+def says_nothing(text: str) -> bool:
+    """Return whether `text` stands for there being nothing to correct."""
+    return says(text) in _NOTHING
+
+
+def _severity(value: object) -> object:
+    found = whole(value)
+    if type(found) is not int or not 1 <= found <= 4:
+        raise PydanticCustomError("severity off the scale", "severity is 1, 2, 3 or 4")
+    return found
+
+
+def _categories(value: object) -> object:
+    if value == []:
+        raise PydanticCustomError("no category", "categories names at least one of a to f")
+    if isinstance(value, list) and not all(one in _LETTERS for one in value):
+        raise PydanticCustomError("category off the scale", "a category is one of a to f")
+    return sorted(set(value)) if isinstance(value, list) else value
+
+
+_LETTERS = ("a", "b", "c", "d", "e", "f")
+
+
+class Correction(Form):
+    """One change of the candidate."""
+
+    optional: ClassVar = {"comment": ""}
+
+    line: Whole | None = Field(
+        description="The number of the candidate's line that is changed or deleted. For an "
+        "insertion, the line that the new one goes before, or null for the end of the report."
+    )
+    edit: Literal["change", "delete", "insert"] = Field(description="What is done to the line.")
+    corrected: Line = Field(description="The line as it should read; empty for a deletion.")
+    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(_severity)] = Field(
+        description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
+    )
+    categories: Annotated[
+        list[Literal["a", "b", "c", "d", "e", "f"]], BeforeValidator(_categories)
+    ] = Field(
+        description="One or more of: a false finding, b missing finding, c wrong location, "
+        "d wrong severity, e comparison not in the reference, f omitted comparison."
+    )
+    comment: Verbatim = Field(description="Why the correction is needed, in a sentence.")
+
+
+class Reply(Form):
+    """All corrections that turn the candidate into the reference; none where they agree."""
+
+    corrections: list[Correction]
+
 
 _NAMES = {
     "corrected": ("corrected", "corrections", "correction", "corrected line", "corrected text"),
@@ -47,8 +168,6 @@ def parse(
     whole, so `complete` makes no difference. Raises `UnparsedError` for what cannot be read with
     certainty and for corrections that do not fit the candidate or change nothing.
     """
-    from judge.rubrics.fineradscore.reply import Correction, Reply
-
     value = read_json(text, pairs=published)
     if isinstance(value, Pairs) and not any(plain_key(key) == "corrections" for key, _ in value):
         found = [checked(Correction, entry) for entry in _of_lines(value)]
@@ -163,3 +282,30 @@ def _error(correction: Correction) -> Item:
         correction.comment,
         Edit(correction.edit, correction.line, correction.corrected),
     )
+
+
+def render(annotation: Annotation) -> str:
+    """Return the annotation as JSON, a line a correction.
+
+    The inverse of `parse`. Raises ValueError for an annotation that no reply expresses: an error
+    without an edit or a category, matched findings, an explanation.
+    """
+    if annotation != Annotation(annotation.items):
+        raise ValueError("FineRadScore has corrections and nothing beside them")
+    entries = [_entry(item) for item in annotation.items]
+    written = ",\n  ".join(map(json.dumps, entries))
+    return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'
+
+
+def _entry(error: Item) -> dict[str, object]:
+    categories = error.labels.get(CATEGORY.name)
+    if error.kind != ERROR or error.edit is None or not categories:
+        raise ValueError(f"a correction has an edit and a category: {error.text}")
+    return {
+        "line": error.edit.line,
+        "edit": error.edit.kind,
+        "corrected": error.edit.corrected,
+        "severity": NAMES.index(error.label(SEVERITY.name)) + 1,
+        "categories": list(categories),
+        "comment": error.text,
+    }
