@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Literal
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
@@ -158,25 +159,22 @@ def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ..
 
     Their names are `n_GRADE` and `GRADE_CODE`, such as `n_significant` and `significant_a`.
     """
+
+    def counting(name: str, label: str, role: Literal["count", "other"], **labels: str) -> Measure:
+        counts = Counted(kind.name, labels)
+        return Measure(name, label, role=role, is_whole=True, counts=counts)
+
     by_grade = [
-        Measure(
-            f"n_{grade.name}",
-            grade.label,
-            role="count",
-            is_whole=True,
-            counts=Counted(kind.name, {grades.name: grade.name}),
-        )
+        counting(f"n_{grade.name}", grade.label, "count", **{grades.name: grade.name})
         for grade in grades.labels
     ]
     by_both = [
-        Measure(
-            f"{grade.name}_{one.name}",
-            f"{grade.label}: {one.label}",
-            is_whole=True,
-            counts=Counted(kind.name, {grades.name: grade.name, codes.name: one.name}),
+        counting(
+            *(f"{grade.name}_{code.name}", f"{grade.label}: {code.label}", "other"),
+            **{grades.name: grade.name, codes.name: code.name},
         )
         for grade in grades.labels
-        for one in codes.labels
+        for code in codes.labels
     ]
     return (*by_grade, *by_both)
 
@@ -205,11 +203,6 @@ class Counting:
                 else:
                     found[name] += 1
         return found
-
-
-def counted(annotation: Annotation, measures: Iterable[Measure]) -> dict[str, int]:
-    """Return how many items of an annotation each of the measures that count items finds."""
-    return Counting(measures)(annotation)
 
 
 SIGNIFICANCE = "significance"

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.rubrics.categories import Counting
-from judge.rubrics.contract import Counted, Kind, Label, Measure, Rubric
+from judge.rubrics.categories import Counting, count_measures
+from judge.rubrics.contract import Label, Measure, Rubric
 from judge.types import Annotation, Measures, Study
 
 EDIT = "edit"
@@ -53,7 +53,9 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
             replace(facet, labels=(*facet.labels, *labels)) if facet.name == tally.rows else facet
             for facet in facets
         )
-        added = _counts(rubric, rubric.kind(tally.kind), tally.rows, tally.columns, own)
+        grades, codes = rubric.facet(tally.columns), rubric.facet(tally.rows)
+        counts = count_measures(rubric.kind(tally.kind), grades, replace(codes, labels=labels))
+        added = counts[len(grades.labels) :]
     # A reader's own category may be called as something that is lacking, such as an edit.
     rows = tally.rows if tally else ""
     measures = tuple(_lacking(measure, lacks) for measure in rubric.measures)
@@ -77,21 +79,6 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
         measure=measure,
         tally=tally if tally and not {tally.rows, tally.columns, tally.kind} & {*lacks} else None,
         editor=None if EDIT in lacks else rubric.editor,
-    )
-
-
-def _counts(
-    rubric: Rubric, kind: Kind, rows: str, columns: str, own: Sequence[str]
-) -> tuple[Measure, ...]:
-    return tuple(
-        Measure(
-            f"{grade.name}_{name}",
-            f"{grade.label}: {name.replace('_', ' ')}",
-            is_whole=True,
-            counts=Counted(kind.name, {columns: grade.name, rows: name}),
-        )
-        for grade in rubric.facet(columns).labels
-        for name in own
     )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.categories import count_measures, counted
+from judge.rubrics.categories import Counting, count_measures
 from judge.types import (
     Annotation,
     Category,
@@ -87,7 +87,7 @@ def render(annotation: Annotation) -> str:
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the counts."""
-    return {"n_matches": len(annotation.of_kind("match")), **counted(annotation, COUNTS)}
+    return {"n_matches": len(annotation.of_kind("match")), **Counting(COUNTS)(annotation)}
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
