@@ -51,27 +51,6 @@ _ALSO = {
 }
 
 
-def attributes_of(value: object) -> list[str] | None:
-    """Return the attributes that `value` names, a list of them or one text, each once, in order.
-
-    "location|severity" names two. None where one of them is none that there is.
-    """
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list):
-        return None
-    found = []
-    for one in given:
-        if not isinstance(one, str):
-            return None
-        for part in _SEVERAL.split(one):
-            name = _APART.sub("_", part[:_LONGEST].strip().lower())
-            name = _ALSO.get(name, name)
-            if name not in ATTRIBUTES:
-                return None
-            found.append(name)
-    return sorted(set(found), key=ATTRIBUTES.index)
-
-
 def _words(value: object) -> object:
     text = one_line(value)
     if text == "":
@@ -87,12 +66,16 @@ def _finding_text(value: object) -> object:
 
 
 def _attributes(value: object) -> object:
-    found = attributes_of(value)
-    if found is None:
-        raise PydanticCustomError("unknown error type", "error_types names none that there is")
-    if not found:
+    # A list of them or one text: "location|severity" names two.
+    given = value if isinstance(value, list) else [value]
+    if not given:
         raise PydanticCustomError("no error type", "error_types names at least one")
-    return found
+    parts = [part for one in given for part in _SEVERAL.split(one if isinstance(one, str) else "")]
+    names = [_APART.sub("_", part[:_LONGEST].strip().lower()) for part in parts]
+    names = [_ALSO.get(name, name) for name in names]
+    if not {*names} <= {*ATTRIBUTES}:
+        raise PydanticCustomError("unknown error type", "error_types names none that there is")
+    return sorted({*names}, key=ATTRIBUTES.index)
 
 
 _Id = Annotated[StrictStr, BeforeValidator(_words)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -16,7 +16,16 @@ from pydantic_core import PydanticCustomError
 from judge.jsonio import Pairs
 from judge.rubrics.categories import CAMEL, CATEGORY, ERROR, LONGEST, categories_of, error
 from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, corrected
-from judge.rubrics.reply_text import Form, Line, Verbatim, Whole, checked, read_json, whole
+from judge.rubrics.reply_text import (
+    Form,
+    Line,
+    Verbatim,
+    Whole,
+    checked,
+    plain_key,
+    read_json,
+    whole,
+)
 from judge.sentences import lines
 from judge.types import Annotation, Edit, Item, Study, UnparsedError
 
@@ -34,8 +43,8 @@ def severity_of(value: object) -> object:
     """Return the severity that `value` names, None for a text that names none of the four."""
     if not isinstance(value, str):
         return value
-    words = plain_key(value[:LONGEST]).split()
-    return _SEVERITIES.get(" ".join(word for word in words if word not in _FILLERS))
+    words = re.split(r"[\W_]+", CAMEL.sub(" ", value[:LONGEST]).lower())
+    return _SEVERITIES.get(" ".join(word for word in words if word and word not in _FILLERS))
 
 
 _LINE = re.compile(
@@ -49,11 +58,6 @@ _NO_LINE = re.compile(
 _DELETED = re.compile(
     r"\W*(?:deleted?|removed?)(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
 )
-
-
-def plain_key(key: str) -> str:
-    """Return a key in lower case with single spaces between its words."""
-    return " ".join(re.split(r"[\W_]+", CAMEL.sub(" ", key).lower())).strip()
 
 
 def line_of(key: str) -> int | None:
@@ -75,8 +79,6 @@ def deletes(text: object) -> bool:
     return isinstance(text, str) and len(text) < LONGEST and bool(_DELETED.fullmatch(text))
 
 
-# ------------------------------------------------------------------- what a line says
-
 _WORD = re.compile(r"\w+|\?")
 _NOTHING = frozenset(
     tuple(text.split())
@@ -92,11 +94,6 @@ def says(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.casefold()))
 
 
-def says_nothing(text: str) -> bool:
-    """Return whether `text` stands for there being nothing to correct."""
-    return says(text) in _NOTHING
-
-
 def _severity(value: object) -> object:
     found = whole(value)
     if type(found) is not int or not 1 <= found <= 4:
@@ -105,14 +102,16 @@ def _severity(value: object) -> object:
 
 
 def _categories(value: object) -> object:
-    if value == []:
+    if not isinstance(value, list):
+        return value
+    if not value:
         raise PydanticCustomError("no category", "categories names at least one of a to f")
-    if isinstance(value, list) and not all(one in _LETTERS for one in value):
+    if not all(one in get_args(_Letter) for one in value):
         raise PydanticCustomError("category off the scale", "a category is one of a to f")
-    return sorted(set(value)) if isinstance(value, list) else value
+    return sorted(set(value))
 
 
-_LETTERS = ("a", "b", "c", "d", "e", "f")
+_Letter = Literal["a", "b", "c", "d", "e", "f"]
 
 
 class Correction(Form):
@@ -129,9 +128,7 @@ class Correction(Form):
     severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(_severity)] = Field(
         description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
     )
-    categories: Annotated[
-        list[Literal["a", "b", "c", "d", "e", "f"]], BeforeValidator(_categories)
-    ] = Field(
+    categories: Annotated[list[_Letter], BeforeValidator(_categories)] = Field(
         description="One or more of: a false finding, b missing finding, c wrong location, "
         "d wrong severity, e comparison not in the reference, f omitted comparison."
     )
@@ -145,9 +142,9 @@ class Reply(Form):
 
 
 _NAMES = {
-    "corrected": ("corrected", "corrections", "correction", "corrected line", "corrected text"),
-    "severity": ("severity", "clinical severity"),
-    "categories": ("categories", "category", "error categories", "error category"),
+    "corrected": ("corrected", "corrections", "correction", "correctedline", "correctedtext"),
+    "severity": ("severity", "clinicalseverity"),
+    "categories": ("categories", "category", "errorcategories", "errorcategory"),
     "comment": ("comment", "comments"),
 }
 _OURS = {name: ours for ours, names in _NAMES.items() for name in names}
@@ -258,7 +255,7 @@ def _is_idle(
     text = says(correction.corrected)
     if correction.edit == "delete":
         return False
-    if says_nothing(correction.corrected) and text not in real:
+    if text in _NOTHING and text not in real:
         return True
     if correction.edit == "insert":
         return text in map(says, candidate)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import PydanticCustomError
 
 from judge import rubrics
+from judge.rubrics.crimson.answers import Reply, _attributes
 from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS, score
-from judge.rubrics.crimson.answers import Reply
-from judge.rubrics.crimson.answers import attributes_of
 from judge.types import Annotation, Item, Measures, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")
@@ -220,11 +220,12 @@ def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
 
 
 def test_attributes_by_other_names() -> None:
-    assert attributes_of(["Morphological descriptors", "Location/laterality"]) == [
+    assert _attributes(["Morphological descriptors", "Location/laterality"]) == [
         "location",
         "descriptor",
         "laterality",
     ]
-    assert attributes_of("temporal / comparison") == ["temporal"]
-    assert attributes_of(["location", 3]) is None
-    assert attributes_of({"location": True}) is None
+    assert _attributes("temporal / comparison") == ["temporal"]
+    for unknown in (["location", 3], {"location": True}):
+        with pytest.raises(PydanticCustomError, match="none that there is"):
+            _attributes(unknown)

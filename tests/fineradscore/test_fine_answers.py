@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from judge import rubrics
 from judge.rubrics.categories import error as an_error
-from judge.rubrics.fineradscore.measures import closeness
 from judge.rubrics.fineradscore.answers import Reply
+from judge.rubrics.fineradscore.measures import closeness
 from judge.rubrics.questions import asked_by
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Item, Study, UnparsedError
