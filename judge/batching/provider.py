@@ -39,20 +39,11 @@ _OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 _NO_ROOM = "token_limit_exceeded"
 # A file of 200 MB goes up, or comes down, in so many seconds.
 _FILE_TIMEOUT = 1800.0
-_TRIES, _LONGEST_WAIT = 5, 300.0
-
-
-def _pause(state: tenacity.RetryCallState) -> float:
-    error = state.outcome and state.outcome.exception()
-    if isinstance(error, TransientError) and error.retry_after is not None:
-        return min(error.retry_after, _LONGEST_WAIT)
-    return tenacity.wait_random_exponential(0.5, 8)(state)
-
 
 retry_transient = tenacity.retry(
     retry=tenacity.retry_if_exception_type(TransientError),
-    wait=_pause,
-    stop=tenacity.stop_after_attempt(_TRIES),
+    wait=tenacity.wait_random_exponential(0.5, 60),
+    stop=tenacity.stop_after_attempt(5),
     reraise=True,
 )
 
@@ -75,6 +66,21 @@ class Remote:
     n_done: int
     faults: str
     has_no_room: bool
+
+    @classmethod
+    def of(cls, batch: Batch) -> Self:
+        """Return what openai's package says of a batch."""
+        counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
+        faults = [f"line {error.line}: {error.message}" for error in errors]
+        return cls(
+            id=batch.id,
+            state=batch.status,
+            mark=(batch.metadata or {}).get(_MARK),
+            files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
+            n_done=counts.completed + counts.failed if counts else 0,
+            faults="; ".join(faults)[:500] or "it does not say why",
+            has_no_room=any(error.code == _NO_ROOM for error in errors),
+        )
 
     @property
     def is_over(self) -> bool:
@@ -138,31 +144,30 @@ class Provider:
     async def create(self, file_id: str, mark: str) -> Remote:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
-            return _remote(
-                await self._client.batches.create(
-                    completion_window="24h",
-                    endpoint=_ENDPOINT,
-                    input_file_id=file_id,
-                    metadata={_MARK: mark},
-                )
+            batch = await self._client.batches.create(
+                completion_window="24h",
+                endpoint=_ENDPOINT,
+                input_file_id=file_id,
+                metadata={_MARK: mark},
             )
+            return Remote.of(batch)
 
     @retry_transient
     async def marked(self) -> dict[str, Remote]:
         """Return all the batches at the provider that were made here, by their ids here."""
         with self._explained():
-            every = [_remote(batch) async for batch in self._client.batches.list(limit=100)]
-            return {remote.mark: remote for remote in every if remote.mark}
+            every = [Remote.of(batch) async for batch in self._client.batches.list(limit=100)]
+        return {remote.mark: remote for remote in every if remote.mark}
 
     async def look(self, remote_id: str) -> Remote:
         """Return how a batch is."""
         with self._explained():
-            return _remote(await self._client.batches.retrieve(remote_id))
+            return Remote.of(await self._client.batches.retrieve(remote_id))
 
     async def cancel(self, remote_id: str) -> Remote:
         """Have a batch end with what it has answered."""
         with self._explained():
-            return _remote(await self._client.batches.cancel(remote_id))
+            return Remote.of(await self._client.batches.cancel(remote_id))
 
     async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
         """Yield the lines of a file of answers, at most `most` bytes of it.
@@ -195,9 +200,8 @@ class Provider:
         except openai.APIStatusError as error:
             if error.status_code == 404:
                 raise GoneError(
-                    f"{self.url} has lost a batch or its file, or knows no batches: judge batch "
-                    "list shows them, judge batch cancel forgets one, and what it asked is then "
-                    "asked, and paid for, again"
+                    f"{self.url} has lost a batch or its file: judge batch cancel forgets one, and "
+                    "what it asked is then asked, and paid for, again"
                 ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
@@ -212,17 +216,3 @@ class Provider:
         # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
         except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableReplyError("it is no reply about batches") from error
-
-
-def _remote(batch: Batch) -> Remote:
-    counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
-    faults = [f"line {error.line}: {error.message}" for error in errors]
-    return Remote(
-        id=batch.id,
-        state=batch.status,
-        mark=(batch.metadata or {}).get(_MARK),
-        files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
-        n_done=counts.completed + counts.failed if counts else 0,
-        faults="; ".join(faults)[:500] or "it does not say why",
-        has_no_room=any(error.code == _NO_ROOM for error in errors),
-    )
