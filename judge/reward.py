@@ -74,8 +74,8 @@ class Reward(AbstractContextManager["Reward"]):
         name: str | None = None,
         **options: Unpack[ContextOptions],
     ) -> None:
-        arguments = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
-        self._copy = partial(type(self), **arguments, name=name, **options)
+        named: Any = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
+        self._copy = partial(type(self), **named, name=name, **options)
         values: dict[str, Any] = {**options}
         self._context = context_of(rubric, values)
         values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
@@ -160,18 +160,18 @@ def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ..
     Their names are `n_GRADE` and `GRADE_CODE`, such as `n_significant` and `significant_a`.
     """
 
-    def counting(name: str, label: str, role: Literal["count", "other"], **labels: str) -> Measure:
-        counts = Counted(kind.name, labels)
-        return Measure(name, label, role=role, is_whole=True, counts=counts)
+    def counting(name: str, label: str, labels: Mapping[str, str]) -> Measure:
+        return Measure(name, label, is_whole=True, counts=Counted(kind.name, labels))
 
     by_grade = [
-        counting(f"n_{grade.name}", grade.label, "count", **{grades.name: grade.name})
+        replace(counting(f"n_{grade.name}", grade.label, {grades.name: grade.name}), role="count")
         for grade in grades.labels
     ]
     by_both = [
         counting(
-            *(f"{grade.name}_{code.name}", f"{grade.label}: {code.label}", "other"),
-            **{grades.name: grade.name, codes.name: code.name},
+            f"{grade.name}_{code.name}",
+            f"{grade.label}: {code.label}",
+            {grades.name: grade.name, codes.name: code.name},
         )
         for grade in grades.labels
         for code in codes.labels

@@ -169,8 +169,8 @@ class BatchRun:
             if batch.id not in self._reserved and self.session.budget and batch.most is not None:
                 self.session.budget.settle(0.0, batch.most)
             self._reserved.add(batch.id)
-        counts = {"done": 0, "unparsed": 0, "failed": 0, "from_cache": 0}
-        self.progress = replace(self.progress, total=len(self.studies), **counts)
+        spent, self.progress = self.progress, Progress(total=len(self.studies))
+        self.progress.add_spent(spent)
         self._short_of_money = ""
         waiting = Counter({batch.id: 0 for batch in running})
         questions, path = self._questions(waiting), self.ledger.folder / "requests.jsonl"
@@ -251,6 +251,7 @@ class BatchRun:
 
     async def _make(self, batch: Batch, path: Path) -> None:
         file_id = await self.provider.upload(path, f"{batch.id}.jsonl")
+        remote: Remote | None
         for left in reversed(range(_TRIES)):
             try:
                 remote = await self.provider.create(file_id, batch.id)
