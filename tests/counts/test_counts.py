@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 from judge import rubrics
-from judge.rubrics.categories import CATEGORIES, KEYS, LEVELS, error
-from judge.rubrics.quantities import quantities_of
+from judge.rubrics.categories import KEYS, LEVELS, error
 from judge.rubrics.reading import as_read
 from judge.running.folder import Run
 from judge.studies import from_given
@@ -77,26 +76,6 @@ def test_the_built_in_judge_counts_as_it_does_for_green(invoke: Invoke, tmp_path
     found = [Run(tmp_path / name).summary()["statistics"] for name in ("counts", "green")]
     assert found[0].keys() < found[1].keys()
     assert all(found[0][name] == found[1][name] for name in found[0])
-
-
-def test_both_rubrics_share_their_quantities() -> None:
-    ours, theirs = quantities_of(COUNTS), quantities_of(GREEN)
-    assert ours.keys() == theirs.keys()
-    for name in ours.keys() - {"score"}:
-        assert ours[name].measures == theirs[name].measures
-
-
-def test_a_study_shows_its_counts(invoke: Invoke, tmp_path: Path) -> None:
-    invoke("counts", *FILES, "--out", tmp_path / "run")
-    text = invoke("audit", tmp_path / "run", "ex-015").stdout
-    record = Run(tmp_path / "run").record("ex-015")
-    assert record["annotation"]["items"] == []
-    assert f"Errors: {record['measures']['n_errors']}" in text
-    for name, n in record["annotation"]["stated_counts"].items():
-        level, letter = name.rsplit("_", 1)
-        (label,) = (one.label for one in CATEGORIES if one.value == letter)
-        assert (f"- clinically {level}: {label}: {n}" in text) == bool(n)
-    assert "counts say" not in text
 
 
 def test_a_reader_lists_what_a_judge_counts() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from judge import rubrics
 from judge.rubrics.crimson.answers import Reply, _attributes
-from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS, score
+from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS
 from judge.types import Annotation, Item, Measures, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")
@@ -145,33 +144,6 @@ def test_a_significant_attribute_error_more_never_helps(reply: Found) -> None:
             )
             after = value(reply)
             assert after == before if severity == "negligible" else after <= before
-
-
-@given(replies())
-def test_a_missing_finding_that_is_found_never_hurts(reply: Found) -> None:
-    for missing in reply["errors"]["missing_findings"][:1]:
-        before = value(reply)
-        (own,) = (one for one in reply["reference_findings"] if one["id"] == missing)
-        reply["predicted_findings"].append({**own, "id": "P9", "finding": "found"})
-        reply["matched_findings"].append({"ref_id": missing, "pred_id": "P9"})
-        reply["errors"]["missing_findings"].remove(missing)
-        assert value(reply) >= before
-
-
-@pytest.mark.parametrize(
-    ("sums", "expected"),
-    [
-        ((1, 1, 0, 0), 1.0),
-        ((2, 1.5, 0.5, 0.5), 0.5),
-        ((1, 0.5, 0.5, 0.5), 0.0),
-        ((0.25, 0.25, 1, 0), -0.75 / 1.75),
-        ((1, 0, 3, 1), -0.75),
-        ((0, 0, 0, 0), 1.0),
-        ((0, 0, 0.5, 0), -1 / 3),
-    ],
-)
-def test_the_formula(sums: tuple[float, ...], expected: float) -> None:
-    assert math.isclose(score(*sums), expected)
 
 
 def test_an_urgent_error_is_one_at_an_urgent_finding() -> None:

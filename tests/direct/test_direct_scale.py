@@ -72,12 +72,6 @@ def test_what_is_written_is_read_back_and_is_on_the_measures_scale(annotation: A
         assert (measures[name] is None) == (None in samples(annotation, name))
 
 
-@pytest.mark.parametrize(("score", "expected"), [(1, 0), (5, 100), (3, 50), (4.5, 87.5)])
-def test_the_ends_of_the_scale_are_0_and_100(score: float, expected: float) -> None:
-    annotation = on_scale(DIRECT, (1, 5)).parse(reply(score), STUDY)
-    assert DIRECT.measured(annotation, STUDY)["direct"] == expected
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

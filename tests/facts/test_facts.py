@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 
 import pytest
 from hypothesis import given, settings
@@ -134,40 +133,6 @@ def facts(entailed: int, contradicted: int, unsaid: int) -> list[Fact]:
         Fact(f"finding {at}", verdict, () if verdict == "not_mentioned" else ("x",))
         for at, verdict in enumerate(verdicts)
     ]
-
-
-@pytest.mark.parametrize(
-    ("reference", "candidate", "precision", "recall", "f1", "penalised"),
-    [
-        ((3, 1, 0), (1, 0, 1), 1 / 2, 3 / 4, 3 / 5, math.exp(1 - 10 / 2) / 2),
-        ((2, 0, 0), (9, 0, 0), 1.0, 1.0, 1.0, math.exp(1 - 10 / 9)),
-        ((2, 0, 0), (10, 0, 0), 1.0, 1.0, 1.0, 1.0),
-        ((1, 0, 1), (6, 3, 3), 1 / 2, 1 / 2, 1 / 2, 1 / 2),
-        ((0, 2, 0), (0, 0, 3), 0.0, 0.0, 0.0, 0.0),
-        ((0, 0, 0), (2, 0, 0), 1.0, None, None, math.exp(1 - 10 / 2)),
-        ((0, 0, 4), (0, 0, 0), None, 0.0, None, None),
-        ((0, 0, 0), (0, 0, 0), None, None, None, None),
-    ],
-)
-def test_the_numbers_of_a_study(
-    reference: tuple[int, int, int],
-    candidate: tuple[int, int, int],
-    precision: float | None,
-    recall: float | None,
-    f1: float | None,
-    penalised: float | None,
-) -> None:
-    made = annotated({"reference": facts(*reference), "candidate": facts(*candidate)})
-    found = RUBRIC.measured(made, Study("s", "x", "x"))
-    names = ("precision", "recall", "f1", "penalised_precision")
-    wanted = (precision, recall, f1, penalised)
-    for name, value in zip(names, wanted, strict=True):
-        assert found[name] == (None if value is None else pytest.approx(value)), name
-    assert found["n_contradicted"] == reference[1] + candidate[1]
-    assert [
-        found[f"n_candidate{of}"] for of in ("_entailed", "_contradicted", "_not_mentioned")
-    ] == [*candidate]
-    assert found["n_candidate"] == sum(candidate)
 
 
 def test_micro_is_the_ratio_of_sums_and_macro_the_mean_of_those_that_have_it() -> None:
