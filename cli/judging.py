@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.batching import MOST_REQUESTS
 from judge.cli.asking import (
     RUNNING_OPTIONS,
     SAMPLES,
@@ -57,6 +56,8 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
     from judge.studies import StudySet
 
+# OpenAI takes no more in a batch.
+_MOST_REQUESTS = 50_000
 BATCH_OPTIONS = (
     heading("Batch"),
     click.option(
@@ -69,8 +70,8 @@ BATCH_OPTIONS = (
     ),
     click.option(
         "--batch-size",
-        type=click.IntRange(min=1, max=MOST_REQUESTS),
-        default=MOST_REQUESTS,
+        type=click.IntRange(min=1, max=_MOST_REQUESTS),
+        default=_MOST_REQUESTS,
         show_default=True,
         metavar="N",
         help="The most questions in a batch.",
