@@ -8,7 +8,7 @@ agrees: "No acute findings" and "No mention of the effusion" speak of the report
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -25,7 +25,7 @@ from pydantic_core import PydanticCustomError
 
 from judge import jsonio
 from judge.rubrics.categories import CAMEL
-from judge.types import UnparsedError
+from judge.types import Annotation, UnparsedError
 
 _NOTHING = frozenset(
     (
@@ -216,6 +216,17 @@ def checked(model: type[_Model], value: object) -> _Model:
         # The reasons that a form gives have a space in them, pydantic's own have none.
         own = first["type"] if " " in first["type"] else "unexpected form"
         raise UnparsedError(_REASONS.get(first["type"], own), f"{where}: {first['msg']}") from error
+
+
+def read_back(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:
+    """Return an answer that reads as `annotation`; raises ValueError for one that does not."""
+    try:
+        is_whole = read(text) == annotation
+    except UnparsedError as error:
+        raise ValueError(f"no reply expresses this: {error}") from error
+    if not is_whole:
+        raise ValueError("no reply expresses all of this annotation")
+    return text
 
 
 def visible(text: str) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StrictStr
@@ -24,7 +25,16 @@ from judge.rubrics.crimson.measures import (
     SIGNIFICANCE,
     TYPE,
 )
-from judge.rubrics.reply_text import Form, Line, checked, denies, one_line, read_json, twice
+from judge.rubrics.reply_text import (
+    Form,
+    Line,
+    checked,
+    denies,
+    one_line,
+    read_back,
+    read_json,
+    twice,
+)
 from judge.types import Annotation, Item, Side, Study, UnparsedError
 
 SIGNIFICANT = "significant"
@@ -278,13 +288,10 @@ def render(annotation: Annotation) -> str:
                 ],
             },
         }
-        text = json.dumps(reply, indent=1)
-        expressed = parse(text, Study("", "", "", modality=_modality(errors)))
-    except (IndexError, KeyError, UnparsedError) as error:
+    except (IndexError, KeyError) as error:
         raise ValueError(f"no reply expresses this: {error}") from error
-    if expressed != annotation:
-        raise ValueError("no reply expresses all of this annotation")
-    return text
+    study = Study("", "", "", modality=_modality(errors))
+    return read_back(json.dumps(reply, indent=1), annotation, partial(parse, study=study))
 
 
 def _modality(errors: Iterable[Item]) -> str | None:

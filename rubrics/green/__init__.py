@@ -34,8 +34,15 @@ from judge.rubrics.contract import (
     Tally,
     source,
 )
-from judge.rubrics.green import reply
-from judge.rubrics.green.layout import MATCHED, baseline, parse, render
+from judge.rubrics.green.layout import (
+    MATCHED,
+    Reply,
+    baseline,
+    parse,
+    parse_reply,
+    render,
+    render_reply,
+)
 from judge.types import Annotation, Measures, Study
 
 _MATCHED = Measure(
@@ -101,6 +108,6 @@ RUBRIC = Rubric(
     render=render,
     measure=measure,
     baseline=baseline,
-    reply_model=lambda: reply.Reply,
-    structured=StructuredReply("green-structured", reply.parse, reply.render),
+    reply_model=lambda: Reply,
+    structured=StructuredReply("green-structured", parse_reply, render_reply),
 )

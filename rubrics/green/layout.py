@@ -2,14 +2,21 @@
 
 Whatever is not the grammar is refused with its reason. A number that is read is the one that
 stands behind a category's colon, or first under the matched findings.
+
+A structured reply has a list of errors for each category, so that no count can contradict one: a
+count is the length of its list. An entry that denies, that holds several or that stands twice makes
+it unparsed.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import ClassVar, NamedTuple
+
+from pydantic import Field
 
 from judge.rubrics.categories import (
     CATEGORIES,
@@ -25,7 +32,17 @@ from judge.rubrics.categories import (
     error,
     level_of,
 )
-from judge.rubrics.reply_text import answer_in, is_no_entry
+from judge.rubrics.reply_text import (
+    Form,
+    Words,
+    answer_in,
+    checked,
+    is_no_entry,
+    read_back,
+    read_json,
+    same_words,
+    twice,
+)
 from judge.types import Annotation, Category, Item, ReportComparison, Study, UnparsedError
 
 MATCHED = "matched"
@@ -416,13 +433,8 @@ def render(annotation: Annotation) -> str:
         sections.append("\n".join(lines))
     sections.append(f"[{TITLES[MATCHED]}]:\n{_written(stated[MATCHED], texts[MATCHED])}")
     text = "\n\n".join(sections)
-    try:
-        expressed = parse(text, _NO_STUDY, complete=True, faithful=True)
-    except UnparsedError as error:
-        raise ValueError(f"the layout cannot hold this: {error}") from error
-    if expressed != annotation:
-        raise ValueError("the layout cannot hold all of this annotation")
-    return text
+    read = partial(parse, study=_NO_STUDY, complete=True, faithful=True)
+    return read_back(text, annotation, read)
 
 
 def _written(count: int, texts: list[str]) -> str:
@@ -470,3 +482,88 @@ def _explanation(text: str) -> str:
     if not fits_explanation(explanation):
         explanation = f"It says: {explanation}"
     return explanation
+
+
+class Errors(Form):
+    """The errors of one level, each in one of the six categories."""
+
+    # In the order of `CATEGORIES`.
+    false_finding: list[Words] = Field(
+        description="(a) The candidate says something is there that the reference does not support."
+    )
+    missing_finding: list[Words] = Field(
+        description="(b) The reference reports it, the candidate leaves it out or denies it."
+    )
+    wrong_location: list[Words] = Field(description="(c) On another side or in another place.")
+    wrong_severity: list[Words] = Field(description="(d) Larger, smaller, milder or graver.")
+    comparison_not_in_reference: list[Words] = Field(
+        description="(e) A change, or its absence, that the reference does not tell."
+    )
+    omitted_comparison: list[Words] = Field(
+        description="(f) A change that the reference tells and the candidate does not."
+    )
+
+
+class Reply(Form):
+    """What the candidate gets wrong and what it gets right. One error or finding an entry."""
+
+    optional: ClassVar = {"explanation": ""}
+
+    explanation: Words = Field(description="Two to five sentences on what differs and why.")
+    clinically_significant_errors: Errors
+    clinically_insignificant_errors: Errors
+    matched_findings: list[Words] = Field(
+        description="What the candidate says in agreement with the reference, each finding once."
+    )
+
+
+_LISTS = tuple(Errors.model_fields)
+
+_SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
+
+
+def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
+    """Return the annotation in a structured reply.
+
+    JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
+    `UnparsedError` for what is no such reply, and for a list whose length may not be the number of
+    its errors or findings.
+    """
+    reply = checked(Reply, read_json(text))
+    levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
+    lists = [
+        (level, category, getattr(found, name))
+        for level, found in zip(LEVELS, levels, strict=True)
+        for category, name in zip(CATEGORIES, _LISTS, strict=True)
+    ]
+    errors = [an_error(level, one, entry) for level, one, entries in lists for entry in entries]
+    for entry in (*(item.text for item in errors), *reply.matched_findings):
+        if is_no_entry(entry):
+            raise UnparsedError("no entry", f"{entry!r} stands in a list, and is no entry of one")
+        if _SEVERAL.search(entry):
+            raise UnparsedError("several in one entry", f"one entry each: {entry!r}")
+    for texts in ([item.text for item in errors], reply.matched_findings):
+        if (again := twice(texts)) is not None:
+            raise UnparsedError("contradiction", f"twice: {again!r}")
+    alone = (Category.FALSE_FINDING, Category.MISSING_FINDING)
+    one_sided = {same_words(x) for _, one, entries in lists if one in alone for x in entries}
+    if both := next((x for x in reply.matched_findings if same_words(x) in one_sided), None):
+        raise UnparsedError("contradiction", f"an error and matched: {both!r}")
+    items = (*errors, *map(matched_finding, reply.matched_findings))
+    return Annotation(items, reply.explanation, stated_counts=counts_of(items))
+
+
+def render_reply(annotation: Annotation) -> str:
+    """Return the annotation as the reply that a judge would give, the inverse of `parse_reply`.
+
+    Raises `ValueError` for an annotation that no reply expresses, as one whose stated counts
+    are not the lengths of its lists.
+    """
+    texts = texts_by_count(annotation)
+    lists = [
+        {name: texts[KEY[level, one]] for one, name in zip(CATEGORIES, _LISTS, strict=True)}
+        for level in LEVELS
+    ]
+    values = (annotation.explanation, *lists, texts[MATCHED])
+    text = json.dumps(dict(zip(Reply.model_fields, values, strict=True)), indent=1)
+    return read_back(text, annotation, partial(parse_reply, study=_NO_STUDY))
