@@ -120,28 +120,3 @@ def test_an_item_that_was_not_declared_stops_a_run_at_once(item: Item, says: str
     odd = replace(RUBRIC, measure=lambda _annotation, _study: dict(measure(Annotation(), STUDY)))
     with pytest.raises(JudgeError, match=says):
         odd.measured(Annotation((item,)), STUDY)
-
-
-@pytest.mark.parametrize("score", [None, -1, 0.0, 1])
-def test_what_was_declared_is_given_as_it_is(score: float | None) -> None:
-    annotation = Annotation(values={} if score is None else {"score": score})
-    found = RUBRIC.measured(annotation, STUDY)
-    assert found["score"] == score
-    assert list(found) == [one.name for one in RUBRIC.measures]
-
-
-def test_items_are_counted_by_what_they_carry() -> None:
-    items = (
-        error(("l", "h"), "big"),
-        error(("l",), "big"),
-        error(("h",), "small"),
-        Item("note", "text"),
-    )
-    assert Counting(COUNTS)(Annotation(items)) == {
-        "n_big": 2,
-        "n_small": 1,
-        "big_l": 2,
-        "big_h": 1,
-        "small_l": 0,
-        "small_h": 1,
-    }

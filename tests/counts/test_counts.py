@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from cluster.clusterhelp import judged
-from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, spread
 from hypothesis import given
 from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
@@ -16,7 +14,6 @@ from judge import rubrics
 from judge.rubrics.categories import KEYS, LEVELS, error
 from judge.rubrics.reading import as_read
 from judge.running.folder import Run
-from judge.studies import from_given
 from judge.types import Annotation, Item, Study, UnparsedError
 
 COUNTS, GREEN = rubrics.load("counts"), rubrics.load("green")
@@ -97,27 +94,3 @@ def test_a_reader_lists_what_a_judge_counts() -> None:
     part = as_read(COUNTS, {"insignificant": "not asked for"})
     measures = part.measured(Annotation(items[:1]), STUDY)
     assert (measures["n_significant"], measures["n_errors"]) == (1, None)
-
-
-@pytest.mark.parametrize("name", ["counts", "direct"])
-def test_a_models_answers_with_every_kind_of_trouble(tmp_path: Path, name: str) -> None:
-    n = 60
-    ids = [f"study-{at:04}" for at in range(n)]
-    studies = from_given(
-        [f"{one}. The lungs are clear." for one in ids], ["Effusion."] * n, study_ids=ids
-    )
-    faults = {Fault.RATE_LIMIT: 0.1, Fault.MALFORMED: 0.1, Fault.REFUSAL: 0.1, Fault.DROP: 0.05}
-    plans = spread(ids, faults)
-    with FaultServer(Behaviour(studies=plans), rubric=name) as server:
-        run = judged(studies, tmp_path / "run", rubric=name, judge="model-x", url=server.url)
-        again = judged(studies, tmp_path / "run", rubric=name, judge="model-x", url=server.url)
-    rubric = rubrics.load(name)
-    lost = {key for key, plan in plans.items() if plan.then in (Fault.MALFORMED, Fault.REFUSAL)}
-    assert len(lost) == 12
-    for record in run.records():
-        key = record["study_id"]
-        assert (record["outcome"] == "annotated") == (key not in lost), record["reason"]
-        right = ANNOTATE[name](key, 0)
-        expected = None if key in lost else rubric.measured(right, STUDY)
-        assert record["measures"] == expected
-    assert again.table().equals(run.table())

@@ -134,18 +134,6 @@ def test_a_false_finding_more_never_helps(reply: Found, level: str) -> None:
     assert after < before if WEIGHTS[level] else after == before
 
 
-@given(replies())
-def test_a_significant_attribute_error_more_never_helps(reply: Found) -> None:
-    for pair in reply["matched_findings"][:1]:
-        before = value(reply)
-        for severity in ("negligible", "significant"):
-            reply["errors"]["attribute_errors"].append(
-                {**pair, "severity": severity, "error_types": ["location"], "explanation": ""}
-            )
-            after = value(reply)
-            assert after == before if severity == "negligible" else after <= before
-
-
 def test_an_urgent_error_is_one_at_an_urgent_finding() -> None:
     finding = {"id": "R1", "finding": "Pneumothorax", "clinical_significance": "urgent"}
     pair = {"ref_id": "R1", "pred_id": "P1"}

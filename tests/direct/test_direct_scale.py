@@ -121,19 +121,6 @@ def test_a_scale_that_is_none_or_that_no_judge_is_told(
         prompt_of(tmp_path, PROMPT.replace("[1, 5]", scale))
 
 
-def test_a_rubric_without_a_scale_refuses_one(tmp_path: Path, invoke: Invoke) -> None:
-    path = tmp_path / "green.yaml"
-    path.write_text(PROMPT.replace("rubric: direct", "rubric: green"), "utf-8")
-    (tmp_path / "both.json").write_text(json.dumps({"a": {"report": "Clear.", "prediction": "C."}}))
-    done = invoke(
-        *("green", tmp_path / "both.json", "--judge", "gpt-4o", "--dry-run", "--prompt", path)
-    )
-    assert done.exit_code == 2
-    assert "the rubric green declares no scale" in done.stderr
-    with pytest.raises(JudgeError, match="green does not take 3 answers"):
-        sampled(rubrics.load("green"), 3)
-
-
 def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) -> None:
     """The manifest keeps the scale: another prompt's answers are not read as the default's."""
     ids = [f"study-{at:04}" for at in range(12)]

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts, rubrics
-from judge.backends import lexicon
 from judge.rubrics.facts.measures import Fact, Quotable, annotated
 from judge.rubrics.questions import composed, parts
 from judge.rubrics.reply_text import same_words
@@ -17,7 +16,6 @@ from judge.sentences import lines
 from judge.types import Completion, Study, UnparsedError, Usage
 
 RUBRIC = rubrics.load("facts")
-LEXICON = lexicon.load()
 WORDS = st.sampled_from(["effusion", "Left", "no", "2.5 cm", "Größe", "(stable)", "line's", "1."])
 SENTENCE = (
     st.lists(WORDS, min_size=1, max_size=5)
@@ -143,28 +141,6 @@ def test_micro_is_the_ratio_of_sums_and_macro_the_mean_of_those_that_have_it() -
     )
     assert by_name["macro_recall"].measures == ("recall",)
     assert not by_name["penalised_precision"].shown
-
-
-@pytest.mark.parametrize(
-    ("reference", "candidate", "verdicts"),
-    [
-        ("Small left effusion.", "No pleural effusion.", ["contradicted", "contradicted"]),
-        ("Left effusion.", "Right effusion.", ["contradicted", "contradicted"]),
-        ("The heart is enlarged.", "Lungs are clear.", ["not_mentioned", "not_mentioned"]),
-        ("Heart size is normal.", "The heart is normal.", ["entailed", "entailed"]),
-        ("Pneumothorax.", "Normal chest radiograph.", ["contradicted", "contradicted"]),
-        ("Large effusion. Nodule.", "Large effusion.", ["entailed", "not_mentioned", "entailed"]),
-        ("Something else.", "", []),
-    ],
-)
-def test_rules_say_what_one_report_states_of_the_other(
-    reference: str, candidate: str, verdicts: list[str]
-) -> None:
-    study = Study("s", reference, candidate)
-    assert RUBRIC.baseline is not None
-    found = RUBRIC.baseline(lexicon.compare(reference, candidate, LEXICON), study)
-    assert [item.label("verdict") for item in found.of_kind("fact")] == verdicts
-    assert RUBRIC.parse(RUBRIC.render(found), study) == found
 
 
 def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:

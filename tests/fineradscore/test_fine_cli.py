@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke, write_json
 
-from judge import backends, prompts, rubrics
-from judge.running.asking import RequestPolicy
-from judge.running.session import JudgeSession
-from judge.studies import from_given
+from judge import prompts
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
-RUBRIC = rubrics.load("fineradscore")
 
 
 @pytest.fixture
@@ -106,16 +101,3 @@ def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_
     record = json.loads(Path("run/annotations.jsonl").read_text("utf-8"))
     (error,) = record["annotation"]["items"]
     assert asked[error["edit"]["line"]][1] == "IMPRESSION: Old rib fracture."
-
-
-def test_the_form_of_the_reply_stands_in_the_signature() -> None:
-    studies = from_given(["Clear."], ["Clear."], study_ids=["1"], study_classes=["normal"])
-    settings = backends.JudgeSettings(base_url="http://127.0.0.1:9/v1")
-
-    def line(rubric: str, settings: backends.JudgeSettings) -> str:
-        session = JudgeSession.load(rubric, "model-x", settings, policy=RequestPolicy(reask=1))
-        return session.signature(studies, "study_class")
-
-    assert re.search(r"\|reply:[0-9a-f]{8}\|reask:1\|", line("fineradscore", settings))
-    assert re.search(r"\|reply:[0-9a-f]{8}\|", line("green", settings))
-    assert "|reply:text|" in line("green", replace(settings, reply="text"))

@@ -24,7 +24,6 @@ SECTIONS = (
 ADVERSARIAL: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("adversarial.yaml").read_text("utf-8")
 )
-FAITHFUL = asked_by(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
 
 
 def answer(significant: str = "None.", insignificant: str = "None.", matched: str = "0.") -> str:
