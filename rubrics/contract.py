@@ -103,13 +103,12 @@ class Counted:
 class Measure:
     """One number of a study, a column of the table of studies.
 
-    `undefined` says in a few words when a study has none ("no fact in the candidate"); None
-    for a measure that every scored study has. `role` is where it is shown: a `score` in lists,
-    filters and histograms, a `count` in lists, a `check` with the scores of a single study,
-    `other` in the table of studies, and in lists where a reader asks for it. `counts` is there
-    for a measure that counts items; `needs` names what else it is made of that not every reader
-    is asked for (`rubrics.reading`): a kind of items, a label (the end of a scale), the `edit` of
-    an item, the `reference`.
+    `undefined` says in a few words when a study has none ("no fact in the candidate"); None for a
+    measure that every scored study has. `role` is where it is shown: a `score` in lists, filters
+    and histograms, a `count` in lists, a `check` with the scores of a single study, `other` in the
+    table of studies. `counts` is there for a measure that counts items; `needs` names what else it
+    is made of that not every reader is asked for (`rubrics.reading`): a kind of items, a label, the
+    `edit` of an item, the `reference`.
     """
 
     name: str
@@ -292,24 +291,21 @@ class Rubric:
     """One way to judge a report, as a value.
 
     `version` changes whenever the same answer would give another number. `measure` is a pure
-    function of the annotation and the study it is about; it gives a value for each of the
-    `measures`, None for one that is undefined for the study. `worst` is the order in which
-    studies come that should be looked at first.
+    function; it gives a value for each of the `measures`, None for one that is undefined for the
+    study. `worst` is the order in which studies come that should be looked at first.
 
-    What a rubric need not have: `render` writes an annotation as the answer a judge would
-    give, `parse(render(x)) == x`. `baseline` is how the findings of the built-in judge become
-    an annotation of this rubric; it needs `render`. `editor` applies an annotation's edits to
-    the candidate. `reply_model` gives the form of a reply that is JSON (called when it is
-    needed: the import is slow), None where the reply is text; `structured` is there where it
-    can be either, and `parse`, `render` and `prompt` are then those of the text. `tally` is
-    the table of its items. `steps` are there where a study takes several questions: `parse` and
-    `render` are then of all answers together, `prompt` and `reply_model` those of one question.
-    `takes_context` says that the judge is told the study's context unless the user wants otherwise.
-    `on_scale` gives `parse` and `reply_model` for the scale that a prompt declares, if one does.
-    `parse_for` gives the `parse` of answers to others' wording by the names of prompt and model,
-    None where it is the usual. `takes_samples` says
-    that `parse` and `render` also take several answers to a question (`rubrics.asking`). `sources`
-    are the works that whoever reports its numbers cites.
+    What a rubric need not have: `render` writes an annotation as the answer a judge would give,
+    `parse(render(x)) == x`, and raises ValueError for what none expresses. `baseline` makes an
+    annotation of the findings of the built-in judge; it needs `render`. `editor` applies an
+    annotation's edits to the candidate. `reply_model` gives the form of a reply that is JSON;
+    `structured` is there where it can be either, and `parse`, `render` and `prompt` are then those
+    of the text. `tally` is the table of its items. `steps` are there where a study takes several
+    questions: `parse` and `render` are then of all answers together, `prompt` and `reply_model`
+    those of one question. `takes_context` says that the judge is told the study's context.
+    `on_scale` gives `parse` and `reply_model` for the scale that a prompt declares, `parse_for` the
+    `parse` of answers to others' wording by the names of prompt and model, None where it is the
+    usual. `takes_samples` says that `parse` and `render` also take several answers to a question.
+    `sources` are the works that whoever reports its numbers cites.
 
     Raises ValueError for a declaration that names what it does not declare.
     """
@@ -390,11 +386,10 @@ class Rubric:
                 yield f"facet of {self.tally.kind}", facet
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
-        """Return the numbers of a study, each one that was declared and as it was declared.
+        """Return the numbers of a study.
 
-        Raises `JudgeError` where `measure` gives others, none for one that every study has, or
-        one off its scale, and for an item that was not declared: a rubric that is wrong stops a
-        run at the first study that shows it.
+        Raises `JudgeError` for numbers or items that are not as they were declared: a rubric that
+        is wrong stops a run at the first study that shows it.
         """
         found = self.measure(annotation, study)
         if wrong := self._wrong(annotation, found):

@@ -163,8 +163,6 @@ def answer_in(text: str) -> tuple[str, bool]:
 
     Around it may stand one closed block of thought before it (its opening tag may be the prompt's),
     one fence, and the token that ends an answer at the very end: the last two prove it whole.
-    Raises `UnparsedError` for an answer that is too long or empty, and for a block of thought that
-    does not end or is not alone.
     """
     if jsonio.too_long(text, LONGEST):
         raise UnparsedError("too long", f"an answer has at most {LONGEST:,} bytes")

@@ -73,11 +73,7 @@ class Reply(Form):
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the counts that an answer states: for each of two levels, each of six categories.
-
-    Raises `UnparsedError` for what is no such object, whole and once, for a count that is left out
-    or no whole number from 0, and for a key that is none of these or stands twice.
-    """
+    """Return the twelve counts that an answer states, each a whole number from 0."""
     reply = checked(Reply, read_json(text)).model_dump()
     return Annotation(
         stated_counts={
@@ -89,10 +85,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
 
 def render(annotation: Annotation) -> str:
-    """Return the counts as the reply that a judge would give, the inverse of `parse`.
-
-    Raises ValueError for an annotation that has anything else, or lacks one of them.
-    """
+    """Return the counts as a reply; raises ValueError for an annotation that has anything else."""
     counts = annotation.stated_counts
     if annotation != Annotation(stated_counts=counts) or counts.keys() != {*KEYS}:
         raise ValueError("the reply has the twelve counts and nothing beside them")

@@ -161,12 +161,9 @@ _At = Mapping[str, int]
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the annotation in an answer: findings, matches and errors, in the reply's order.
+    """Return the findings, matches and errors of an answer, in its order; ids become positions.
 
-    Ids become positions. JSON shows by itself whether it is whole, so `complete` makes no
-    difference. Raises `UnparsedError` for what is no such reply, and for one that uses an id
-    twice or that no finding has, leaves a finding out of both the matches and the errors, has it
-    in both, tells of an attribute of two findings that it does not match, or says an error twice.
+    Every finding is matched, or false or missing, once; an attribute error is of two that match.
     """
     return _annotation(checked(Reply, read_json(text)), study.modality)
 
@@ -264,11 +261,7 @@ _Json = dict[str, object]
 
 
 def render(annotation: Annotation) -> str:
-    """Return the annotation as the reply that a judge would give, the inverse of `parse`.
-
-    Raises ValueError for an annotation that no reply expresses, as one with an explanation, or
-    one that leaves a finding out.
-    """
+    """Return the annotation as a reply; raises ValueError for one that no reply expresses."""
     reference, candidate = (annotation.of_kind(kind.name) for kind in (REFERENCE, CANDIDATE))
     names = [f"R{at}" for at, _ in enumerate(reference, 1)]
     names += [f"P{at}" for at, _ in enumerate(candidate, 1)]

@@ -43,9 +43,7 @@ def parse(
 ) -> Annotation:
     """Return the score that an answer gives on the prompt's `scale`, or those of `samples` answers.
 
-    JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
-    `UnparsedError` for what is no such object, whole and once, for a score that is no number on the
-    scale, and for reasons that name another score.
+    Reasons that name another score make it unparsed.
     """
     if samples == 1:
         return _annotation(scale, *_read(text, scale))
@@ -62,10 +60,7 @@ def parse(
 
 
 def render(annotation: Annotation) -> str:
-    """Return the answer that a judge would give, or the several, the inverse of `parse`.
-
-    Raises ValueError for an annotation that has anything beside scores and reasons.
-    """
+    """Return the answer or the several answers; raises ValueError for what they do not express."""
     values = dict(annotation.values)
     if annotation != Annotation(explanation=annotation.explanation, values=values):
         raise ValueError("an answer has scores and reasons and nothing beside them")

@@ -66,12 +66,7 @@ _STEPS: Mapping[tuple[str, Side], str] = {
 
 
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the phrases in the answer to what one report says.
-
-    JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
-    `UnparsedError` for what is none of these, a phrase that says nothing, and one that stands
-    twice.
-    """
+    """Return the phrases in the answer to what one report says, none blank and none twice."""
     phrases = checked(Phrases, read_json(text)).phrases
     for phrase in phrases:
         if is_blank(phrase):
@@ -84,8 +79,7 @@ def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[st
 def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fact]:  # noqa: ARG001
     """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them.
 
-    Raises `UnparsedError` for a phrase without a verdict or with two, and for evidence that does
-    not stand in `study.reference`, is missing, or stands by a phrase that is not mentioned.
+    Each has one verdict; evidence stands in `study.reference`, and is there where one is mentioned.
     """
     phrases = study.candidate.splitlines()
     report = _quotable(study.reference)
@@ -159,8 +153,7 @@ STEPS = Steps(
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Return the facts that the answers to a study's questions tell of.
 
-    Phrases are not mentioned by a report without a word. Raises `UnparsedError` for an answer
-    that cannot be read, one that is missing, and one to what is not asked.
+    Phrases are not mentioned by a report without a word.
     """
     answers = parts(text)
     texts = {"reference": study.reference, "candidate": study.candidate}
@@ -191,10 +184,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
 
 def render(annotation: Annotation) -> str:
-    """Return the annotation as the answers that a judge would give: the inverse of `parse`.
-
-    Raises ValueError for an annotation that they do not express.
-    """
+    """Return the answers to a study's questions; raises ValueError for what they do not express."""
     facts = facts_of(annotation)
     if annotated(facts) != annotation:
         raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")

@@ -63,8 +63,7 @@ _DELETED = re.compile(
 def line_of(key: str) -> int | None:
     """Return the line number that a key gives, None for one that says "None" or "at the end".
 
-    A number in brackets or in words ("[1]", "line 1") is that number. Raises ValueError for
-    anything else.
+    "[1]" and "line 1" are such numbers. Raises ValueError for anything else.
     """
     if len(key) <= LONGEST:
         if found := _LINE.fullmatch(key):
@@ -161,9 +160,7 @@ def parse(
     """Return the annotation in an answer: an object with a list of `corrections`.
 
     Where the prompt is the original's, `published`, it may be the original's form instead, an
-    object with an entry a line, in which the key None repeats. JSON shows by itself whether it is
-    whole, so `complete` makes no difference. Raises `UnparsedError` for what cannot be read with
-    certainty and for corrections that do not fit the candidate or change nothing.
+    object with an entry a line, in which the key None repeats.
     """
     value = read_json(text, pairs=published)
     if isinstance(value, Pairs) and not any(plain_key(key) == "corrections" for key, _ in value):
@@ -284,8 +281,7 @@ def _error(correction: Correction) -> Item:
 def render(annotation: Annotation) -> str:
     """Return the annotation as JSON, a line a correction.
 
-    The inverse of `parse`. Raises ValueError for an annotation that no reply expresses: an error
-    without an edit or a category, matched findings, an explanation.
+    Raises ValueError for one with anything but errors that have an edit and a category.
     """
     if annotation != Annotation(annotation.items):
         raise ValueError("FineRadScore has corrections and nothing beside them")

@@ -187,9 +187,8 @@ class _Listed(NamedTuple):
 def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = False) -> Annotation:
     """Return the annotation that an answer in GREEN's layout expresses.
 
-    `complete` says that the judge had ended by itself. `faithful` is for a GREEN model that answers
-    the official prompt: where its count and its list differ, the count holds, with a warning, as
-    in the reference implementation. Raises `UnparsedError` for whatever is not the layout.
+    `faithful` is for a GREEN model that answers the official prompt: where its count and its list
+    differ, the count holds, with a warning, as in the reference implementation.
     """
     del study
     text, is_whole = answer_in(text)
@@ -407,11 +406,9 @@ _NO_STUDY = Study("", "", "")
 
 
 def render(annotation: Annotation) -> str:
-    """Return `annotation` in GREEN's layout, so that `parse` gives it back unchanged.
+    """Return `annotation` in GREEN's layout, so that faithful mode gives it back unchanged.
 
-    What only faithful mode reads, such as a count that differs from its list, only that reads
-    back. Raises `ValueError` for an annotation that the layout cannot hold; `baseline` and `parse`
-    give none of these.
+    Raises `ValueError` for an annotation that the layout cannot hold.
     """
     stated = annotation.stated_counts
     if set(stated) != set(NAMES):
@@ -525,9 +522,7 @@ _SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
 def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Return the annotation in a structured reply.
 
-    JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
-    `UnparsedError` for what is no such reply, and for a list whose length may not be the number of
-    its errors or findings.
+    A list whose length may not be the number of its errors or findings makes it unparsed.
     """
     reply = checked(Reply, read_json(text))
     levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
@@ -554,11 +549,7 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
 
 
 def render_reply(annotation: Annotation) -> str:
-    """Return the annotation as the reply that a judge would give, the inverse of `parse_reply`.
-
-    Raises `ValueError` for an annotation that no reply expresses, as one whose stated counts
-    are not the lengths of its lists.
-    """
+    """Return the annotation as a structured reply; raises `ValueError` for what none expresses."""
     texts = texts_by_count(annotation)
     lists = [
         {name: texts[KEY[level, one]] for one, name in zip(CATEGORIES, _LISTS, strict=True)}
