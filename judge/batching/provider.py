@@ -69,7 +69,9 @@ class Remote:
 
     @classmethod
     def of(cls, batch: Batch) -> Self:
-        """Return what openai's package says of a batch."""
+        """Return what openai's package says of a batch; raises ValueError where it is none."""
+        if not (batch.id and batch.status):
+            raise ValueError("a batch has an id and a status")
         counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
         faults = [f"line {error.line}: {error.message}" for error in errors]
         return cls(
@@ -105,7 +107,9 @@ def read_answer(
     """
     response = line.get("response")
     if not isinstance(response, Mapping):
-        raise TransientError("no response", str(line.get("error"))[:300])
+        error = line.get("error")
+        code = error.get("code") if isinstance(error, Mapping) else None
+        raise TransientError(str(code or "no response")[:40], str(error)[:300])
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
         reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())

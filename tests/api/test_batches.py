@@ -221,6 +221,7 @@ def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell
 
 
 def test_a_server_that_is_away_is_waited_for(server: FaultServer, ready: Shell) -> None:
+    server.batches.meet("create_batch", first(Fault.UNAVAILABLE))
     server.batches.meet("get_batch", first(Fault.DROP, Fault.UNAVAILABLE))
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
@@ -381,7 +382,7 @@ def test_a_damaged_ledger_is_said(tmp_path: Path) -> None:
         Ledger(tmp_path)
 
 
-@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"[" * 200_000])
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"[" * 200_000, b"{}"])
 def test_what_is_no_reply_about_a_batch(body: bytes) -> None:
     async def look(url: str) -> None:
         async with Provider(Connection(url), "key") as provider:
