@@ -63,6 +63,8 @@ _LOW_COVERAGE = 3
 # The most requests of a batch: `judge.batching.MOST_REQUESTS`.
 _MOST_REQUESTS = 50_000
 
+# OpenAI takes no more in a batch.
+_MOST_REQUESTS = 50_000
 BATCH_OPTIONS = (
     heading("Batch"),
     click.option(
@@ -137,10 +139,14 @@ def _warn_of_batches(session: JudgeSession, listener: ProgressListener) -> None:
     """Say where questions of the kind that this run asks stand in batches: they cost twice."""
     if session.cache is None:
         return
-    from judge.batching.ledger import OVER, Ledger
+    from judge.batching.ledger import CREATING, RUNNING, Ledger
 
     with Ledger(session.cache.path, create=False) as ledger:
-        batches = [batch for batch in ledger.batches(kind=session.kind) if batch.state != OVER]
+        batches = [
+            batch
+            for state in (CREATING, RUNNING)
+            for batch in ledger.batches(kind=session.kind, state=state)
+        ]
     if batches:
         names = ", ".join(batch.id for batch in batches)
         listener.say(

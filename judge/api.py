@@ -91,9 +91,8 @@ def annotate(
     references, candidates
         n reports each: lists, by their order; dictionaries of id to report or Series, joined by id
         in the order of the references. DataFrames, a `datasets.Dataset` and dictionaries of id to
-        record are read as the command line reads a file: two joined by id (a DataFrame's index
-        where it has no such column), or one as `references` that holds both sides. Their further
-        columns are kept as fields.
+        record are read as the command line reads a file: two joined by id, or one as `references`
+        that holds both sides. Their further columns are kept as fields.
     rubric
         A rubric's name, such as "green".
     judge
@@ -102,49 +101,20 @@ def annotate(
         "gpt-4o", whose key comes from the environment.
     out
         A folder for the run. By default nothing is written but the cache.
-    study_ids
-        n distinct ids; by default the index of a Series, else "0", "1", ...
-    study_classes
-        n study classes, in the order of the references or by id. The lexicon infers those that are
-        None from the reference, and marks them in `class_inferred`.
-    fields
-        Further columns of n values each (site, dataset, patient, ...), likewise.
-    section
-        What to judge, "findings", "impression" or "report"; by default findings where most
-        references have them. Texts of lists and dictionaries are judged whole by default.
-    allow_missing
-        Leave out, and count, studies that are on one side only or lack a text on a side.
-    context_fields
-        The fields that the judge is shown of the patient (age, sex, indication, ...), an empty list
-        for none; by default those known by their names for a rubric that takes context, else none.
-    prior_field
-        The field with the report of the patient's earlier examination.
-    modality
-        What the reports are of: "xr", "ct", "mr", "us", "mg", or the field that says it.
-    model
-        The model whose reports the candidates are; by default the field `model` where that is the
-        same for all studies.
-    prompt, base_url, timeout, max_tokens
-        For a model behind a server: the wording of the question (a name or a path), where the
-        server is (a list where several share the load), the seconds to wait for one answer, the
-        tokens that bound it (2,048, or 25,000 for a model that reasons).
-    reply
-        "text" or "structured"; by default what suits rubric, model and prompt.
+    study_ids, study_classes, fields
+        n values each, and columns of n values, beside lists; a class that is None is inferred by
+        the lexicon, and marked in `class_inferred`.
+    section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout
+        As the options of the command line.
+    max_tokens, reply, samples, shard, cache
+        Likewise; a shard is "3/8" or (3, 8).
     sampling
         Further parameters of a request: "temperature" (0 by default), "top_p", "seed",
         "reasoning_effort", or any other that the server takes.
-    samples
-        How many answers to the same question each study gets, for a rubric that takes several.
     options
         What one kind of judge alone takes, such as `vllm_args` (docs/python.md lists them).
     policy
         A `judge.RequestPolicy`: how many requests at a time, how often again, when to give up.
-    shard
-        (3, 8) or "3/8" judges the third of eight fixed parts of the studies, by their ids;
-        `judge.merge` joins the runs of all parts.
-    cache
-        The folder where a model's answers are kept; by default `JUDGE_CACHE`, else the
-        platform's cache folder. What is there is not asked for again.
 
     Returns
     -------
@@ -157,9 +127,8 @@ def annotate(
     Raises
     ------
     JudgeError
-        For what the caller can correct: an unknown name or option, reports that do not join, a key
-        that is not set or refused, a cache that cannot be used, an `out` that holds another run,
-        and where most of the first `policy.give_up_after` answers cannot be read.
+        For what the caller can correct, and where most of the first `policy.give_up_after` answers
+        cannot be read.
     RunStoppedError
         When it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
 

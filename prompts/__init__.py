@@ -24,9 +24,9 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
+from judge.jsonio import UnreadableYamlError, read_yaml
 from judge.sentences import lines
 from judge.types import MODALITIES, JudgeError, Message, Study
-from judge.jsonio import UnreadableYamlError, read_yaml
 
 FOLDER = Path(__file__).parent
 PAIR, REPORT, PHRASES = "", "report", "phrases"

@@ -65,10 +65,9 @@ def quantities_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, Quan
 
 
 def reward_of(rubric: Rubric, name: str | None) -> Measure:
-    """Return the measure that is the reward.
+    """Return the measure that is the reward: a score, or a count of errors.
 
-    That is a score, a count of graded items, or what the figures are made of. Raises `JudgeError`
-    as `measure_of`, and for any other: more findings, say, make no better report.
+    Raises `JudgeError` as `measure_of`, and for any other: more findings make no better report.
     """
     found = measure_of(rubric, name)
     printed = {one for statistic in rubric.statistics for one in statistic.measures}

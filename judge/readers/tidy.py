@@ -20,7 +20,7 @@ from judge.readers.annotations import (
 )
 from judge.readers.files import SIGNIFICANCE, File, Row, choice, identifiers, needed_count, only
 from judge.rubrics.categories import CATEGORY, category_of
-from judge.rubrics.fineradscore.wording import severity_of
+from judge.rubrics.fineradscore.answers import severity_of
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.reading import EDIT, own_name
 from judge.studies.names import plain

@@ -9,8 +9,7 @@ from typing import Any
 
 from judge.report.latex import escaped
 from judge.report.words import counted, estimate, group_value, left_out, number, share
-from judge.rubrics.contract import Rubric, Statistic
-from judge.rubrics.sources import Source, source
+from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
 
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {

@@ -84,6 +84,16 @@ class Progress:
         self.retries[error.reason] = self.retries.get(error.reason, 0) + 1
         self.trouble = error.detail or error.reason
 
+    def add_spent(self, other: Progress) -> None:
+        """Count the answers that were bought for `other`."""
+        self.asked += other.asked
+        self.prompt_tokens += other.prompt_tokens
+        self.completion_tokens += other.completion_tokens
+        self.cached_tokens += other.cached_tokens
+        self.without_usage += other.without_usage
+        both = (self.dollars, other.dollars)
+        self.dollars = None if None in both else sum(filter(None, both))
+
     def paid(self, completion: Completion, dollars: float | None) -> None:
         """Count one answer that was sent for; an unknown price makes the total unknown."""
         self.asked += 1

@@ -99,6 +99,8 @@ def run(
             also(judged)
 
         progress = judge_set(session, studies, keep, listener or ProgressListener())
+        progress.add_spent(session.asked_before)
+        progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
             writer.keep_log(judge.log)
         about: list[str] = []

@@ -90,7 +90,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     `budget` is what its answers are paid from beside the policy's `max_cost`, `repeat` which of
     several runs that ask the same it makes, `batches` those that answers came in, `unanswerable`
-    the questions of theirs that brought none.
+    the questions of theirs that brought none, `asked_before` what they took.
     """
 
     def __init__(
@@ -122,6 +122,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.repeat = repeat
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
+        self.asked_before = Progress(total=0)
         self.budget = budget
         if policy.max_cost is not None:
             from judge.running.cost import Budget

@@ -169,11 +169,10 @@ def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path
         ask_in_batches(opened, study_set(N), policy, listener)
         done = run(opened, study_set(N), out=tmp_path / "run")
     manifest = json.loads((done.path / "manifest.json").read_text())
-    (batch,) = manifest["batches"]
     used = server.batches.stats().usage
-    assert {name: batch[name] for name in asdict(used)} == asdict(used)
+    assert {name: manifest["spent"][name] for name in asdict(used)} == asdict(used)
     dollars = Prices("gpt-4o", OPENAI_URL, in_batches=True).dollars(used)
-    assert batch["dollars"] == pytest.approx(dollars)
+    assert manifest["spent"]["dollars"] == pytest.approx(dollars)
     assert f"cost ${dollars:,.2f}" in " ".join(said)
 
 
@@ -192,7 +191,8 @@ def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, sha
     policy = BatchPolicy(50_000, 0.05)
     with opened:
         ask_in_batches(opened, study_set(N), policy, ProgressListener(say=said.append))
-    assert sum(float(batch["dollars"]) for batch in opened.batches) <= limit  # type: ignore[arg-type]
+    assert opened.asked_before.dollars is not None
+    assert opened.asked_before.dollars <= limit
     assert budget.spent <= limit
     # What was held back for the worst is free again when the answers are there.
     assert len(server.batches.stats().answered) == N

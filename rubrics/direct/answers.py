@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, create_model
+from pydantic_core import PydanticCustomError
 
 from judge.rubrics.questions import SAMPLE, of_step, parts
-from judge.rubrics.reply_text import checked, read_json
+from judge.rubrics.reply_text import Form, Words, checked, read_json
 from judge.types import Annotation, Study, UnparsedError
 
 ASPECTS = ("findings", "location", "severity", "comparison", "devices", "impression", "wording")
@@ -39,9 +43,7 @@ def parse(
 ) -> Annotation:
     """Return the score that an answer gives on the prompt's `scale`, or those of `samples` answers.
 
-    JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
-    `UnparsedError` for what is no such object, whole and once, for a score that is no number on the
-    scale, and for reasons that name another score.
+    Reasons that name another score make it unparsed.
     """
     if samples == 1:
         return _annotation(scale, *_read(text, scale))
@@ -58,10 +60,7 @@ def parse(
 
 
 def render(annotation: Annotation) -> str:
-    """Return the answer that a judge would give, or the several, the inverse of `parse`.
-
-    Raises ValueError for an annotation that has anything beside scores and reasons.
-    """
+    """Return the answer or the several answers; raises ValueError for what they do not express."""
     values = dict(annotation.values)
     if annotation != Annotation(explanation=annotation.explanation, values=values):
         raise ValueError("an answer has scores and reasons and nothing beside them")
@@ -86,8 +85,6 @@ def samples(annotation: Annotation, name: str) -> list[float | None]:
 
 
 def _read(text: str, scale: tuple[float, float]) -> tuple[dict[str, float], str]:
-    from judge.rubrics.direct.reply import reply_on
-
     reply: Any = checked(reply_on(*scale), read_json(text))
     given = {SCORE: reply.score, **reply.aspects.model_dump()}
     for found in _SCORES.finditer(reply.reasons):
@@ -111,3 +108,61 @@ def _written(values: Mapping[str, float], number: str, reasons: str) -> str:
         "score": values[f"{SCORE}{number}"],
     }
     return json.dumps(reply, ensure_ascii=False)
+
+
+_ALONE = re.compile(r"\s*(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*")
+_ASPECTS = {
+    "findings": "What is reported present and absent.",
+    "location": "Sides and places.",
+    "severity": "Sizes and degrees.",
+    "comparison": "Changes since an earlier examination.",
+    "devices": "Tubes, lines and implants, and where they end.",
+    "impression": "What it comes to for the patient's care.",
+    "wording": "Whether it is clear and free of contradictions.",
+}
+
+
+def _number(value: object) -> float:
+    if isinstance(value, str) and (digits := _ALONE.fullmatch(value)):
+        return float(digits[1])
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
+        return float(value)
+    raise PydanticCustomError("score is no number", "a score is one number")
+
+
+class _Aspects(Form):
+    """Scores of single aspects on the same scale; null for one that the reports say nothing of."""
+
+    optional: ClassVar = dict.fromkeys(ASPECTS)
+
+
+class Reply(Form):
+    """How good the candidate is, and why."""
+
+    optional: ClassVar = {"aspects": {}}
+
+    reasons: Words = Field(description="Two to four sentences on what decides the score.")
+
+
+@cache
+def reply_on(low: float, high: float) -> type[Reply]:
+    """Return the form of a reply on a scale: its schema allows no other score."""
+    on_scale = Field(ge=_plain(low), le=_plain(high))
+    number: Any = Annotated[float, BeforeValidator(_number), on_scale]
+    each: dict[str, Any] = {
+        name: (Annotated[number | None, Field(description=text)], ...)
+        for name, text in _ASPECTS.items()
+    }
+    aspects = create_model("Aspects", __base__=_Aspects, __doc__=_Aspects.__doc__, **each)
+    score = Field(description=f"How good the candidate is, from {low:g} to {high:g}.")
+    return create_model(
+        "Reply",
+        __base__=Reply,
+        __doc__=Reply.__doc__,
+        aspects=(aspects, ...),
+        score=(Annotated[number, score], ...),
+    )
+
+
+def _plain(end: float) -> float:
+    return int(end) if end == int(end) else end

@@ -1,46 +1,18 @@
-"""From an annotation, or what the built-in judge found, to the answer that a judge would give."""
+"""What the built-in judge found, as corrections of the candidate's lines."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from judge.rubrics.categories import CATEGORY, ERROR, error
+from judge.rubrics.categories import error
 from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, closeness
 from judge.sentences import lines
 from judge.types import Annotation, Category, Discrepancy, Edit, Item, ReportComparison, Study
 
 _SILENCE = Discrepancy(Category.MISSING_FINDING, 1, "", "The candidate says nothing.")
 _TAKEN_OUT = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
-
-
-def render(annotation: Annotation) -> str:
-    """Return the annotation as JSON, a line a correction.
-
-    The inverse of `parse`. Raises ValueError for an annotation that no reply expresses: an error
-    without an edit or a category, matched findings, an explanation.
-    """
-    if annotation != Annotation(annotation.items):
-        raise ValueError("FineRadScore has corrections and nothing beside them")
-    entries = [_entry(item) for item in annotation.items]
-    written = ",\n  ".join(map(json.dumps, entries))
-    return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'
-
-
-def _entry(error: Item) -> dict[str, object]:
-    categories = error.labels.get(CATEGORY.name)
-    if error.kind != ERROR or error.edit is None or not categories:
-        raise ValueError(f"a correction has an edit and a category: {error.text}")
-    return {
-        "line": error.edit.line,
-        "edit": error.edit.kind,
-        "corrected": error.edit.corrected,
-        "severity": NAMES.index(error.label(SEVERITY.name)) + 1,
-        "categories": list(categories),
-        "comment": error.text,
-    }
 
 
 @dataclass(slots=True)
