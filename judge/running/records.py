@@ -143,6 +143,8 @@ class Summary(_MadeBy, _Group):
     reasons: dict[str, int]
     warnings: dict[str, int]
     unread_by_class: NotRequired[dict[str, Any]]
+    intervals_by: NotRequired[str]
+    agreement: NotRequired[list[dict[str, Any]]]
 
 
 @cache
