@@ -114,6 +114,10 @@ class Order:
 
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
 """How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
+Meaning = Literal[
+    "insignificant", "significant", "not actionable", "actionable", "urgent", "emergent"
+]
+"""What a level of errors means: one of a scale of two, or of four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +126,15 @@ class Label:
 
     `tone` says how grave it is, by which it is coloured: `good`, `mild`, `notable`, `serious` or
     `critical`, of which the last two are emphasised; None for a label that says nothing of that.
-    Raises ValueError for another.
+    `means` is there for a level of errors: rubrics are compared by what their levels mean.
+    Raises ValueError for another tone.
     """
 
     name: str
     label: str
     tone: Tone | None = None
     modality: str | None = None
+    means: Meaning | None = None
 
     def __post_init__(self) -> None:
         if self.tone is not None and self.tone not in get_args(Tone):

@@ -114,6 +114,7 @@ def aligned(
     notes += [*_joined(metrics, values, study_ids, models), *disagreements]
     notes += [*checks.judge_notes(named), *checks.unjudged(runs)]
     notes += [*checks.left_out(runs), *checks.not_scored(runs)]
+    notes += [f"{m.label}: {m.definition}" for m in values if m.definition]
     if any(table.n_inferred for table in tables):
         notes.append("the study class was inferred by the lexicon")
     if n_common is not None:

@@ -29,6 +29,7 @@ class Metric:
     that it fills. `scale` holds the least and the greatest value of a study where they are
     known, with None for no such end. `short_label` is without the rubric's title, for where
     all metrics are of one.
+    `definition` is that of a rate, which is said once below its table.
     `measures` and `per` are the rubric's measures that the values, and what they are divided
     by, are sums of.
     """
@@ -46,6 +47,7 @@ class Metric:
     short_label: str | None = None
     measures: tuple[str, ...] = ()
     per: tuple[str, ...] = ()
+    definition: str | None = None
 
     @property
     def short(self) -> str:
@@ -216,7 +218,8 @@ def rubric_metrics(rubric: Rubric) -> tuple[Metric, ...]:
 
 def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
     is_own = rubric.name in statistic.name
-    label = statistic.definition or statistic.label
+    is_rate = statistic.kind == "rate"
+    label = statistic.label if is_rate else statistic.definition or statistic.label
     of_study = statistic.study_label or label
     in_title = f" ({rubric.title})"
     measures = {measure.name: measure for measure in rubric.measures}
@@ -234,8 +237,9 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
         rubric=rubric.name,
         what=what,
         rexrank=statistic.rexrank,
-        scale=None if statistic.kind == "rate" else statistic.scale,
+        scale=None if is_rate else statistic.scale,
         short_label=label,
+        definition=statistic.definition if is_rate else None,
         measures=statistic.measures,
         per=statistic.per,
     )
