@@ -71,7 +71,7 @@ def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
             judge = run.manifest["judge"]["name"]
             raise JudgeError(
                 f"{chosen.shown} is a run of the judge {judge}, no reader's; --readers takes the "
-                "runs that judge import or judge readings makes"
+                "runs that judge import makes"
                 if readers
                 else f"{chosen.shown} is the run of a reader; name it after --readers"
             )
