@@ -155,7 +155,7 @@ def _by_section(runs: Sequence[str], options: Mapping[str, Any]) -> dict[str, li
 def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import choice
-    from judge.report.compare_page.file import MARK
+    from judge.report.compare_page.data import MARK
     from judge.report.leaderboard import TABLES, Shown, check_tables
     from judge.stats.metric import find
 
@@ -238,7 +238,7 @@ def _corrected(
 
 def _records(comparison: Comparison, opened: AlignedRuns) -> Records:
     from judge.comparing.comparison import records
-    from judge.report.compare_page.choice import wanted
+    from judge.report.compare_page.data import wanted
 
     return records(opened.runs, wanted(comparison))
 
@@ -252,7 +252,7 @@ def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
 def _write_page(comparison: Comparison, read: Records, path: Path, top_sites: int) -> None:
     from judge.cli.page import write_html
     from judge.plots import available, page_figures
-    from judge.report.compare_page.file import MARK, page
+    from judge.report.compare_page.data import MARK, page
 
     pieces = page(
         comparison,

@@ -1,6 +1,6 @@
 // One study on the reader's desk: both reports, what is marked in them, and the mark in the making.
 
-import { alarm, announce, el, fact, goTo, said } from "./dom.js";
+import { alarm, announce, el, fact, goTo, isolated } from "./dom.js";
 import { isWhole, kindOf, pressed, shownAs } from "./draft.js";
 import { cards, wordsOf } from "./cards.js";
 import { idle, labelling } from "./bar.js";
@@ -37,7 +37,7 @@ export class Desk {
     const { context } = this.study;
     return el("div", { class: "desk" },
       el("header", { class: "desk-head" }, title, context.length ? el("dl", { class: "facts context", tabindex: "0", "aria-label": "Clinical context" },
-        context.map(({ name, value }) => fact(name.replaceAll("_", " "), said(value)))) : null),
+        context.map(({ name, value }) => fact(name.replaceAll("_", " "), isolated(value)))) : null),
       el("div", { class: `sides${this.image ? " imaged" : ""}` }, this.image?.element,
         report("reference", this.reports[0].box), report("candidate", (this.lines ?? this.reports[1]).box)),
       el("div", { class: "below" }, this.list,
