@@ -14,7 +14,7 @@ const HINTS = {
 export function button(act, text, key, click, { pressed, tone, disabled, main } = {}) {
   return el("button", {
     type: "button", "data-act": act, class: [tone && `tone-${tone}`, main && "main"].filter(Boolean).join(" ") || null,
-    "aria-pressed": pressed === undefined ? null : String(pressed), "aria-keyshortcuts": key, disabled,
+    "aria-pressed": pressed === undefined ? null : String(pressed), "aria-keyshortcuts": /^[A-Z]$/.test(key) ? `Shift+${key}` : key, disabled,
     on: { click, mousedown: (event) => event.preventDefault() },
   }, key ? el("kbd", { "aria-hidden": "true" }, key) : null, key ? " " : "", text);
 }
@@ -46,7 +46,7 @@ export function labelling(desk, item) {
         { pressed: Boolean(item.labels[facet.name]?.includes(label.name)), tone: label.tone })))),
     el("div", { class: "tools" },
       others.map((one) => button(`kind-${one.name}`, capital(one.label), one.key, () => desk.settle(ofKind(item, one)))),
-      draft ? null : button("remove", "Delete mark", "x", () => desk.remove()),
-      button("cancel", draft ? "Leave it" : "Close", "Esc", () => desk.cancel())),
+      draft ? null : button("remove", "Delete mark", "X", () => desk.remove()),
+      button("cancel", draft ? "Cancel" : "Close", "Esc", () => desk.cancel())),
   ];
 }

@@ -20,7 +20,7 @@ export function cards(kinds, items, at, act) {
     el("span", { class: "tags" }, tags.join(", ")),
     el("span", { class: "of", title: words }, el("span", { class: "small" }, whereOf(item)), " ", isolated(words)),
     el("button", {
-      type: "button", class: "quiet", "aria-label": `Delete mark ${number + 1}`, "aria-keyshortcuts": "x",
+      type: "button", class: "quiet", "aria-label": `Delete mark ${number + 1}`, "aria-keyshortcuts": "Shift+X",
       on: { click: (event) => { event.stopPropagation(); act.remove(number); } },
     }, "✕"));
   }));

@@ -100,7 +100,7 @@ export class Lines {
     });
     const button = (words, take) => el("button", { type: "button", class: take ? "main" : null, on: { click: () => end(take) } }, words);
     const row = el("li", { class: "edit-row writing" }, el("span", {}),
-      el("span", {}, field, el("span", { class: "tools" }, button("Take it (Enter)", true), button("Leave it (Esc)", false))));
+      el("span", {}, field, el("span", { class: "tools" }, button("Apply (Enter)", true), button("Cancel (Esc)", false))));
     this.box.querySelector(".writing")?.remove();
     const here = this.box.querySelector('[aria-current="true"]');
     if (kind === "insert") here.before(row);

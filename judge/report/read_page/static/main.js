@@ -207,10 +207,10 @@ class App {
     const at = this.steps.contains(document.activeElement) ? document.activeElement.dataset.act : null;
     this.steps.replaceChildren(
       button("previous", "Previous", "p", () => this.step(-1), { disabled: this.at <= 0 }),
-      button("undo", "Undo", "u", () => this.undo().catch(alarm), { disabled: !this.past.length }),
-      button("later", "Later", "l", () => this.step(1), { disabled: this.at + 1 >= this.queue.length }),
-      ...(state ? [button("nothing", "Nothing wrong, next", "n", () => this.finish(true)),
-        button("done", state.done ? "Done ✓, next" : "Done, next", "g", () => this.finish(false), { main: true })] : []));
+      button("undo", "Undo", "U", () => this.undo().catch(alarm), { disabled: !this.past.length }),
+      button("later", "Next, not done", "n", () => this.step(1), { disabled: this.at + 1 >= this.queue.length }),
+      ...(state ? [button("nothing", "No errors - next", "N", () => this.finish(true)),
+        button("done", state.done ? "Done ✓ - next" : "Done - next", "G", () => this.finish(false), { main: true })] : []));
     if (at) this.steps.querySelector(`[data-act="${at}"]`)?.focus();
     if (this.all.open) this.drawQueue();
   }

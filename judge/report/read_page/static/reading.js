@@ -78,7 +78,7 @@ export class Desk {
 
   // Nothing is drawn anew: the comment may be left by pressing a button of what is drawn.
   keepComment() {
-    if (this.comment.value !== this.reading.comment) this.keep({ comment: this.comment.value }, "Comment kept");
+    if (this.comment.value !== this.reading.comment) this.keep({ comment: this.comment.value }, "Comment saved");
   }
 
   restore(reading) {
@@ -223,14 +223,14 @@ export class Desk {
     // Who marks what matches in some studies and forgets it in one has said that nothing matches.
     const forgotten = this.kinds.find(({ name, graded_by: grade }) =>
       !grade && this.app.marked.has(name) && !items.some((item) => item.kind === name));
-    if (this.draft) alarm(new Error("A mark is not whole yet: give it its labels, or press Esc to leave it."));
+    if (this.draft) alarm(new Error("A mark is not whole yet: give it its labels, or press Esc to cancel it."));
     else if (nothing && wrong.length) {
-      alarm(new Error(`Something is marked as wrong (${count(wrong.length, this.kinds[0].label, this.kinds[0].plural)}). Delete it, or press g: done.`));
+      alarm(new Error(`Something is marked as wrong (${count(wrong.length, this.kinds[0].label, this.kinds[0].plural)}). Delete it, or press Shift+G: done.`));
     } else if (forgotten && !this.reading.done && !this.warned) {
       this.warned = true;
       alarm(new Error(`No ${forgotten.label} is marked here, as in other studies. Mark each with ${forgotten.key}; where there is none, say so again.`));
     } else {
-      if (!this.reading.done) this.change({ done: true }, nothing ? "Nothing wrong" : "Done");
+      if (!this.reading.done) this.change({ done: true }, nothing ? "No errors" : "Done");
       return true;
     }
     return false;
