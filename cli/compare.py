@@ -108,7 +108,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import choice
-    from judge.report.compare_page.file import MARK
+    from judge.report.compare_page.data import MARK
     from judge.report.leaderboard import TABLES, Shown, check_tables
     from judge.stats.metric import find
 
@@ -157,7 +157,7 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
 
 def _records(comparison: Comparison, compared: AlignedRuns) -> Records:
     from judge.comparing.comparison import records
-    from judge.report.compare_page.choice import wanted
+    from judge.report.compare_page.data import wanted
 
     return records(compared, wanted(comparison))
 
@@ -165,7 +165,7 @@ def _records(comparison: Comparison, compared: AlignedRuns) -> Records:
 def _write_page(comparison: Comparison, records: Records, path: Path, top_sites: int) -> None:
     from judge.cli.page import write_html
     from judge.plots import available, page_figures
-    from judge.report.compare_page.file import MARK, page
+    from judge.report.compare_page.data import MARK, page
 
     figures = page_figures(comparison, top_sites=top_sites) if available() else ()
     write_html(page(comparison, records, figures=figures), path, MARK)

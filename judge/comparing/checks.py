@@ -14,7 +14,6 @@ from judge.comparing.names import RunChoice, input_file, own_model
 from judge.running.folder import Run
 from judge.signature import Signature
 from judge.stats.table import OUTCOMES
-from judge.studies.names import check_model
 from judge.types import JudgeError
 
 _MOST = 5
@@ -96,7 +95,6 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
     for chosen in choices:
         run = Run(chosen.path)
         model = chosen.model or own_model(run)
-        check_model(model, f"NAME={chosen.shown}")
         new = ComparedRun(model, chosen.shown, run, chosen.model is not None)
         other = found.setdefault((model, new.rubric), new)
         if other is not new:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from judge import distribution, rubrics
+from judge import plugins, rubrics
 from judge.comparing import checks
 from judge.comparing.checks import ComparedRun
 from judge.comparing.loaded import LoadedRuns, load
@@ -103,6 +103,7 @@ def aligned(
     notes += _file_notes(metrics, values, loaded.study_ids, models)
     notes += [note for _, note in merged.values() if note]
     notes += checks.run_notes(runs)
+    notes += [f"{metric.label}: {metric.definition}" for metric in values if metric.definition]
     if any(run.run.summary()["n_class_inferred"] for run in runs):
         notes.append("the study class was inferred by the lexicon")
     judged = {(run.rubric, run.model) for run in runs}
@@ -271,7 +272,8 @@ def comparison_signature(compared: AlignedRuns, how: Resampling | None, by: Sequ
             *([f"primary:{how.primary}"] if how.primary else []),
             f"numpy:{version('numpy')}",
         ]
-    return str(Signature([*parts, f"version:{distribution.version()}"]))
+    parts.append(f"version:{plugins.version()}")
+    return str(Signature(parts))
 
 
 def _digest(lines: Sequence[str]) -> str:

@@ -90,7 +90,8 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     direction, and a study (of a model) that is there twice.
     """
     table = load(path, "metrics", NamedFields(_ID))
-    columns = {name: table.column(name) for name in table.fields if name not in _INDEX}
+    study_ids = list(table.index)
+    columns = {name: list(table[name]) for name in table.columns if name not in _INDEX}
     notes = []
     if counts := columns.keys() & COLUMNS:
         columns = {name: column for name, column in columns.items() if name not in counts}
@@ -98,7 +99,7 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
             f"{path} has the counts of corpus BLEU or F1-CheXbert, which judge metrics prints: "
             "they are figures of a set of studies and are not compared"
         )
-    models: tuple[str | None, ...] = (None,) * len(table.ids)
+    models: tuple[str | None, ...] = (None,) * len(study_ids)
     if _MODEL in columns:
         models = tuple(id_of(value) for value in columns.pop(_MODEL))
         if None in models:
@@ -108,13 +109,13 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
             )
     if not columns:
         raise JudgeError(f"{path} holds no metric{' of single studies' if counts else ''}")
-    keys = pd.Series(zip(models, table.ids, strict=True))
+    keys = pd.Series(zip(models, study_ids, strict=True))
     if keys.duplicated().any():
         model, study_id = keys[keys.duplicated()].iloc[0]
         of = f" of the model {model!r}" if model else ""
         raise JudgeError(f"{path} has the study {study_id!r}{of} twice; keep one row")
     # First: of a column of texts the direction is no question.
-    values = {name: _numbers(path, name, cells, table.ids) for name, cells in columns.items()}
+    values = {name: _numbers(path, name, cells, study_ids) for name, cells in columns.items()}
     metrics = _metrics(path, columns, higher, lower)
     for name, metric in metrics.items():
         if (off := off_scale(metric, map(float, values[name]))) is not None:
@@ -124,9 +125,9 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
             )
     return MetricFile(
         path,
-        table.file.sha256 if table.file else "",
+        table.attrs["file"].sha256,
         models,
-        tuple(table.ids),
+        tuple(study_ids),
         tuple((metric, values[name]) for name, metric in metrics.items()),
         tuple(columns),
         tuple(notes),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.running.folder import Run
-from judge.studies.names import model_of, path_text
+from judge.studies.names import model_of
 from judge.types import JudgeError
 
 
@@ -23,10 +23,10 @@ def choice(argument: str) -> RunChoice:
     """Return the run given as `PATH` or `NAME=PATH`; an existing path may hold an equals sign."""
     name, sign, path = argument.partition("=")
     if not sign or Path(argument).exists():
-        return RunChoice(Path(argument), path_text(argument))
+        return RunChoice(Path(argument), argument)
     if not name.strip() or not path:
         raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
-    return RunChoice(Path(path), path_text(path), name.strip())
+    return RunChoice(Path(path), path, name.strip())
 
 
 def own_model(run: Run) -> str:

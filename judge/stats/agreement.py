@@ -23,7 +23,7 @@ from judge.stats.correlation import (
 )
 from judge.stats.estimate import ONE_PATIENT, Z_95, Estimate, clustered_error, wilson
 from judge.stats.panel import ROUNDING, Values
-from judge.stats.resample import interval
+from judge.stats.resample import LEAST_UNITS, interval
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"
@@ -47,8 +47,9 @@ class Ceiling:
     """How well readers agree among themselves.
 
     `readers` has each against the mean of the others. `mean` is the mean over the readers who have
-    a correlation, and `ranges`, by method, the least and the greatest of theirs. A judge is held
-    against the mean of one reader more than a reader is, which is a little easier.
+    a correlation, and `ranges`, by method, the least and the greatest of theirs; without a value
+    for fewer than ten studies, and where a reader never varies. A judge is held against the mean
+    of one reader more than a reader is, which is a little easier.
     """
 
     readers: tuple[Coefficients, ...]
@@ -108,7 +109,13 @@ def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
     defined = [one.figures for one in found if one.reason is None]
+    n, n_constant = int(known.sum()), sum(_never_varies(column) for column in readers.T)
     reason = None if defined else "no reader has a correlation with the others"
+    if n_constant:
+        reason = f"{n_constant} of {len(found)} readers mark the same in every study"
+    elif n < LEAST_UNITS:
+        reason = f"a ceiling needs {LEAST_UNITS} studies that two readers have, there are {n}"
+    defined = [] if reason else defined
     mean = np.mean(defined or np.zeros((1, 1, len(METHODS))), axis=0)
     ranges = {
         method: (min(values), max(values)) if values else None
@@ -120,6 +127,11 @@ def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
         _coefficients(Correlated(known, mean, reason), resamples),
         ranges,
     )
+
+
+def _never_varies(column: Values) -> bool:
+    values = column[~np.isnan(column)]
+    return len(values) > 0 and bool((values == values[0]).all())
 
 
 @dataclass(frozen=True, slots=True)

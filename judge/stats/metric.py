@@ -26,8 +26,9 @@ class Metric:
     figure, `study_higher_is_better` of a study's value, which `study_label` names. `what` decides
     where it is drawn: `other` came from a file, and its `rubric` is None. `rexrank` is the column
     of ReXrank's tables that it fills. `scale` has the least and the greatest value of a study, None
-    for no such end. `short_label` is without the rubric's title. `measures` and `per` are the
-    rubric's measures that the values, and what they are divided by, are sums of.
+    for no such end. `short_label` is without the rubric's title, `definition` that of a rate, which
+    is said once below its table. `measures` and `per` are the rubric's measures that the values,
+    and what they are divided by, are sums of.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Metric:
     short_label: str | None = None
     measures: tuple[str, ...] = ()
     per: tuple[str, ...] = ()
+    definition: str | None = None
 
     @property
     def short(self) -> str:
@@ -205,7 +207,8 @@ def rubric_metrics(rubric: Rubric) -> tuple[Metric, ...]:
 
 def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
     is_own = rubric.name in statistic.name
-    label = statistic.definition or statistic.label
+    is_rate = statistic.kind == "rate"
+    label = statistic.label if is_rate else statistic.definition or statistic.label
     measures = {measure.name: measure for measure in rubric.measures}
     counts = all(measures[name].is_whole for name in statistic.measures)
     what: What = "rate" if statistic.kind == "rate" else "count" if counts else "score"
@@ -220,8 +223,9 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
         rubric=rubric.name,
         what=what,
         rexrank=statistic.rexrank,
-        scale=None if statistic.kind == "rate" else statistic.scale,
+        scale=None if is_rate else statistic.scale,
         short_label=label,
+        definition=statistic.definition if is_rate else None,
         measures=statistic.measures,
         per=statistic.per,
     )

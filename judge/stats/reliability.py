@@ -43,7 +43,10 @@ def intraclass(values: Values) -> Estimate:
         within = inner / count
         known = np.maximum(between, within) > least
         none = np.full_like(count, np.nan)
-        return np.divide(between - within, between + (k - 1) * within, out=none, where=known)
+        ratios: Values = np.divide(
+            between - within, between + (k - 1) * within, out=none, where=known
+        )
+        return ratios
 
     value = float(icc(sums.sum(axis=0)[None])[0])
     if np.isnan(value):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.distribution import version
+from judge.plugins import version
 from judge.report.stress import rows as figure_rows
 from judge.running.folder import MANIFEST, Run, no_run
 from judge.signature import Signature

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from judge import distribution
+from judge import plugins
 from judge.comparing.names import RunChoice
 from judge.running.folder import Run
 from judge.signature import Signature
@@ -103,6 +103,6 @@ def signature(readings: Readings) -> str:
         f"strata:{','.join(readings.by) or 'none'}",
         f"several:{SEVERAL}",
         f"patient:{readings.patient_field or 'none'}",
-        f"version:{distribution.version()}",
+        f"version:{plugins.version()}",
     )
     return str(Signature(parts))

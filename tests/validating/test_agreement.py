@@ -242,3 +242,14 @@ def test_preference_in_every_resample() -> None:
     assert found.accuracy.value == pytest.approx(drawn[0])
     ends = np.quantile(drawn[1:], ends_of(np.count_nonzero(pairs)))
     assert (found.accuracy.low, found.accuracy.high) == pytest.approx(tuple(ends))
+
+
+@pytest.mark.parametrize(("n", "constant"), [(9, False), (30, True)])
+def test_few_studies_or_a_reader_who_never_varies_make_no_ceiling(n: int, constant: bool) -> None:
+    readers = np.random.default_rng(1).integers(0, 4, (n, 3)).astype(float)
+    if constant:
+        readers[:, 2] = 1
+    found = agreement(readers, 0, draw(None, n, np.random.default_rng(1), 100)).ceiling
+    assert found.mean.kendall.value is None
+    assert found.mean.kendall.reason
+    assert found.ranges["kendall"] is None
