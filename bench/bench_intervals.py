@@ -20,9 +20,9 @@ from judge.stats.agreement import limits_of_agreement, preference
 from judge.stats.alternative_annotator import mean_below
 from judge.stats.correlation import METHODS, correlate, draw
 from judge.stats.detection import detection
-from judge.stats.estimate import mean_interval, rate_interval, ratio_interval
+from judge.stats.rates import mean_interval, rate_interval, ratio_interval
 from judge.stats.metric import Metric
-from judge.stats.paired import Resampling, compare_pairs
+from judge.stats.significance import Resampling, compare_pairs
 from judge.stats.panel import Panel
 from judge.stats.prediction_powered import corrected
 from judge.stats.reliability import intraclass, krippendorff

@@ -148,7 +148,7 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import RunChoice
     from judge.report.leaderboard import TABLES, Shown
-    from judge.stats.paired import Resampling
+    from judge.stats.significance import Resampling
 
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
     compared, comparison = compare_runs(named, Resampling(), by=by)

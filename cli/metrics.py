@@ -257,7 +257,7 @@ def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     from judge.metrics import Scored
     from judge.report.metric_tables import Figures
     from judge.stats.panel import Panel, group_cells, groups_of
-    from judge.stats.pooled import pooled_cell
+    from judge.metrics.pooled import pooled_cell
 
     studies = track.studies
     scored = [one for one in track.found if isinstance(one, Scored)]

@@ -9,7 +9,7 @@ import numpy as np
 from judge.rubrics import Rubric, load
 from judge.stats.compare import Comparison, compare
 from judge.stats.metric import KNOWN, Metric, rubric_metrics
-from judge.stats.paired import Resampling
+from judge.stats.significance import Resampling
 from judge.stats.panel import Panel
 from judge.stats.tally import cuts
 

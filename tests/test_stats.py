@@ -16,7 +16,7 @@ from scipy import stats as reference
 from judge import rubrics
 from judge.rubrics.contract import Scale
 from judge.stats.compare import correlation
-from judge.stats.estimate import Z_95, inverse, mean_interval, ratio_interval, wilson
+from judge.stats.rates import Z_95, inverse, mean_interval, ratio_interval, wilson
 from judge.stats.reliability import intraclass, krippendorff
 from judge.stats.table import TableBuilder, summarise, worst_rows
 from judge.types import (

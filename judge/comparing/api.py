@@ -16,7 +16,7 @@ from judge.comparing.recurring import recurring_in
 from judge.report import recurring
 from judge.report.leaderboard_formats import error_rows, figure_rows, pair_rows
 from judge.running.folder import Run
-from judge.stats.paired import Resampling
+from judge.stats.significance import Resampling
 
 _USUAL = Resampling()
 

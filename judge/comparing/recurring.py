@@ -14,7 +14,7 @@ from judge.comparing.names import RunChoice
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
-from judge.stats.paired import Resampling
+from judge.stats.significance import Resampling
 from judge.stats.recurring import (
     ErrorDifferences,
     ErrorGroups,

@@ -23,7 +23,7 @@ from pathlib import Path
 from judge.plugins import METRICS, install
 from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
-from judge.stats.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
+from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
 from judge.types import JudgeError
 
 OVERLAP = ("bleu2", "rougel", "corpus_bleu")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.rubrics.contract import Tone
-from judge.stats.estimate import Estimate
+from judge.stats.rates import Estimate
 from judge.stats.panel import Cell
 
 Method = Literal["pearson", "spearman", "kendall"]

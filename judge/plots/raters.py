@@ -11,10 +11,10 @@ from judge.plots.data import Drawing, Forest, ForestPanel, Plan, Points, PointsP
 from judge.report.validation import row_name
 from judge.report.words import number
 from judge.stats.agreement import mean_of
-from judge.stats.estimate import Estimate
+from judge.stats.rates import Estimate
 from judge.stats.metric import MINUS
 from judge.stats.panel import Values
-from judge.stats.resample import generator
+from judge.stats.bootstrap import generator
 
 JITTER = 0.15
 """How far a point is moved at most, in errors, in each direction."""

@@ -12,7 +12,7 @@ from judge.report.tables import Table
 from judge.report.words import NOTHING, group_value, number, percent
 from judge.stats.compare import Comparison, model_order
 from judge.stats.metric import Metric
-from judge.stats.paired import PairTest
+from judge.stats.significance import PairTest
 from judge.stats.panel import Cell, Group, Panel, groups_of
 from judge.stats.tally import item_counts
 from judge.types import JudgeError

@@ -21,9 +21,9 @@ from judge.stats.correlation import (
     correlate,
     lacking,
 )
-from judge.stats.estimate import ONE_PATIENT, Z_95, Estimate, clustered_error, wilson
+from judge.stats.rates import ONE_PATIENT, Z_95, Estimate, clustered_error, wilson
 from judge.stats.panel import ROUNDING, Values
-from judge.stats.resample import LEAST_UNITS, interval
+from judge.stats.bootstrap import LEAST_UNITS, interval
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.stats.correlation import Codes, without_noise
-from judge.stats.estimate import clustered_error
+from judge.stats.rates import clustered_error
 from judge.stats.panel import Values
 
 Scoring = Literal["negative rmse", "accuracy"]

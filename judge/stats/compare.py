@@ -10,9 +10,9 @@ import numpy as np
 
 from judge.stats.correlation import without_noise
 from judge.stats.metric import MINUS, Metric, find
-from judge.stats.paired import PairTest, Resampling, Tested, compare_pairs, few_flips
+from judge.stats.significance import PairTest, Resampling, Tested, compare_pairs, few_flips
 from judge.stats.panel import Group, Panel, RankShares, Values, group_cells, groups_of
-from judge.stats.resample import LEAST_UNITS
+from judge.stats.bootstrap import LEAST_UNITS
 from judge.types import JudgeError
 
 Matrix = tuple[tuple[float | None, ...], ...]

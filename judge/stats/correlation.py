@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.estimate import Estimate
-from judge.stats.resample import (
+from judge.stats.rates import Estimate
+from judge.stats.bootstrap import (
     Values,
     bootstrap_weights,
     interval,

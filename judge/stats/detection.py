@@ -13,7 +13,7 @@ import numpy as np
 
 from judge.stats.agreement import mean_of
 from judge.stats.correlation import Bools, Resamples, lacking
-from judge.stats.estimate import Estimate, rate_interval
+from judge.stats.rates import Estimate, rate_interval
 from judge.stats.panel import Values
 
 NO_STUDY = "no study has the word of both"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.estimate import (
+from judge.stats.rates import (
     Estimate,
     inverse,
     mean_interval,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.rubrics.contract import Scale, Statistic
-from judge.stats.estimate import Z_95, Estimate, inverse, wilson_ends
+from judge.stats.rates import Z_95, Estimate, inverse, wilson_ends
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.intp]

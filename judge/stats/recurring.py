@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from judge.rubrics.contract import Rubric
-from judge.stats.estimate import Estimate, wilson
+from judge.stats.rates import Estimate, wilson
 from judge.stats.metric import Metric
-from judge.stats.paired import PairTest, Resampling, compare_pairs
+from judge.stats.significance import PairTest, Resampling, compare_pairs
 from judge.stats.panel import Panel
 from judge.types import Item
 

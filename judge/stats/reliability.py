@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.estimate import Estimate
-from judge.stats.resample import Values, interval, resampled, unit_sums, units_of
+from judge.stats.rates import Estimate
+from judge.stats.bootstrap import Values, interval, resampled, unit_sums, units_of
 
 ROUNDING = 1e-12
 

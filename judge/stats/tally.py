@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judge.stats.estimate import Estimate, mean_interval
+from judge.stats.rates import Estimate, mean_interval
 
 if TYPE_CHECKING:
     from judge.rubrics.contract import Rubric

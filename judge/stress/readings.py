@@ -17,7 +17,7 @@ from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Label, Measure, Rubric
 from judge.rubrics.quantities import quantities_of
 from judge.running.folder import Run
-from judge.stats.estimate import summed
+from judge.stats.rates import summed
 from judge.stats.panel import Values
 from judge.stats.table import OUTCOMES
 from judge.stress.candidates import FIELDS

@@ -22,7 +22,7 @@ from judge.plugins import version
 from judge.report.stress import rows as figure_rows
 from judge.running.folder import MANIFEST, Run, no_run
 from judge.signature import Signature
-from judge.stats.estimate import Z_95, clustered_error, rate_interval
+from judge.stats.rates import Z_95, clustered_error, rate_interval
 from judge.stats.panel import ROUNDING, Values
 from judge.stats.reliability import intraclass, within_variance
 from judge.stress.changes import IDENTICAL, MOST, all_changes

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from judge.backends import lexicon
 from judge.rubrics.contract import Rubric
-from judge.stats.estimate import Estimate, wilson_ends
-from judge.stats.paired import Resampling
+from judge.stats.rates import Estimate, wilson_ends
+from judge.stats.significance import Resampling
 from judge.stats.recurring import is_error
-from judge.stats.resample import bootstrap_weights, generator
+from judge.stats.bootstrap import bootstrap_weights, generator
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Edit, Item
 from judge.validating.raters import Rater

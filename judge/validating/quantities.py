@@ -18,7 +18,7 @@ from judge.rubrics.quantities import (
     quantities_of,
 )
 from judge.running.folder import Run
-from judge.stats.estimate import summed
+from judge.stats.rates import summed
 from judge.stats.panel import Values
 from judge.types import JudgeError
 

@@ -15,7 +15,7 @@ from judge.report.words import counted
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import digests
-from judge.stats.estimate import summed
+from judge.stats.rates import summed
 from judge.stats.table import OUTCOMES
 from judge.studies.names import FIELD_NAMES
 from judge.types import Annotated, JudgeError

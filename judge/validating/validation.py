@@ -18,9 +18,9 @@ from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_anno
 from judge.stats.correlation import Resamples, draw
 from judge.stats.detection import Detection, Detections, detections
 from judge.stats.metric import MINUS
-from judge.stats.paired import Resampling
+from judge.stats.significance import Resampling
 from judge.stats.panel import Values
-from judge.stats.resample import LEAST_UNITS, generator
+from judge.stats.bootstrap import LEAST_UNITS, generator
 from judge.validating.errors import found_errors
 from judge.validating.raters import RatedStudies, Rater, Score
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from panels import INVERSE, RATE, SCORE, panel_of
 
-from judge.stats.paired import PairTest, Resampling, compare_pairs
+from judge.stats.significance import PairTest, Resampling, compare_pairs
 
 pytestmark = pytest.mark.ci
 

@@ -20,7 +20,7 @@ from judge.report.leaderboard_formats import (
 )
 from judge.stats.compare import Comparison, compare
 from judge.stats.metric import KNOWN
-from judge.stats.paired import Resampling
+from judge.stats.significance import Resampling
 from judge.stats.panel import Panel
 
 FEW = Resampling(1, resamples=100, flips=100)

@@ -10,7 +10,7 @@ from panels import COST, INVERSE, RATE, SCORE, panel_of
 
 from judge.report.leaderboard import ranks_table
 from judge.stats.compare import compare
-from judge.stats.paired import Resampling, compare_pairs
+from judge.stats.significance import Resampling, compare_pairs
 from judge.stats.panel import group_cells, rank_shares
 
 HOW = Resampling(seed=7, resamples=400, flips=200)

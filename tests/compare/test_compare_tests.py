@@ -16,8 +16,8 @@ from scipy import stats
 
 from judge.stats.compare import compare
 from judge.stats.metric import Metric
-from judge.stats.paired import ModelPairs, Resampling, _blocks, compare_pairs, holm, mcnemar
-from judge.stats.resample import bootstrap_weights, percentiles, units_of
+from judge.stats.significance import ModelPairs, Resampling, _blocks, compare_pairs, holm, mcnemar
+from judge.stats.bootstrap import bootstrap_weights, percentiles, units_of
 
 HOW = Resampling(seed=7)
 FEW = Resampling(1, resamples=100, flips=100)

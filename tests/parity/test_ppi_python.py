@@ -7,7 +7,7 @@ import ppi_py
 import pytest
 
 from judge.rubrics.contract import Statistic
-from judge.stats.estimate import Z_95
+from judge.stats.rates import Z_95
 from judge.stats.prediction_powered import corrected
 
 pytestmark = pytest.mark.ci

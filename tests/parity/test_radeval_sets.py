@@ -19,7 +19,7 @@ import pytest
 from support import EXAMPLES
 
 from judge import metrics
-from judge.stats.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT
+from judge.metrics.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT
 
 pytestmark = pytest.mark.ci
 

@@ -20,8 +20,8 @@ from judge.stats.agreement import (
     preference,
 )
 from judge.stats.correlation import METHODS, Resamples, correlate, draw
-from judge.stats.estimate import Z_95, Estimate
-from judge.stats.resample import interval
+from judge.stats.rates import Z_95, Estimate
+from judge.stats.bootstrap import interval
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.rubrics.contract import Statistic
-from judge.stats.estimate import Z_95, mean_interval, wilson
+from judge.stats.rates import Z_95, mean_interval, wilson
 from judge.stats.prediction_powered import Corrected, corrected
 
 RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)

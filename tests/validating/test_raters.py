@@ -15,8 +15,8 @@ from judge.stats.alternative_annotator import (
 )
 from judge.stats.correlation import Resamples, draw
 from judge.stats.detection import Detection, detection, detections
-from judge.stats.estimate import wilson
-from judge.stats.resample import tails
+from judge.stats.rates import wilson
+from judge.stats.bootstrap import tails
 from judge.stats.review import kappa
 
 NAN = float("nan")

@@ -27,7 +27,7 @@ from judge.report.words import group_value, in_natural_order, number
 from judge.rubrics import Rubric
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
-from judge.stats.paired import PairTest
+from judge.stats.significance import PairTest
 from judge.stats.panel import GROUP_FIELDS, Cell, Group, Panel, group_cells, groups_of
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.estimate import Z_95
+from judge.stats.rates import Z_95
 from judge.stats.metric import Metric
 from judge.stats.panel import (
     ROUNDING,
@@ -29,7 +29,7 @@ from judge.stats.panel import (
     rounding_of,
     without_rounding,
 )
-from judge.stats.resample import (
+from judge.stats.bootstrap import (
     LEAST_UNITS,
     MOST_UNDEFINED,
     bootstrap_weights,

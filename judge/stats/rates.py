@@ -207,7 +207,7 @@ def ratio_interval(
     things is 0 or 1 it is Wilson's interval, so that three facts out of three are not certain to be
     all. None for fewer than ten, and where a draw has nothing to divide by.
     """
-    from judge.stats.resample import LEAST_UNITS, interval, resampled, unit_sums, units_of
+    from judge.stats.bootstrap import LEAST_UNITS, interval, resampled, unit_sums, units_of
 
     sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, len(numerators)))
     k, n = numerators.sum(), denominators.sum()
