@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judge.comparing.comparison import AlignedRuns
     from judge.report.compare_page.data import Records
     from judge.report.leaderboard import Shown
-    from judge.stats.compare import Comparison
+    from judge.stats.significance import Comparison
 
 
 _CHOSEN_IN = ("table", "md", "latex")

@@ -255,9 +255,9 @@ def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     import numpy as np
 
     from judge.metrics import Scored
+    from judge.metrics.pooled import pooled_cell
     from judge.report.metric_tables import Figures
     from judge.stats.panel import Panel, group_cells, groups_of
-    from judge.metrics.pooled import pooled_cell
 
     studies = track.studies
     scored = [one for one in track.found if isinstance(one, Scored)]

@@ -15,9 +15,9 @@ from scipy import stats as reference
 
 from judge import rubrics
 from judge.rubrics.contract import Scale
-from judge.stats.compare import correlation
+from judge.stats.agreement import intraclass, krippendorff
+from judge.stats.correlation import correlation
 from judge.stats.rates import Z_95, inverse, mean_interval, ratio_interval, wilson
-from judge.stats.reliability import intraclass, krippendorff
 from judge.stats.table import TableBuilder, summarise, worst_rows
 from judge.types import (
     Annotated,
@@ -267,7 +267,7 @@ def test_no_interval_has_a_width_of_nought() -> None:
     same = mean_interval([0.3] * 12)
     assert (same.value, same.low, same.high) == (pytest.approx(0.3), None, None)
     ratio = ratio_interval(np.full(9, 0.3), np.ones(9))
-    assert ratio == (None, None)
+    assert (ratio.value, ratio.low) == (pytest.approx(0.3), None)
     alpha = krippendorff(np.array([[1.0, 1.0], [0.0, 0.0]] * 20))
     assert (alpha.value, alpha.low, alpha.high) == (1.0, None, None)
     icc = intraclass(np.array([[0.0, 1.0], [1.0, 0.0]] * 5))

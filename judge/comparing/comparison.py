@@ -19,12 +19,10 @@ from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice
 from judge.rubrics.contract import Rubric
 from judge.signature import Signature
-from judge.stats.compare import Comparison, compare
-from judge.stats.rates import summed
 from judge.stats.metric import Metric, find, rubric_metrics
-from judge.stats.significance import Resampling
-from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values
-from judge.stats.tally import cuts
+from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values, cuts
+from judge.stats.rates import summed
+from judge.stats.significance import Comparison, Resampling, compare
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")

@@ -20,7 +20,7 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.plots.data import Plan
-    from judge.stats.compare import Comparison
+    from judge.stats.significance import Comparison
     from judge.stats.panel import Values
 
 TOP_SITES = 30

@@ -27,10 +27,10 @@ from judge.plots.data import (
 )
 from judge.report.words import capital, counted, group_value, in_natural_order
 from judge.signature import safe_name
-from judge.stats.compare import Comparison, Correlations, correlations
+from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import MINUS, Metric
-from judge.stats.panel import Group, Panel, group_cells, groups_of
-from judge.stats.tally import ItemCounts, item_counts
+from judge.stats.panel import Group, ItemCounts, Panel, group_cells, groups_of, item_counts
+from judge.stats.significance import Comparison
 
 CLASS_FIELD = "study_class"
 SITE_FIELD = "site"

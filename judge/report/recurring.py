@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judge.report.formats import markdown_table, markdown_text, rows_as_csv
-from judge.report.leaderboard import p_value, signed
-from judge.report.tables import Table, headline, run_title
-from judge.report.words import NOTHING, counted, harmless, percent, rate
-from judge.rubrics.contract import Rubric
-from judge.stats.recurring import (
+from judge.comparing.recurring import (
     ErrorDifference,
     ErrorDifferences,
     ErrorGroup,
     RecurringError,
     RecurringErrors,
 )
+from judge.report.formats import markdown_table, markdown_text, rows_as_csv
+from judge.report.leaderboard import p_value, signed
+from judge.report.tables import Table, headline, run_title
+from judge.report.words import NOTHING, counted, harmless, percent, rate
+from judge.rubrics.contract import Rubric
 
 Errors = RecurringErrors | ErrorDifferences
 _OTHER = "(other)"

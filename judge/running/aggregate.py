@@ -31,7 +31,7 @@ from judge.running.records import Judged, judged_of
 from judge.running.run import Finished, finish
 from judge.running.session import read_today
 from judge.signature import Signature
-from judge.stats.reliability import krippendorff
+from judge.stats.agreement import krippendorff
 from judge.stats.table import check_fields, patients, reserved_names
 from judge.studies import StudySet
 from judge.studies.names import free_name

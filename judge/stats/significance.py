@@ -1,4 +1,4 @@
-"""Whether two models differ on the same studies.
+"""Whether models differ on the same studies, and everything else that is said of several.
 
 Means: an interval of the difference from the paired bootstrap, and a p-value by a sign-flip
 permutation test: the sign of each patient's difference is flipped at random [Noreen 1989]. Its null
@@ -11,41 +11,51 @@ All of it is made of additive sums alone: what models score on a resample are we
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.rates import Z_95
-from judge.stats.metric import Metric
-from judge.stats.panel import (
-    ROUNDING,
-    Panel,
-    RankShares,
-    Values,
-    rank_shares,
-    rounding_of,
-    without_rounding,
-)
 from judge.stats.bootstrap import (
     LEAST_UNITS,
-    MOST_UNDEFINED,
     bootstrap_weights,
+    ends,
     generator,
-    percentiles,
     sign_flips,
-    tails,
     unit_sums,
     units_of,
 )
+from judge.stats.correlation import Correlations, correlations
+from judge.stats.metric import Metric, find
+from judge.stats.panel import (
+    ROUNDING,
+    Group,
+    Panel,
+    RankShares,
+    Values,
+    group_cells,
+    groups_of,
+    rank_shares,
+    without_last_bits,
+)
+from judge.stats.rates import Z_95
+from judge.types import JudgeError
 
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
 SIGN_FLIP: Method = "sign-flip permutation test"
 ALPHA = 0.05
-_UNDEFINED = ("inverse", "ratio")
-"""The kinds of figures that a set of scored studies may not have."""
+Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
+"""The number of the first and of the second model of each pair, the first before."""
+
+_UNDEFINED = {
+    "inverse": "the mean {} of {} is 0 or less",
+    "ratio": "what the {} of {} is divided by is 0",
+}
+"""The kinds of figures that a set of scored studies may not have, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,42 +107,152 @@ class Resampling:
     family: Literal["table", "metric"] = "table"
     primary: str | None = None
 
-    def families(self, metrics: Iterable[str]) -> list[list[str]]:
-        """Return the metrics whose tests are corrected together."""
-        if self.family == "metric":
-            return [[metric] for metric in metrics]
-        parts: dict[bool, list[str]] = {}
-        for metric in metrics:
-            parts.setdefault(metric == self.primary, []).append(metric)
-        return [*parts.values()]
+    def family_of(self, metric: str) -> object:
+        """Return what metrics share whose tests are corrected together."""
+        return metric if self.family == "metric" else metric == self.primary
 
 
 @dataclass(frozen=True)
 class Tested:
     """All tests of one group of studies: for each metric the pairs, and how sure the ranks are.
 
-    The rank shares are None for fewer than two units, and where a reciprocal is lacking in some
-    resample: `no_reciprocal` has the models, by number, of whom it is.
+    The rank shares are None for fewer than two units, and for the metrics that are `undefined`:
+    where a reciprocal, or a ratio, is lacking in some resample.
     """
 
     pairs: Mapping[str, tuple[PairTest, ...]]
     rank_shares: Mapping[str, tuple[RankShares | None, ...]]
-    no_reciprocal: Mapping[str, tuple[int, ...]]
+    undefined: frozenset[str]
 
 
-class ModelPairs:
-    """Every pair of models: the number of the first and of the second, the first before."""
+@dataclass(frozen=True)
+class Comparison:
+    """A leaderboard with its tests.
 
-    def __init__(self, n_models: int) -> None:
-        self.n_models = n_models
-        self.first, self.second = np.triu_indices(n_models, k=1)
+    `order` lists the models' numbers in the panel, best first by the metric `sort`; those
+    without a figure come last. `groups` begins with all studies, then one a group of `by`.
+    `tests` and `rank_shares` have one entry a group, by metric; they are empty where no tests
+    were asked for.
+    """
 
-    def positions(self, model: int) -> tuple[slice, NDArray[np.intp]]:
-        """Return the positions of the pairs whose first, and whose second, the model is."""
-        before = model * (2 * self.n_models - model - 1) // 2
-        others = np.arange(model)
-        as_second = others * (2 * self.n_models - others - 1) // 2 + model - others - 1
-        return slice(before, before + self.n_models - model - 1), as_second
+    panel: Panel
+    sort: str
+    order: tuple[int, ...]
+    by: tuple[str, ...]
+    groups: tuple[Group, ...]
+    tests: tuple[Mapping[str, tuple[PairTest, ...]], ...]
+    rank_shares: tuple[Mapping[str, tuple[RankShares | None, ...]], ...]
+    correlations: Correlations | None
+    how: Resampling | None
+    signature: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sorted_by(self) -> Metric:
+        """The metric that the models are ranked by."""
+        return self.panel.metric(self.sort)
+
+
+def compare(
+    panel: Panel,
+    *,
+    sort: str | None = None,
+    by: Sequence[str] = (),
+    how: Resampling | None = None,
+    signature: str = "",
+    notes: Sequence[str] = (),
+) -> Comparison:
+    """Compare the models of `panel`, ranked by `sort`, a metric's name or label.
+
+    By default that is the first of the metrics of which the most models have a figure. Without
+    `how` nothing is tested. Raises `JudgeError` for an unknown metric or field, and where no study
+    is left to compare.
+    """
+    if not panel.study_ids:
+        raise JudgeError("no study to compare")
+    asked = find(panel.metrics, sort) if sort is not None else None
+    parts = [({}, panel), *(groups_of(panel, by) if by else [])]
+    groups = tuple(group_cells(part, key) for key, part in parts)
+    results = [compare_pairs(part, key, how) for key, part in parts] if how else []
+    all_cells = groups[0].cells
+    metric = asked or max(
+        panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
+    )
+    more = []
+    if panel.is_clustered:
+        more.append(f"intervals of single figures are by {panel.patient_field}")
+    more += _undefined_notes(panel, groups, results)
+    if how:
+        more += _test_notes(results, how)
+    scores = [m for m in panel.metrics if m.what in ("score", "other")]
+    return Comparison(
+        panel=panel,
+        sort=metric.name,
+        order=model_order(groups[0], metric.name),
+        by=tuple(dict.fromkeys(by)),
+        groups=groups,
+        tests=tuple(result.pairs for result in results),
+        rank_shares=tuple(result.rank_shares for result in results),
+        correlations=correlations(panel) if len(scores) > 1 else None,
+        how=how,
+        signature=signature,
+        notes=(*notes, *more),
+    )
+
+
+def model_order(group: Group, metric: str) -> tuple[int, ...]:
+    """Return the models' numbers by their rank in a group, those without one last."""
+    ranks = [cell.rank for cell in group.cells[metric]]
+    last = len(ranks) + 1
+    return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))
+
+
+def _test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
+    tests = [(name, test) for result in results for name, of in result.pairs.items() for test in of]
+    first = [(name, test) for name, of in results[0].pairs.items() for test in of]
+    counts = Counter(how.family_of(name) for name, test in first if test.p is not None)
+    n, notes = max(counts.values(), default=0), []
+    if n > 1:
+        what = "the pairs of models of each metric" if how.family == "metric" else "a table"
+        alone = f"; those of {how.primary} are corrected by themselves" if how.primary else ""
+        notes.append(f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}")
+    if n / (1 + how.flips) >= ALPHA:
+        notes.append(
+            f"{how.flips:,} flips are too few for {n:,} tests: none by sign flips can be "
+            f"significant after Holm's correction; --flips {round(n / ALPHA)} would do"
+        )
+    if any(test.p is not None and test.n_units < LEAST_UNITS for _, test in tests):
+        notes.append(
+            f"differences of fewer than {LEAST_UNITS} patients or studies have no interval"
+        )
+    if any(test.contradicts for _, test in tests):
+        notes.append(
+            "an interval that excludes 0 beside p above 0.05, or the other way, is a close case: "
+            "bootstrap and test are two methods; go by p"
+        )
+    return notes
+
+
+def _undefined_notes(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
+    notes = []
+    for metric in panel.metrics:
+        lacking = [
+            name
+            for name, *cells in zip(
+                panel.models, *(group.cells[metric.name] for group in groups), strict=True
+            )
+            if any(cell.n and cell.value is None for cell in cells)
+        ]
+        if metric.kind in _UNDEFINED and lacking:
+            why = _UNDEFINED[metric.kind].format(metric.study_label, ", ".join(lacking))
+            where = " in some group" if len(groups) > 1 else ""
+            notes.append(f"{why}{where}: {metric.label} is not defined and n/a there")
+        if any(metric.name in result.undefined for result in results):
+            notes.append(
+                f"{metric.label} is not defined in some resamples: it has no intervals of "
+                "differences and no shares of ranks there"
+            )
+    return notes
 
 
 def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> Tested:
@@ -142,106 +262,69 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     names the group: a group's numbers do not depend on which others there are.
     """
     units = units_of(panel.clusters, len(panel.study_ids))
-    pairs = ModelPairs(len(panel.models))
-    blocks = _blocks(panel, panel.metrics, units)
-    weights = bootstrap_weights(
-        generator(how.seed, "bootstrap", key), int(units.max()) + 1, how.resamples
-    )
-    drawn = _bootstrap(panel, blocks, pairs, weights)
+    pairs = np.triu_indices(len(panel.models), k=1)
     by_flips = [m for m in panel.metrics if m.kind != "rate" or panel.is_clustered]
-    p_values = _flip_p_values(_blocks(_linear(panel), by_flips, units), pairs, units, key, how)
-    n_units = {
-        metric: n_of_pair
-        for block in blocks
-        for n_of_pair in [_n_units(panel.values[block.metrics[0].name], units, pairs)]
-        for metric in block.metrics
-    }
+    drawn = _bootstrap(panel, units, pairs, how, key)
+    p_values = _flip_p_values(panel, by_flips, units, pairs, how, key)
     found: dict[str, list[PairTest]] = {}
-    shares, no_reciprocal = {}, {}
+    shares, undefined = {}, set()
     for metric in panel.metrics:
-        values, resampled = panel.values[metric.name], drawn[metric]
-        method: Method = SIGN_FLIP if metric in by_flips else "mcnemar mid-p"
-        p = p_values[metric] if metric in p_values else mcnemar(values, pairs)
-        share = tails(n_units[metric])
-        ends = (
-            (
-                percentiles(resampled.differences, share),
-                percentiles(resampled.differences, 1 - share),
-            )
-            if metric in by_flips
-            else rate_difference(values, pairs)
-        )
-        found[metric.name] = _tests(metric, resampled, pairs, n_units[metric], ends, p, method)
-        no_reciprocal[metric.name] = lacking = _lacking(metric, resampled, values)
-        scored = np.unique(units[~np.isnan(values).all(axis=1)])
-        shares[metric.name] = (
-            rank_shares(resampled.figures, resampled.rounding, higher=metric.higher_is_better)
-            if len(scored) > 1 and not lacking
+        name, values = metric.name, panel.values[metric.name]
+        differences, figures = drawn[name]
+        n, n_units = _sizes(values, units, pairs)
+        if name in p_values:
+            # Without the resamples that have no reciprocal the others would look surer.
+            low, high = ends(differences[1:], n_units, most=0)
+            p, method = p_values[name], SIGN_FLIP
+        else:
+            low, high = rate_difference(values, pairs)
+            low[n_units < LEAST_UNITS] = np.nan
+            p, method = mcnemar(values, pairs), "mcnemar mid-p"
+        p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
+        columns = (differences[0], low, high, p)
+        shown = zip(*(np.where(np.isnan(one), None, one).tolist() for one in columns), strict=True)
+        numbers = zip(*pairs, n.tolist(), n_units.tolist(), shown, strict=True)
+        found[name] = [
+            PairTest(int(a), int(b), size, m, *of, None, method) for a, b, size, m, of in numbers
+        ]
+        scored = ~np.isnan(values)
+        if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
+            undefined.add(name)
+        has_shares = name not in undefined and len(np.unique(units[scored.any(axis=1)])) > 1
+        shares[name] = (
+            rank_shares(figures[1:], higher=metric.higher_is_better)
+            if has_shares
             else (None,) * len(panel.models)
         )
-    for family in how.families(found):
+    families: dict[object, list[str]] = {}
+    for name in found:
+        families.setdefault(how.family_of(name), []).append(name)
+    for family in families.values():
         corrected = iter(holm([test.p for name in family for test in found[name]]))
         for name in family:
             found[name] = [replace(test, p_holm=next(corrected)) for test in found[name]]
-    return Tested({name: tuple(of) for name, of in found.items()}, shares, no_reciprocal)
+    of_metrics = {name: tuple(tests) for name, tests in found.items()}
+    return Tested(of_metrics, shares, frozenset(undefined))
 
 
-def _n_units(values: Values, units: NDArray[np.intp], pairs: ModelPairs) -> NDArray[np.intp]:
-    scored = ~np.isnan(values)
-    if scored.all():
-        return np.full(len(pairs.first), len(np.unique(units)), dtype=np.intp)
-    of_pairs = zip(pairs.first, pairs.second, strict=True)
-    counts = [len(np.unique(units[scored[:, a] & scored[:, b]])) for a, b in of_pairs]
-    return np.array(counts, dtype=np.intp)
+def _sizes(values: Values, units: NDArray[np.intp], pairs: Pairs) -> Pairs:
+    """Return how many studies are scored for both of each pair, and of how many units they are."""
+    scored = (~np.isnan(values)).T
+    both = [scored[a] & scored[b] for a, b in zip(*pairs, strict=True)]
+    n = [int(of.sum()) for of in both]
+    n_units = [np.count_nonzero(np.bincount(units[of])) for of in both]
+    return np.array(n, np.intp), np.array(n_units, np.intp)
 
 
-def _lacking(metric: Metric, drawn: _Resampled, values: Values) -> tuple[int, ...]:
-    """Return the scored models whose reciprocal, or ratio, is not defined in all resamples."""
-    if metric.kind not in _UNDEFINED:
-        return ()
-    is_scored = ~np.isnan(values).all(axis=0)
-    return tuple(np.flatnonzero(is_scored & np.isnan(drawn.figures).any(axis=0)).tolist())
-
-
-def _tests(
-    metric: Metric,
-    drawn: _Resampled,
-    pairs: ModelPairs,
-    n_units: NDArray[np.intp],
-    ends: tuple[Values, Values],
-    p: Values,
-    method: Method,
-) -> list[PairTest]:
-    low, high = ends
-    # Without the resamples that have no reciprocal the others would look surer.
-    most = 0 if metric.kind in _UNDEFINED else MOST_UNDEFINED
-    has_interval = (n_units >= LEAST_UNITS) & (low < high)
-    has_interval &= np.isnan(drawn.differences).mean(axis=0) <= most
-    tests = []
-    for pair, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
-        near = float(max(drawn.rounding[a], drawn.rounding[b]))
-        difference, *shown = (
-            None if np.isnan(end[pair]) else without_rounding(float(end[pair]), near)
-            for end in (drawn.observed, low, high)
-        )
-        low_end, high_end = shown if has_interval[pair] and difference is not None else (None, None)
-        of_pair = float(p[pair]) if n_units[pair] > 1 and difference is not None else None
-        n, m = round(float(drawn.n[pair])), int(n_units[pair])
-        figures = (n, m, difference, low_end, high_end, of_pair, None)
-        tests.append(PairTest(int(a), int(b), *figures, method))
-    return tests
-
-
-def _discordant(values: Values, pairs: ModelPairs) -> tuple[Values, Values, Values]:
+def _discordant(values: Values, pairs: Pairs) -> tuple[Values, Values, Values]:
     """Return how many studies are scored for both of a pair, and where one model alone has a 1."""
     scored = (~np.isnan(values)).astype(float)
     ones = np.nan_to_num(values)
     alone = np.rint(ones.T @ scored - ones.T @ ones)
-    n = (scored.T @ scored)[pairs.first, pairs.second]
-    return n, alone[pairs.first, pairs.second], alone[pairs.second, pairs.first]
+    return (scored.T @ scored)[pairs], alone[pairs], alone.T[pairs]
 
 
-def mcnemar(values: Values, pairs: ModelPairs) -> Values:
+def mcnemar(values: Values, pairs: Pairs) -> Values:
     """Return McNemar's mid-p value of each pair of models, from 0/1 values.
 
     b and c count the studies, scored for both, where one model alone has a 1. Two-sided
@@ -260,7 +343,7 @@ def mcnemar(values: Values, pairs: ModelPairs) -> Values:
     return np.asarray(np.where(n == 0, 1.0, np.minimum(mid_p, 1.0)))
 
 
-def rate_difference(values: Values, pairs: ModelPairs) -> tuple[Values, Values]:
+def rate_difference(values: Values, pairs: Pairs) -> tuple[Values, Values]:
     """Return the ends of the 95% interval of each difference of paired rates, from 0/1 values.
 
     Wald's with half a study more in each cell [Agresti and Min 2005]: where few studies differ a
@@ -287,196 +370,116 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def _flip_p_values(
-    blocks: Sequence[_Block],
-    pairs: ModelPairs,
-    units: NDArray[np.intp],
-    key: Mapping[str, object],
-    how: Resampling,
-) -> dict[Metric, Values]:
-    """Return (1 + flips with at least the observed difference) / (1 + flips), which is never 0
-    [Phipson and Smyth 2010]. The statistic is the sum of the differences; of a reciprocal
-    it is that of its mean, whose null hypothesis is the same.
+class PairSums:
+    """A metric's sums, of all models and of the studies that were scored for both of a pair.
+
+    `values` is studies by rows by models, NaN where a model was not scored. `lost` holds, for each
+    model, the units with studies that it lacks, and the sums of just those studies: what pairs with
+    that model must leave out.
     """
 
-    def difference(block: _Block, weights: Values) -> Values:
-        one, other, _ = block.common(weights, pairs)
-        one -= other
-        return one
+    def __init__(self, values: Values, units: NDArray[np.intp], pairs: Pairs) -> None:
+        self.pairs = pairs
+        self.totals = unit_sums(values, units)
+        self.lost = []
+        for column in np.isnan(values[:, 0]).T:
+            touched, unit = np.unique(units[column], return_inverse=True)
+            self.lost.append((touched, unit_sums(values[column], unit)))
 
-    n_units = int(units.max()) + 1
-    observed, reached = [], []
-    for block in blocks:
-        # Sums in another order must count as equal, whatever the other models' values are.
-        size = ROUNDING * np.abs(block.totals).sum(axis=0)
-        near = size[:, pairs.first] + size[:, pairs.second]
-        observed.append(np.abs(difference(block, np.ones((1, n_units)))[0]) - near)
-        reached.append(np.zeros(observed[-1].shape))
-    rng = generator(how.seed, "flips", key)
-    for signs in sign_flips(rng, n_units, how.flips if blocks else 0):
-        for block, least, count in zip(blocks, observed, reached, strict=True):
-            count += (np.abs(difference(block, signs)) >= least).sum(axis=0)
-    return {
-        metric: (1 + count[column]) / (1 + how.flips)
-        for block, count in zip(blocks, reached, strict=True)
-        for column, metric in enumerate(block.metrics)
-    }
+    def of_models(self, weights: Values) -> Values:
+        """Return the weighted sums of each model, resamples by rows by models."""
+        return _weighted(weights, self.totals)
 
-
-def _linear(panel: Panel) -> Panel:
-    """Return the panel with each ratio's values less what they would be at the ratio of all.
-
-    A ratio is no sum over studies. Of two models whose labels are exchangeable the sum of
-    `value - R per` is the same but for chance, whatever R.
-    """
-    values = dict(panel.values)
-    for name, per in panel.per.items():
-        under = np.nansum(per)
-        values[name] = values[name] - (np.nansum(values[name]) / under if under else 0.0) * per
-    metrics = tuple(
-        replace(metric, kind="mean") if metric.name in panel.per else metric
-        for metric in panel.metrics
-    )
-    return replace(panel, metrics=metrics, values=values, per={})
-
-
-@dataclass(frozen=True)
-class _Block:
-    """The sums, for each unit, of metrics that were scored for the same studies.
-
-    `totals` is units by rows by models: the sums of the metrics' values, then what ratios are
-    divided by (`per` has their rows). `counts`, units by models, is how many studies were scored.
-    `lost` has, for each model, the units with a study that was not scored for it, and the same
-    sums of just those studies: what pairs with that model must leave out.
-    """
-
-    metrics: tuple[Metric, ...]
-    per: Mapping[Metric, int]
-    totals: Values
-    counts: Values
-    lost: tuple[tuple[NDArray[np.intp], Values, Values], ...]
-
-    def common(self, weights: Values, pairs: ModelPairs) -> tuple[Values, Values, Values]:
-        """Return weighted sums and counts on the studies that were scored for both of a pair.
-
-        First the sums of the first model, then those of the second, resamples by rows by pairs;
-        last the counts, resamples by pairs.
-        """
-        totals, n = _weighted(weights, self.totals), (weights @ self.counts)[:, pairs.first]
-        one, other = totals[:, :, pairs.first], totals[:, :, pairs.second]
-        for model, (units, lost_totals, lost_counts) in enumerate(self.lost):
+    def of_pairs(self, weights: Values) -> tuple[Values, Values]:
+        """Return those of the first and of the second of each pair, resamples by rows by pairs."""
+        first, second = self.pairs
+        totals = self.of_models(weights)
+        one, other = totals[..., first], totals[..., second]
+        for model, (units, sums) in enumerate(self.lost):
             if len(units):
-                drawn, (as_first, as_second) = weights[:, units], pairs.positions(model)
-                lost = _weighted(drawn, lost_totals)
-                other[:, :, as_first] -= lost[:, :, pairs.second[as_first]]
-                one[:, :, as_second] -= lost[:, :, pairs.first[as_second]]
-                n[:, as_second] -= (drawn @ lost_counts)[:, pairs.first[as_second]]
-        return one, other, n
+                lost = _weighted(weights[:, units], sums)
+                as_first, as_second = first == model, second == model
+                other[..., as_first] -= lost[..., second[as_first]]
+                one[..., as_second] -= lost[..., first[as_second]]
+        return one, other
 
 
-def _weighted(weights: Values, totals: Values) -> Values:
-    units, rows, models = totals.shape
-    return (weights @ totals.reshape(units, rows * models)).reshape(len(weights), rows, models)
-
-
-def _blocks(panel: Panel, metrics: Sequence[Metric], units: NDArray[np.intp]) -> list[_Block]:
-    together: dict[bytes, list[Metric]] = {}
-    for metric in metrics:
-        mask = np.packbits(np.isnan(panel.values[metric.name])).tobytes()
-        together.setdefault(mask, []).append(metric)
-    found = []
-    for block in together.values():
-        ratios = [metric for metric in block if metric.name in panel.per]
-        grids = [panel.values[m.name] for m in block] + [panel.per[m.name] for m in ratios]
-        values = np.stack(grids, axis=1)
-        scored = ~np.isnan(values[:, 0])
-        values[~np.broadcast_to(scored[:, None], values.shape)] = 0.0
-        lost = []
-        for column in scored.T:
-            rows = np.flatnonzero(~column)
-            touched, unit = np.unique(units[rows], return_inverse=True)
-            sums = unit_sums(values[rows], unit), unit_sums(scored[rows].astype(float), unit)
-            lost.append((touched, *sums))
-        per = {metric: len(block) + at for at, metric in enumerate(ratios)}
-        totals, counts = unit_sums(values, units), unit_sums(scored.astype(float), units)
-        found.append(_Block(tuple(block), per, totals, counts, tuple(lost)))
-    return found
-
-
-@dataclass(frozen=True)
-class _Resampled:
-    """What the bootstrap says of one metric.
-
-    `differences` is resamples by pairs, `figures` resamples by models; `observed` and `n`,
-    one a pair, are the difference and the number of studies as they are. NaN is a figure that is
-    not defined. `rounding`, one a model, is how far rounding may move a figure.
-    """
-
-    differences: Values
-    figures: Values
-    observed: Values
-    n: Values
-    rounding: Values
+def _weighted(weights: Values, sums: Values) -> Values:
+    return (weights @ sums.reshape(len(sums), -1)).reshape(len(weights), *sums.shape[1:])
 
 
 def _bootstrap(
-    panel: Panel, blocks: Sequence[_Block], pairs: ModelPairs, weights: Iterator[Values]
-) -> dict[Metric, _Resampled]:
-    metrics = [metric for block in blocks for metric in block.metrics]
-    least = {m: rounding_of(panel.of_study(m.name), is_inverse=False) for m in metrics}
-    parts: dict[Metric, list[tuple[Values, Values, Values]]] = {metric: [] for metric in metrics}
-    # The first row is the studies as they are.
-    once = np.ones((1, len(blocks[0].counts) if blocks else 0))
-    for drawn in (once, *weights):
-        for block in blocks:
-            one, other, n = block.common(drawn, pairs)
-            own, own_n = _weighted(drawn, block.totals), drawn @ block.counts
-            for column, metric in enumerate(block.metrics):
-                near = least[metric]
-                first, second, figures = (
-                    _figures(
-                        metric,
-                        totals[:, column],
-                        totals[:, block.per[metric]] if metric in block.per else counts,
-                        near[models],
-                    )
-                    for totals, counts, models in (
-                        (one, n, pairs.first),
-                        (other, n, pairs.second),
-                        (own, own_n, slice(None)),
-                    )
-                )
-                parts[metric].append((first - second, figures, n))
-    joined = {}
-    for metric in metrics:
-        differences, figures, n = (
-            np.concatenate(part) for part in zip(*parts[metric], strict=True)
-        )
-        rounding = rounding_of(panel.of_study(metric.name), is_inverse=metric.kind == "inverse")
-        joined[metric] = _Resampled(differences[1:], figures[1:], differences[0], n[0], rounding)
-    return joined
+    panel: Panel,
+    units: NDArray[np.intp],
+    pairs: Pairs,
+    how: Resampling,
+    key: Mapping[str, object],
+) -> dict[str, tuple[Values, Values]]:
+    """Return each metric's differences, resamples by pairs, and figures, resamples by models.
+
+    The first row is the studies as they are. NaN is a figure that is not defined.
+    """
+    sums = {}
+    for metric in panel.metrics:
+        values = panel.values[metric.name]
+        per = panel.per.get(metric.name, np.where(np.isnan(values), np.nan, 1.0))
+        sums[metric] = PairSums(np.stack([values, per], axis=1), units, pairs)
+    n = int(units.max()) + 1
+    weights = bootstrap_weights(generator(how.seed, "bootstrap", key), n, how.resamples)
+    parts: dict[str, list[tuple[Values, Values]]] = {metric.name: [] for metric in panel.metrics}
+    for drawn in chain([np.ones((1, n))], weights):
+        for metric, of in sums.items():
+            first, second = (_figures(metric, totals) for totals in of.of_pairs(drawn))
+            equal = without_last_bits(first) == without_last_bits(second)
+            own = _figures(metric, of.of_models(drawn))
+            parts[metric.name].append((np.where(equal, 0.0, first - second), own))
+    return {
+        name: (np.concatenate([one for one, _ in part]), np.concatenate([own for _, own in part]))
+        for name, part in parts.items()
+    }
 
 
-def _figures(metric: Metric, totals: Values, under: Values, least: Values) -> Values:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.where(under > 0, totals / under, np.nan)
-        if metric.kind == "inverse":  # a mean that is not above its rounding has no reciprocal
-            return np.where(means > least, 1 / means, np.nan)
+def _figures(metric: Metric, totals: Values) -> Values:
+    top, under = totals[:, 0], totals[:, 1]
+    means = np.divide(top, under, out=np.full_like(top, np.nan), where=under > 0)
+    if metric.kind == "inverse":
+        return np.divide(1, means, out=np.full_like(means, np.nan), where=means > 0)
     return means
 
 
-def few_flips(tested: Sequence[Tested], how: Resampling) -> str | None:
-    """Return a note where Holm's correction leaves no test by flips below 0.05."""
-    families = [
-        [test for metric in family for test in result.pairs[metric]]
-        for result in tested
-        for family in how.families(result.pairs)
-    ]
-    counts = [sum(t.p is not None and t.method == SIGN_FLIP for t in tests) for tests in families]
-    n = max(counts, default=0)
-    if n / (1 + how.flips) < ALPHA:
-        return None
-    return (
-        f"{how.flips:,} flips are too few for {n:,} tests: none by sign flips can be significant "
-        f"after Holm's correction; --flips {round(n / ALPHA)} would do"
-    )
+def _flip_p_values(
+    panel: Panel,
+    metrics: Sequence[Metric],
+    units: NDArray[np.intp],
+    pairs: Pairs,
+    how: Resampling,
+    key: Mapping[str, object],
+) -> dict[str, Values]:
+    """Return (1 + flips with at least the observed difference) / (1 + flips), which is never 0
+    [Phipson and Smyth 2010]. The statistic is the sum of the differences; of a reciprocal
+    it is that of its mean, whose null hypothesis is the same, and of a ratio the sums of
+    value - R x what it is divided by, R the ratio of all: of two models whose labels are
+    exchangeable it is the same but for chance, whatever R.
+    """
+
+    def difference(of: PairSums, weights: Values) -> Values:
+        one, other = of.of_pairs(weights)
+        return np.asarray(one[:, 0] - other[:, 0])
+
+    n = int(units.max()) + 1
+    sums, least, reached = {}, {}, {}
+    for metric in metrics:
+        name, values = metric.name, panel.values[metric.name]
+        if name in panel.per:
+            under = np.nansum(panel.per[name])
+            values = values - (np.nansum(values) / under if under else 0.0) * panel.per[name]
+        sums[name] = PairSums(values[:, None], units, pairs)
+        # Sums in another order must count as equal, whatever the other models' values are.
+        size = ROUNDING * np.abs(sums[name].totals[:, 0]).sum(axis=0)
+        near = size[pairs[0]] + size[pairs[1]]
+        least[name] = np.abs(difference(sums[name], np.ones((1, n)))[0]) - near
+        reached[name] = np.zeros(len(near))
+    for signs in sign_flips(generator(how.seed, "flips", key), n, how.flips if sums else 0):
+        for name, of in sums.items():
+            reached[name] += (np.abs(difference(of, signs)) >= least[name]).sum(axis=0)
+    return {name: (1 + count) / (1 + how.flips) for name, count in reached.items()}

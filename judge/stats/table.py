@@ -231,7 +231,7 @@ def _unread_by_class(table: pd.DataFrame) -> dict[str, Any] | None:
 
 
 def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:
-    """Return how many of each whole measure, None where scored studies have undefined values only."""
+    """Return how many of each whole measure, None where scored studies have no defined value."""
     scored = table[table["outcome"] == "annotated"]
     totals = {}
     for measure in rubric.measures:

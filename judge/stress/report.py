@@ -24,7 +24,7 @@ from judge.running.folder import MANIFEST, Run, no_run
 from judge.signature import Signature
 from judge.stats.rates import Z_95, clustered_error, rate_interval
 from judge.stats.panel import ROUNDING, Values
-from judge.stats.reliability import intraclass, within_variance
+from judge.stats.agreement import intraclass, within_variance
 from judge.stress.changes import IDENTICAL, MOST, all_changes
 from judge.stress.readings import LOST, Bools, Reading, plain, read
 from judge.types import JudgeError

@@ -13,7 +13,7 @@ from judge.comparing.metric_files import check_directions, read_metrics
 from judge.comparing.names import RunChoice
 from judge.report.validation import rows
 from judge.running.folder import Run
-from judge.stats.alternative_annotator import EXPERTS
+from judge.stats.agreement import EXPERTS
 from judge.stats.significance import Resampling
 from judge.validating import validation
 from judge.validating.raters import rated, raters, readers_below

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.backends import lexicon
+from judge.comparing.recurring import is_error
 from judge.rubrics.contract import Rubric
+from judge.stats.bootstrap import bootstrap_weights, generator
 from judge.stats.rates import Estimate, wilson_ends
 from judge.stats.significance import Resampling
-from judge.stats.recurring import is_error
-from judge.stats.bootstrap import bootstrap_weights, generator
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Edit, Item
 from judge.validating.raters import Rater

@@ -18,8 +18,8 @@ from judge.rubrics.quantities import (
     quantities_of,
 )
 from judge.running.folder import Run
-from judge.stats.rates import summed
 from judge.stats.panel import Values
+from judge.stats.rates import summed
 from judge.types import JudgeError
 
 

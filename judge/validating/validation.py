@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -13,14 +13,20 @@ import numpy as np
 from judge import plugins, rubrics
 from judge.rubrics.quantities import Quantity, quantities_of
 from judge.signature import Signature
-from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
-from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
-from judge.stats.correlation import Resamples, draw
-from judge.stats.detection import Detection, Detections, detections
-from judge.stats.metric import MINUS
-from judge.stats.significance import Resampling
-from judge.stats.panel import Values
+from judge.stats.agreement import (
+    EXPERTS,
+    Scoring,
+    agreement,
+    alternative_annotator,
+    detection,
+    limits_of_agreement,
+    preference,
+)
 from judge.stats.bootstrap import LEAST_UNITS, generator
+from judge.stats.correlation import Resamples, draw
+from judge.stats.metric import MINUS
+from judge.stats.panel import Values
+from judge.stats.significance import Resampling
 from judge.validating.errors import found_errors
 from judge.validating.raters import RatedStudies, Rater, Score
 
@@ -80,9 +86,7 @@ def validate(
         },
         "limits": [
             {**_of(one), "judge": judge.name}
-            | limits_of_agreement(
-                _judge(found, one, at), _readers(found, one), resamples.units
-            ).plain()
+            | limits_of_agreement(_judge(found, one, at), _readers(found, one), resamples.units)
             for one in quantities
             if one.kind == "count"
             for at, judge in enumerate(found.judges)
@@ -189,21 +193,15 @@ def _correlations(
         values = np.column_stack([*(of.values for of in columns), _readers(found, one)])
         of = agreement(values, len(columns), resamples)
         rows["agreement"] += [
-            {**_of(one), "judge": column.judge, "measure": column.label, "own": column.is_own}
-            | its.plain()
-            for column, its in zip(columns, of.judges, strict=True)
+            {**_of(one), "judge": column.judge, "measure": column.label, "own": column.is_own} | its
+            for column, its in zip(columns, of["judges"], strict=True)
         ]
         rows["ceiling"] += [
-            {**_of(one), "reader": name, **its.plain()}
-            for name, its in zip(names, of.ceiling.readers, strict=True)
+            {**_of(one), "reader": name, **its}
+            for name, its in zip(names, of["readers"], strict=True)
         ]
-        rows["ceiling_mean"].append({**_of(one), **_mean(of.ceiling.mean, of.ceiling.ranges)})
+        rows["ceiling_mean"].append({**_of(one), **of["mean"]})
     return rows
-
-
-def _mean(mean: Coefficients, ranges: Mapping[str, tuple[float, float] | None]) -> dict[str, Any]:
-    ends = {name: list(of) if of else None for name, of in ranges.items()}
-    return {**mean.plain(), "range": ends}
 
 
 def _levels(
@@ -211,8 +209,7 @@ def _levels(
 ) -> Iterator[dict[str, Any]]:
     counts = found.values[one.name]
     is_clean = np.where(np.isnan(counts), np.nan, counts == 0)
-    n_judges = len(found.judges)
-    yield from _detected(found, None, detections(is_clean, n_judges, resamples))
+    yield from _detected(found, None, is_clean, resamples)
     classes = sorted({name for name in found.study_classes if name is not None})
     if len(classes) < 2:
         return
@@ -221,18 +218,19 @@ def _levels(
         clusters = None if found.clusters is None else found.clusters[rows]
         rng = generator(how.seed, "validation", {"study_class": name})
         drawn = draw(clusters, len(rows), rng, how.resamples)
-        yield from _detected(found, name, detections(is_clean[rows], n_judges, drawn))
+        yield from _detected(found, name, is_clean[rows], drawn)
 
 
-def _detected(found: RatedStudies, group: str | None, of: Detections) -> Iterator[dict[str, Any]]:
-    sides: tuple[tuple[Sequence[Rater], Sequence[Detection]], ...] = (
-        (found.judges, of.judges),
-        (found.readers, of.ceiling),
-    )
-    for raters, detected in sides:
-        for rater, its in zip(raters, detected, strict=True):
-            key = "reader" if rater.is_reader else "judge"
-            yield {key: rater.name, "study_class": group, **its.plain()}
+def _detected(
+    found: RatedStudies, group: str | None, is_clean: Values, resamples: Resamples
+) -> Iterator[dict[str, Any]]:
+    """Yield each judge against the readers, then each reader against the others."""
+    n_judges = len(found.judges)
+    for at, rater in enumerate(found.raters):
+        others = np.delete(is_clean, [*range(n_judges), at], axis=1)
+        key = "reader" if rater.is_reader else "judge"
+        its = detection(is_clean[:, at], others, resamples)
+        yield {key: rater.name, "study_class": group, **its}
 
 
 def _preferences(
@@ -249,7 +247,7 @@ def _preferences(
             continue
         for column in measured(found, one):
             its = preference(column.values[rows], _readers(found, one)[rows], of_study, part)
-            yield {**_of(one), "judge": column.judge, "measure": column.label, **its.plain()}
+            yield {**_of(one), "judge": column.judge, "measure": column.label, **its}
 
 
 def _alternatives(
@@ -274,7 +272,7 @@ def _alternatives(
                 readers = grid[:, n_judges:]
                 its = alternative_annotator(
                     column, readers, resamples.units, scoring=scoring, epsilon=epsilon
-                ).plain()
+                )
                 tests = [{**test, "reader": names[test["reader"]]} for test in its["readers"]]
                 yield {**key, "judge": judge.name, **its, "readers": tests}
 

@@ -13,8 +13,8 @@ from support import Invoke, write_json
 
 from judge import metrics
 from judge.metrics import bleu2, tokens
-from judge.metrics.worker import label_counts
 from judge.metrics.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
+from judge.metrics.worker import label_counts
 from judge.stats.bootstrap import tails
 
 REFERENCES = [one["section_findings"] for one in REFS.values()]

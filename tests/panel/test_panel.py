@@ -21,7 +21,7 @@ from judge.rubrics.facts.measures import Fact, annotated
 from judge.running.aggregate import Aggregation, Rule, aggregate, numbers
 from judge.running.folder import Run
 from judge.running.records import judged_of, study_of
-from judge.stats.reliability import krippendorff
+from judge.stats.agreement import krippendorff
 from judge.stats.table import TableBuilder, summarise
 from judge.types import (
     Annotated,

@@ -13,8 +13,9 @@ from seeded_comparison import seeded, seeded_panel
 from judge.plots.build import plan
 from judge.plots.data import Boxes, Drawing, Errors, Matrix, Ranks, Rates
 from judge.rubrics import load
-from judge.stats.compare import Comparison, compare, correlations
-from judge.stats.tally import cuts
+from judge.stats.correlation import correlations
+from judge.stats.panel import cuts
+from judge.stats.significance import Comparison, compare
 
 # Where the models of the seeded panel, the best first, stand in the one that is drawn.
 SHUFFLED = [2, 0, 3, 1]

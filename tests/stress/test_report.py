@@ -22,8 +22,8 @@ from judge.backends.errors import StudyError
 from judge.running.folder import Run
 from judge.running.run import run
 from judge.running.session import JudgeSession, RequestPolicy
+from judge.stats.agreement import intraclass, within_variance
 from judge.stats.rates import wilson
-from judge.stats.reliability import intraclass, within_variance
 from judge.studies import read_pair
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
 

@@ -25,10 +25,9 @@ from judge.report.overview import counts, declared
 from judge.report.view import judged_view
 from judge.report.words import group_value, in_natural_order, number
 from judge.rubrics import Rubric
-from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
-from judge.stats.significance import PairTest
 from judge.stats.panel import GROUP_FIELDS, Cell, Group, Panel, group_cells, groups_of
+from judge.stats.significance import Comparison, PairTest
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""
