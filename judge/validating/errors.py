@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.backends import lexicon
-from judge.comparing.recurring import is_error
+from judge.comparing.recurring import errors_of
 from judge.rubrics.contract import Rubric
 from judge.stats.bootstrap import bootstrap_weights, generator
 from judge.stats.rates import Estimate, wilson_ends
 from judge.stats.significance import Resampling
 from judge.stats.table import OUTCOMES
-from judge.types import Annotated, Edit, Item
+from judge.types import Annotated
 from judge.validating.raters import Rater
 
 _WORD = re.compile(r"[^\W_]+")
@@ -190,12 +190,9 @@ def _said(rater: Rater, row_of: Mapping[str, int], categories: Sequence[str]) ->
 
 
 def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
-    for given in record["annotation"]["items"]:
-        edit = Edit(**given["edit"]) if given["edit"] else None
-        item = Item(given["kind"], given["text"], given["labels"], edit=edit)
-        if is_error(item, rubric):
-            rows = rubric.tally.rows if rubric.tally else ""
-            yield item.text or (edit.corrected if edit else ""), item.labels.get(rows, ())
+    rows = rubric.tally.rows if rubric.tally else ""
+    for item in errors_of(record, rubric):
+        yield item.text or (item.edit.corrected if item.edit else ""), item.labels.get(rows, ())
 
 
 def _counted(
