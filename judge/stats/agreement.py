@@ -7,6 +7,7 @@ as JSON's types: a figure is `Estimate.plain()`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -126,7 +127,8 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
         return {"n": n, "bias": none, "lower": none, "upper": none, "sd": None}
     bias, sd = float(d.mean()), float(d.std(ddof=1))
     error, n_units = clustered_error(d, units)
-    halves, why = [None] * 3, ONE_PATIENT
+    halves: list[float | None] = [None] * 3
+    why = ONE_PATIENT
     if sd <= ROUNDING * float(np.abs(judge[known]).max() + 1):
         sd, why = 0.0, "all differences are the same, which gives no interval"
     elif n_units > 1:
@@ -138,9 +140,10 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
     figures = {}
     for name, sign, half in zip(("bias", "lower", "upper"), (0, -1, 1), halves, strict=True):
         value = bias + sign * Z_95 * sd
-        ends = (None, None, why) if half is None else (value - half, value + half, None)
-        low, high, reason = ends
-        figures[name] = Estimate(n, value, low, high, int((~known).sum()), reason=reason).plain()
+        figure = Estimate(n, value, None, None, int((~known).sum()), reason=why)
+        if half is not None:
+            figure = replace(figure, low=value - half, high=value + half, reason=None)
+        figures[name] = figure.plain()
     return {"n": n, **figures, "sd": sd}
 
 

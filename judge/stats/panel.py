@@ -216,7 +216,7 @@ def rank_shares(figures: Values, *, higher: bool) -> tuple[RankShares | None, ..
 
     A model without a figure in a resample is last there. A model without any is None.
     """
-    known: NDArray[np.bool_] = ~np.isnan(figures).all(axis=0)
+    known = np.asarray(~np.isnan(figures).all(axis=0))
     worst = -np.inf if higher else np.inf
     values = np.where(np.isnan(figures), worst, figures)[:, known]
     better, tied = places(values, higher=higher)

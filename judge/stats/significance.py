@@ -267,7 +267,9 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     drawn = _bootstrap(panel, units, pairs, how, key)
     p_values = _flip_p_values(panel, by_flips, units, pairs, how, key)
     found: dict[str, list[PairTest]] = {}
-    shares, undefined = {}, set()
+    shares: dict[str, tuple[RankShares | None, ...]] = {}
+    undefined = set()
+    method: Method
     for metric in panel.metrics:
         name, values = metric.name, panel.values[metric.name]
         differences, figures = drawn[name]
@@ -281,11 +283,14 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
             low[n_units < LEAST_UNITS] = np.nan
             p, method = mcnemar(values, pairs), "mcnemar mid-p"
         p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
-        columns = (differences[0], low, high, p)
-        shown = zip(*(np.where(np.isnan(one), None, one).tolist() for one in columns), strict=True)
-        numbers = zip(*pairs, n.tolist(), n_units.tolist(), shown, strict=True)
         found[name] = [
-            PairTest(int(a), int(b), size, m, *of, None, method) for a, b, size, m, of in numbers
+            PairTest(
+                *(int(a), int(b), int(size), int(m)),
+                *(_known(differences[0, pair]), _known(low[pair]), _known(high[pair])),
+                *(_known(p[pair]), None),
+                method,
+            )
+            for pair, (a, b, size, m) in enumerate(zip(*pairs, n, n_units, strict=True))
         ]
         scored = ~np.isnan(values)
         if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
@@ -305,6 +310,10 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
             found[name] = [replace(test, p_holm=next(corrected)) for test in found[name]]
     of_metrics = {name: tuple(tests) for name, tests in found.items()}
     return Tested(of_metrics, shares, frozenset(undefined))
+
+
+def _known(figure: float) -> float | None:
+    return None if np.isnan(figure) else float(figure)
 
 
 def _sizes(values: Values, units: NDArray[np.intp], pairs: Pairs) -> Pairs:
@@ -371,41 +380,54 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 class PairSums:
-    """A metric's sums, of all models and of the studies that were scored for both of a pair.
+    """Sums of values, of all models and of the studies that were scored for both of a pair.
 
-    `values` is studies by rows by models, NaN where a model was not scored. `lost` holds, for each
-    model, the units with studies that it lacks, and the sums of just those studies: what pairs with
-    that model must leave out.
+    `grids` are studies by models, NaN where a model was not scored, the same in all. Row 0 of the
+    sums counts the scored studies; `rows` has the others by the grids' names. `lost` holds, for
+    each model, the units with studies that it lacks, and the sums of just those studies: what pairs
+    with that model must leave out.
     """
 
-    def __init__(self, values: Values, units: NDArray[np.intp], pairs: Pairs) -> None:
+    def __init__(self, grids: Mapping[str, Values], units: NDArray[np.intp], pairs: Pairs) -> None:
         self.pairs = pairs
+        self.rows = {name: row for row, name in enumerate(grids, start=1)}
+        lacks = np.isnan(next(iter(grids.values())))
+        values = np.stack([(~lacks).astype(float), *grids.values()], axis=1)
         self.totals = unit_sums(values, units)
         self.lost = []
-        for column in np.isnan(values[:, 0]).T:
+        for model, column in enumerate(lacks.T):
             touched, unit = np.unique(units[column], return_inverse=True)
-            self.lost.append((touched, unit_sums(values[column], unit)))
+            if len(touched):
+                self.lost.append((model, touched, unit_sums(values[column], unit)))
 
-    def of_models(self, weights: Values) -> Values:
-        """Return the weighted sums of each model, resamples by rows by models."""
-        return _weighted(weights, self.totals)
+    def of_pairs(self, weights: Values) -> tuple[Values, Values, Values]:
+        """Return the weighted sums of the models, and of the first and the second of each pair.
 
-    def of_pairs(self, weights: Values) -> tuple[Values, Values]:
-        """Return those of the first and of the second of each pair, resamples by rows by pairs."""
+        They are resamples by rows by models, or pairs.
+        """
         first, second = self.pairs
-        totals = self.of_models(weights)
+        totals = _weighted(weights, self.totals)
         one, other = totals[..., first], totals[..., second]
-        for model, (units, sums) in enumerate(self.lost):
-            if len(units):
-                lost = _weighted(weights[:, units], sums)
-                as_first, as_second = first == model, second == model
-                other[..., as_first] -= lost[..., second[as_first]]
-                one[..., as_second] -= lost[..., first[as_second]]
-        return one, other
+        for model, units, sums in self.lost:
+            lost = _weighted(weights[:, units], sums)
+            as_first, as_second = np.flatnonzero(first == model), np.flatnonzero(second == model)
+            other[..., as_first] -= lost[..., second[as_first]]
+            one[..., as_second] -= lost[..., first[as_second]]
+        return totals, one, other
 
 
 def _weighted(weights: Values, sums: Values) -> Values:
     return (weights @ sums.reshape(len(sums), -1)).reshape(len(weights), *sums.shape[1:])
+
+
+def _pair_sums(
+    grids: Mapping[str, Values], units: NDArray[np.intp], pairs: Pairs
+) -> list[PairSums]:
+    """Return the sums of the grids, those of the same studies together, which is much quicker."""
+    together: dict[bytes, dict[str, Values]] = {}
+    for name, grid in grids.items():
+        together.setdefault(np.packbits(np.isnan(grid)).tobytes(), {})[name] = grid
+    return [PairSums(part, units, pairs) for part in together.values()]
 
 
 def _bootstrap(
@@ -419,30 +441,33 @@ def _bootstrap(
 
     The first row is the studies as they are. NaN is a figure that is not defined.
     """
-    sums = {}
-    for metric in panel.metrics:
-        values = panel.values[metric.name]
-        per = panel.per.get(metric.name, np.where(np.isnan(values), np.nan, 1.0))
-        sums[metric] = PairSums(np.stack([values, per], axis=1), units, pairs)
+    grids = {m.name: panel.values[m.name] for m in panel.metrics}
+    blocks = _pair_sums(grids | {_per(name): of for name, of in panel.per.items()}, units, pairs)
     n = int(units.max()) + 1
     weights = bootstrap_weights(generator(how.seed, "bootstrap", key), n, how.resamples)
-    parts: dict[str, list[tuple[Values, Values]]] = {metric.name: [] for metric in panel.metrics}
+    parts: dict[str, list[tuple[Values, Values]]] = {name: [] for name in grids}
     for drawn in chain([np.ones((1, n))], weights):
-        for metric, of in sums.items():
-            first, second = (_figures(metric, totals) for totals in of.of_pairs(drawn))
-            equal = without_last_bits(first) == without_last_bits(second)
-            own = _figures(metric, of.of_models(drawn))
-            parts[metric.name].append((np.where(equal, 0.0, first - second), own))
+        for block in blocks:
+            sums = block.of_pairs(drawn)
+            for name in block.rows.keys() & grids.keys():
+                kind, row = panel.metric(name).kind, block.rows[name]
+                under = block.rows.get(_per(name), 0)
+                own, one, other = (_figures(kind, of[:, row], of[:, under]) for of in sums)
+                equal = without_last_bits(one) == without_last_bits(other)
+                parts[name].append((np.where(equal, 0.0, one - other), own))
     return {
         name: (np.concatenate([one for one, _ in part]), np.concatenate([own for _, own in part]))
         for name, part in parts.items()
     }
 
 
-def _figures(metric: Metric, totals: Values) -> Values:
-    top, under = totals[:, 0], totals[:, 1]
+def _per(name: str) -> str:
+    return f"what {name} is divided by"
+
+
+def _figures(kind: str, top: Values, under: Values) -> Values:
     means = np.divide(top, under, out=np.full_like(top, np.nan), where=under > 0)
-    if metric.kind == "inverse":
+    if kind == "inverse":
         return np.divide(1, means, out=np.full_like(means, np.nan), where=means > 0)
     return means
 
@@ -461,25 +486,30 @@ def _flip_p_values(
     value - R x what it is divided by, R the ratio of all: of two models whose labels are
     exchangeable it is the same but for chance, whatever R.
     """
+    grids = {metric.name: panel.values[metric.name] for metric in metrics}
+    for name, per in panel.per.items():
+        under = np.nansum(per)
+        grids[name] = grids[name] - (np.nansum(grids[name]) / under if under else 0.0) * per
 
-    def difference(of: PairSums, weights: Values) -> Values:
-        one, other = of.of_pairs(weights)
-        return np.asarray(one[:, 0] - other[:, 0])
+    def differences(block: PairSums, weights: Values) -> Values:
+        _, one, other = block.of_pairs(weights)
+        one -= other
+        return one
 
     n = int(units.max()) + 1
-    sums, least, reached = {}, {}, {}
-    for metric in metrics:
-        name, values = metric.name, panel.values[metric.name]
-        if name in panel.per:
-            under = np.nansum(panel.per[name])
-            values = values - (np.nansum(values) / under if under else 0.0) * panel.per[name]
-        sums[name] = PairSums(values[:, None], units, pairs)
+    blocks = _pair_sums(grids, units, pairs)
+    least, reached = [], []
+    for block in blocks:
         # Sums in another order must count as equal, whatever the other models' values are.
-        size = ROUNDING * np.abs(sums[name].totals[:, 0]).sum(axis=0)
-        near = size[pairs[0]] + size[pairs[1]]
-        least[name] = np.abs(difference(sums[name], np.ones((1, n)))[0]) - near
-        reached[name] = np.zeros(len(near))
-    for signs in sign_flips(generator(how.seed, "flips", key), n, how.flips if sums else 0):
-        for name, of in sums.items():
-            reached[name] += (np.abs(difference(of, signs)) >= least[name]).sum(axis=0)
-    return {name: (1 + count) / (1 + how.flips) for name, count in reached.items()}
+        size = ROUNDING * np.abs(block.totals).sum(axis=0)
+        near = size[:, pairs[0]] + size[:, pairs[1]]
+        least.append(np.abs(differences(block, np.ones((1, n)))[0]) - near)
+        reached.append(np.zeros(near.shape))
+    for signs in sign_flips(generator(how.seed, "flips", key), n, how.flips if blocks else 0):
+        for block, of, count in zip(blocks, least, reached, strict=True):
+            count += (np.abs(differences(block, signs)) >= of).sum(axis=0)
+    return {
+        name: (1 + count[row]) / (1 + how.flips)
+        for block, count in zip(blocks, reached, strict=True)
+        for name, row in block.rows.items()
+    }

@@ -135,13 +135,13 @@ def test_sums_are_those_of_the_studies_that_both_have(seed: int, is_clustered: b
     missing = rng.random((15, 4)) < 0.3
     scores[missing] = costs[missing] = np.nan
     units = units_of(rng.integers(0, 5, 15) if is_clustered else None, 15)
-    sums = PairSums(np.stack([scores, costs], axis=1), units, np.triu_indices(4, 1))
+    sums = PairSums({"score": scores, "cost": costs}, units, np.triu_indices(4, 1))
     for weights in bootstrap_weights(rng, int(units.max()) + 1, 3):
-        one, other = sums.of_pairs(weights)
+        _, one, other = sums.of_pairs(weights)
         for at, (a, b) in enumerate(itertools.combinations(range(4), 2)):
             both = ~(missing[:, a] | missing[:, b])
             w = weights[:, units[both]]
-            for k, values in enumerate((scores, costs)):
+            for k, values in enumerate((~missing, scores, costs)):
                 assert one[:, k, at] == pytest.approx(w @ values[both, a], abs=1e-9)
                 assert other[:, k, at] == pytest.approx(w @ values[both, b], abs=1e-9)
 
