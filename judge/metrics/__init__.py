@@ -126,12 +126,6 @@ def compute(
     return (*found, *([Counted(figures, columns)] if figures else []))
 
 
-def columns_of(name: str) -> tuple[str, ...]:
-    """Return the columns of values of single studies that a metric has, its counts aside."""
-    several = _OF_SEVERAL.get(name)
-    return tuple(metric.name for metric in several[1]) if several else (name,)
-
-
 Columns = dict[str, tuple[float, ...]]
 """One value a study in each column, by its name."""
 
