@@ -51,7 +51,7 @@ from judge.rubrics import Rubric
 from judge.signature import safe_name
 
 if TYPE_CHECKING:
-    from judge.backends.pool import Servers
+    from judge.backends.servers import Servers
     from judge.running.cost import Budget
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
