@@ -156,7 +156,7 @@ def _ledger(cache: Path | None) -> Ledger:
 
 def _provider(batch: Batch) -> Provider:
     from judge.backends.base import TIMEOUT
-    from judge.backends.connection import Connection
+    from judge.backends.servers import Connection
     from judge.batching.provider import Provider
 
     connection = Connection(batch.server, TIMEOUT)

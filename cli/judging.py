@@ -48,7 +48,7 @@ from judge.rubrics import Rubric
 from judge.signature import safe_name
 
 if TYPE_CHECKING:
-    from judge.backends.pool import Servers
+    from judge.backends.servers import Servers
     from judge.batching.batch_run import BatchPolicy
     from judge.running.cost import Budget
     from judge.running.engine import ProgressListener

@@ -16,7 +16,7 @@ from judge.types import Completion, CompletionRequest, JudgeError, Study, Unpars
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from judge.backends.pool import Servers
+    from judge.backends.servers import Servers
 
 TIMEOUT = 120.0
 CONCURRENCY = 16

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from judge.backends.structured import Mode
+
 
 class AskError(Exception):
     """A request brought no answer. `reason` is one of a few fixed words, `detail` the server's."""
@@ -10,6 +15,14 @@ class AskError(Exception):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
+
+
+class RefusedError(Exception):
+    """The server or the model does not take `what`: a parameter, by its name, or a mode."""
+
+    def __init__(self, what: str | Mode) -> None:
+        super().__init__(what)
+        self.what = what
 
 
 class StudyError(AskError):

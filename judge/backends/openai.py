@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from judge.backends import structured
-from judge.backends.base import Form, Judge
-from judge.backends.connection import CHAT
-from judge.backends.pool import Servers
-from judge.backends.replies import RefusedError
+from judge.backends import options, structured
+from judge.backends.base import Form, Judge, JudgeSettings
+from judge.backends.errors import RefusedError
+from judge.backends.servers import CHAT, NO_KEY, OPENAI_URL, Connection, Pool, Servers, shown
 from judge.backends.structured import LABELS, NEXT, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
@@ -22,6 +21,31 @@ if TYPE_CHECKING:
 
 # Where a model refuses a parameter, its replacement if there is one; others are left out.
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
+
+
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the judge for a model behind an API."""
+    urls = settings.base_urls
+    if not urls and (url := settings.environ.get("OPENAI_BASE_URL", "").strip()):
+        urls = (url.rstrip("/"),)
+        settings.say(f"The server is the one that OPENAI_BASE_URL names: {shown(url)}")
+    places = [
+        (place, place.key(settings.environ) if settings.sends else NO_KEY)
+        for place in (Connection(url, settings.timeout) for url in urls or (OPENAI_URL,))
+    ]
+    prompt, reply = options.prompt_and_reply(rubric, model, settings)
+    return OpenAIJudge(
+        name=model,
+        version=model,
+        served_as=model,
+        rubric=rubric,
+        prompt=prompt,
+        reply=reply,
+        servers=Pool(places, model, settings.say, sends=settings.sends),
+        max_tokens=options.max_tokens(model, settings),
+        asked=settings.sampling,
+        say=settings.say,
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -16,7 +16,7 @@ from typing import Any, Unpack
 import pandas as pd
 
 from judge.api import JudgeOptions, session_of
-from judge.backends.wording import is_green
+from judge.backends.options import is_green
 from judge.rubrics.categories import CATEGORY, ERROR, KEY, SIGNIFICANCE, SIGNIFICANT
 from judge.running.records import Judged
 from judge.running.run import with_classes

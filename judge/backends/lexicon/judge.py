@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 from judge import plugins
-from judge.backends import lexicon
-from judge.backends.base import CountedNote, Judge
+from judge.backends import lexicon, options
+from judge.backends.base import CountedNote, Judge, JudgeSettings
 from judge.backends.errors import StudyError
 from judge.rubrics import Rubric
 from judge.types import (
@@ -30,6 +30,18 @@ _UNFAMILIAR = {
     "modality": "another modality than chest radiographs",
 }
 """Why a study is not judged -> what it has."""
+
+
+def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the built-in judge with the lexicon at `path`, "" for its own."""
+    options.refuse_sampling(settings, "lexicon, which follows rules,")
+    if settings.reply:
+        raise JudgeError("--reply belongs to a model that is asked, not to lexicon")
+    judge = LexiconJudge(rubric, Path(path) if path else None)
+    if settings.prompt:
+        options.chosen(rubric, settings.prompt, None, settings.environ)
+        settings.say(f"--prompt has no effect: the judge {judge.name} reads no prompt.")
+    return judge
 
 
 class LexiconJudge(Judge):
