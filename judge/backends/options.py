@@ -10,7 +10,7 @@ from judge import jsonio, official, plugins, rubrics
 from judge.backends.base import Form, JudgeSettings
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
-from judge.rubrics.asking import on_scale
+from judge.rubrics.questions import on_scale
 from judge.types import JudgeError
 
 MAX_TOKENS = 2048
