@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +25,7 @@ WORDING = "The wording of the question, for judges that read one (see `judge pro
 
 # What an option takes, by what stands for it in the help; anything else is text.
 _COUNT_OR_NONE = click.IntRange(0)
-_TYPES: dict[str, click.ParamType] = {
+_TYPES: dict[str, Any] = {
     **dict.fromkeys(("SECONDS", "MINUTES", "DOLLARS"), FiniteRange(0, min_open=True)),
     **dict.fromkeys(("N", "K"), click.IntRange(1)),
     "G": _COUNT_OR_NONE,
@@ -172,7 +173,7 @@ RUNNING_OPTIONS = (
 """How a run goes, and what it may cost."""
 
 
-def settings_of(options: dict[str, Any]) -> JudgeSettings:
+def settings_of(options: Mapping[str, Any]) -> JudgeSettings:
     """Return what the options say of a judge."""
     from judge.backends import JudgeSettings
     from judge.backends.options import from_body
@@ -197,7 +198,7 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
     )
 
 
-def policy_of(options: dict[str, Any]) -> RequestPolicy:
+def policy_of(options: Mapping[str, Any]) -> RequestPolicy:
     """Return what the options say of how it is asked."""
     from judge.running.asking import RequestPolicy
 
@@ -208,5 +209,5 @@ def policy_of(options: dict[str, Any]) -> RequestPolicy:
     )
 
 
-def _set(options: dict[str, Any], *names: str) -> dict[str, Any]:
+def _set(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names if options.get(name) is not None}

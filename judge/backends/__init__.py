@@ -12,7 +12,6 @@ from dataclasses import replace
 from importlib import import_module
 
 from judge import plugins
-from judge.backends import options
 from judge.backends.base import TIMEOUT, CountedNote, Judge, JudgeSettings
 from judge.rubrics import Rubric
 from judge.types import JudgeError
@@ -43,7 +42,10 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
     for what the judge does not take.
     """
     settings = settings or JudgeSettings()
-    settings = replace(settings, sampling=options.checked(settings.sampling))
+    if settings.sampling:
+        from judge.backends import options
+
+        settings = replace(settings, sampling=options.checked(settings.sampling))
     kind, colon, name = spec.partition(":")
     if kind not in _MODULES and colon and kind in plugins.BACKENDS.names():
         make = plugins.BACKENDS.guarded(kind, plugins.BACKENDS.load(kind))
@@ -53,6 +55,8 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
     else:
         judge = _built_in(spec, rubric, settings)
     if judge.prompt is not None:
+        from judge.backends import options
+
         judge.questions = options.questions(rubric, judge.prompt, judge.reply, settings.environ)
     return judge
 
@@ -73,7 +77,7 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
             )
         kind, name = _API, spec
     for option in (*settings.options, *(("base_url",) if settings.base_urls else ())):
-        flag, kinds_of = _OPTIONS.get(option, (option, ()))
+        flag, kinds_of = _OPTIONS.get(option, (f"option {option!r}", ()))
         if kind not in kinds_of:
             raise JudgeError(f"the judge {spec} takes no {flag}; leave it out")
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
 import httpx2  # comes with openai
@@ -18,6 +18,7 @@ import openai
 
 from judge import jsonio
 from judge.backends.errors import (
+    AskError,
     OverloadError,
     RefusedError,
     StudyError,
@@ -47,7 +48,8 @@ _TOO_LONG = re.compile(
     r"|`inputs` (must have less than|tokens \+ `max_new_tokens` must be)",
     re.I,
 )
-_SPOILT = {
+_Meaning: TypeAlias = tuple[type[JudgeError] | type[AskError], str]
+_SPOILT: dict[int | str, _Meaning] = {
     # The server itself found its reply to be of another form than was asked for (Groq).
     "json_validate_failed": (TransientError, "withheld reply"),
     "tool_use_failed": (TransientError, "withheld reply"),
@@ -56,7 +58,7 @@ _SPOILT = {
 _KEY = "{url} refuses the key ({status}: {words}); check the environment variable"
 # What an error reply means, by its status, code or type: the first of these that it has. A
 # `JudgeError` stops the run, since no other request would escape it.
-_MEANINGS: dict[int | str, tuple[type[Exception], str]] = {
+_MEANINGS: dict[int | str, _Meaning] = {
     "insufficient_quota": (JudgeError, "{url} has no quota left ({words})"),
     429: (OverloadError, "rate limit"),
     401: (JudgeError, _KEY),
@@ -67,7 +69,7 @@ _MEANINGS: dict[int | str, tuple[type[Exception], str]] = {
     **dict.fromkeys((408, 409, 425), (TransientError, "status {status}")),
     **_SPOILT,
 }
-_BY_HUNDREDS = {
+_BY_HUNDREDS: dict[int, _Meaning] = {
     3: (JudgeError, "{url} redirects to {place} ({status}); give that address with --base-url"),
     4: (JudgeError, "{url} refuses the request ({status}: {words})"),
     5: (TransientError, "status {status}"),
@@ -285,7 +287,7 @@ class ErrorReply:
         reason = text.format(url=self._url, status=status, words=words, place=place)
         if issubclass(kind, TransientError):
             return kind(reason, words, self.retry_after)
-        return JudgeError(reason) if kind is JudgeError else kind(reason, words)
+        return kind(reason, words) if issubclass(kind, AskError) else kind(reason)
 
     def _refused(self, sent: Mapping[str, Any], mode: Mode | None) -> Mode | str | None:
         param, text = str(self._error.get("param") or ""), self._text.lower()

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from judge import plugins
-from judge.backends import lexicon, options
+from judge.backends import lexicon
 from judge.backends.base import CountedNote, Judge, JudgeSettings
 from judge.backends.errors import StudyError
 from judge.rubrics import Rubric
@@ -34,11 +34,13 @@ _UNFAMILIAR = {
 
 def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the built-in judge with the lexicon at `path`, "" for its own."""
-    options.refuse_sampling(settings, "lexicon, which follows rules,")
-    if settings.reply:
-        raise JudgeError("--reply belongs to a model that is asked, not to lexicon")
+    if settings.sampling or settings.reply:
+        wrong = ", ".join(settings.sampling) or "--reply"
+        raise JudgeError(f"lexicon follows rules and takes no {wrong}; leave it out")
     judge = LexiconJudge(rubric, Path(path) if path else None)
     if settings.prompt:
+        from judge.backends import options
+
         options.chosen(rubric, settings.prompt, None, settings.environ)
         settings.say(f"--prompt has no effect: the judge {judge.name} reads no prompt.")
     return judge
