@@ -13,7 +13,7 @@ from judge.cli.output import cache_option, note
 
 if TYPE_CHECKING:
     from judge.backends import JudgeSettings
-    from judge.running.asking import RequestPolicy
+    from judge.running.session import RequestPolicy
 
 WHO = (
     "Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, vllm:MODEL, "
@@ -200,11 +200,10 @@ def settings_of(options: Mapping[str, Any]) -> JudgeSettings:
 
 def policy_of(options: Mapping[str, Any]) -> RequestPolicy:
     """Return what the options say of how it is asked."""
-    from judge.running.asking import RequestPolicy
+    from judge.running.session import RequestPolicy
 
     return RequestPolicy(
         max_outage=60 * options["max_outage"],
-        workers=options.get("workers", 1) or 0,
         **_set(options, "concurrency", "reask", "max_cost", "give_up_after"),
     )
 

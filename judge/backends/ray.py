@@ -29,7 +29,7 @@ from judge.backends.local import ModelFiles
 from judge.backends.servers import CHAT, Servers
 from judge.backends.structured import Mode
 from judge.backends.vllm import Launch, Server
-from judge.distribution import install
+from judge.plugins import install
 from judge.rubrics import Rubric
 from judge.types import Completion, JudgeError
 

@@ -28,7 +28,7 @@ from judge.backends.local import LocalJudge, ModelFiles
 from judge.backends.openai import OpenAIJudge
 from judge.backends.servers import CHAT, COMPLETIONS, NO_KEY, Connection, Pool, Servers
 from judge.backends.structured import Mode
-from judge.distribution import install
+from judge.plugins import install
 from judge.prompts import GREEN, STRUCTURED
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError
