@@ -1,4 +1,4 @@
-"""The judges: who answers. One file, or one folder, a judge (see `judge.backends.base.Judge`).
+"""The judges: who answers. One module, or one folder, a kind (see `judge.backends.base.Judge`).
 
 A package of somebody else's adds one by an entry point of the group `judge.backends`, named
 after the kind that stands before the colon of `--judge KIND:NAME`. It refers to a function
@@ -22,16 +22,6 @@ LEXICON, _API = "lexicon", "openai"
 # The module of each kind, which has a function `load` as a package's has. A kind stands before the
 # colon of a name; a name without one is a model's behind an API.
 _MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "transformers"}
-# What each option is called on the command line, and the kinds of judge that take it.
-_OPTIONS = {
-    "base_url": ("--base-url", (_API, "vllm")),
-    "vllm_args": ("--vllm-arg", ("vllm", "ray")),
-    "vllm_timeout": ("--vllm-timeout", ("vllm", "ray")),
-    "ray_address": ("--ray-address", ("ray",)),
-    "ray_replicas": ("--ray-replicas", ("ray",)),
-    "gpus_per_replica": ("--gpus-per-replica", ("ray",)),
-    "cpu": ("cpu", ("hf",)),
-}
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
@@ -76,10 +66,10 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
                 "name such as gpt-4o"
             )
         kind, name = _API, spec
-    for option in (*settings.options, *(("base_url",) if settings.base_urls else ())):
-        flag, kinds_of = _OPTIONS.get(option, (f"option {option!r}", ()))
-        if kind not in kinds_of:
-            raise JudgeError(f"the judge {spec} takes no {flag}; leave it out")
+    if settings.options and kind in (LEXICON, _API):
+        raise JudgeError(f"the judge {spec} takes no {next(iter(settings.options))}; leave it out")
+    if settings.base_urls and kind not in (_API, "vllm"):
+        raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")
     judge: Judge = module.load(name, rubric, settings)
     return judge

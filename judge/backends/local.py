@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import jsonio
 from judge.backends import structured
-from judge.backends.base import CountedNote, Judge
-from judge.backends.errors import StudyError
+from judge.backends.base import CountedNote, Judge, StudyError
 from judge.plugins import install
 from judge.prompts import CHAT, GREEN, Prompt
 from judge.rubrics.questions import Step

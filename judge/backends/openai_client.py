@@ -17,7 +17,7 @@ import httpx2  # comes with openai
 import openai
 
 from judge import jsonio
-from judge.backends.errors import (
+from judge.backends.base import (
     AskError,
     OverloadError,
     RefusedError,
@@ -27,8 +27,8 @@ from judge.backends.errors import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.backends.servers import CHAT, NO_KEY, Connection, shown
-from judge.backends.structured import KEYS, Mode, called, refuses
+from judge.backends.servers import CHAT, NO_KEY, Connection
+from judge.backends.structured import KEYS, Mode, called
 from judge.types import Completion, JudgeError, Usage
 
 MOST_BYTES = 16 * 2**20
@@ -49,12 +49,6 @@ _TOO_LONG = re.compile(
     re.I,
 )
 _Meaning: TypeAlias = tuple[type[JudgeError] | type[AskError], str]
-_SPOILT: dict[int | str, _Meaning] = {
-    # The server itself found its reply to be of another form than was asked for (Groq).
-    "json_validate_failed": (TransientError, "withheld reply"),
-    "tool_use_failed": (TransientError, "withheld reply"),
-    "content_filter": (StudyError, "content filter"),
-}
 _KEY = "{url} refuses the key ({status}: {words}); check the environment variable"
 # What an error reply means, by its status, code or type: the first of these that it has. A
 # `JudgeError` stops the run, since no other request would escape it.
@@ -67,10 +61,15 @@ _MEANINGS: dict[int | str, _Meaning] = {
     **dict.fromkeys((502, 503, 504, 520, 522, 524, 529), (UnavailableError, "status {status}")),
     _IS_LONG: (StudyError, "too long"),
     **dict.fromkeys((408, 409, 425), (TransientError, "status {status}")),
-    **_SPOILT,
+    # The server itself found its reply to be of another form than was asked for (Groq).
+    "json_validate_failed": (TransientError, "withheld reply"),
+    "tool_use_failed": (TransientError, "withheld reply"),
+    "content_filter": (StudyError, "content filter"),
 }
+# What may be about a parameter, or the mode.
+_REFUSALS = (400, 422, 501)
 _BY_HUNDREDS: dict[int, _Meaning] = {
-    3: (JudgeError, "{url} redirects to {place} ({status}); give that address with --base-url"),
+    3: (JudgeError, "{url} redirects elsewhere ({status}); name that address with --base-url"),
     4: (JudgeError, "{url} refuses the request ({status}: {words})"),
     5: (TransientError, "status {status}"),
 }
@@ -101,18 +100,14 @@ def _way(connection: Connection) -> dict[str, Any]:
 
 
 def capacity(connection: Connection, key: str) -> int | None:
-    """Return how many requests at a time a server of one's own takes; None where it doesn't say."""
+    """Return how many requests at a time feed a server that batches; None for any other."""
     if connection.host.endswith((".openai.com", ".azure.com")):
         return None
     headers = {"Authorization": f"Bearer {key}"}
     http = httpx2.Client(**_way(connection), headers=headers, timeout=2.0)
     with http, suppress(httpx2.HTTPError, ValueError, LookupError, TypeError):
-        owner = http.get(f"{connection.base_url}/models").json()["data"][0]["owned_by"]
-        if owner in ("vllm", "sglang"):
-            return BATCHED
-        if owner == "llamacpp":
-            slots = http.get(f"{connection.base_url.removesuffix('/v1')}/props").json()
-            return int(slots["total_slots"])
+        models = http.get(f"{connection.base_url}/models").json()
+        return BATCHED if models["data"][0]["owned_by"] in ("vllm", "sglang") else None
     return None
 
 
@@ -175,17 +170,13 @@ class Client:
         def is_a(*kinds: type[BaseException]) -> bool:
             return any(isinstance(cause, kinds) for cause in causes)
 
-        if is_a(ssl.SSLError):
-            return JudgeError(
-                f"{self._url} cannot be reached over TLS ({words}); name whoever signed its "
-                "certificate in SSL_CERT_FILE"
-            )
-        if isinstance(last, aiohttp.ClientHttpProxyError) and last.status < 500:
-            proxy = shown(self._connection.proxy or "")
-            return JudgeError(f"the proxy {proxy} refuses to connect to {self._url} ({words})")
         is_unknown = isinstance(last, socket.gaierror) and last.errno == socket.EAI_NONAME
-        if is_a(ValueError) or (is_unknown and not self._was_found):
-            return JudgeError(f"no machine is known for {self._url} ({words}); check --base-url")
+        is_refused = isinstance(last, aiohttp.ClientHttpProxyError) and last.status < 500
+        if is_a(ssl.SSLError, ValueError) or is_refused or (is_unknown and not self._was_found):
+            return JudgeError(
+                f"{self._url} cannot be reached ({words}); check --base-url, the proxy in "
+                "HTTPS_PROXY, and for a certificate of your own SSL_CERT_FILE"
+            )
         if is_a(TimeoutError):
             return UnavailableError("timeout", "no whole answer in time (--timeout)")
         if is_a(httpx2.DecodingError, aiohttp.http_exceptions.HttpProcessingError):
@@ -276,29 +267,28 @@ class ErrorReply:
 
     def meaning(self, sent: Mapping[str, Any], mode: Mode | None, key: str) -> Exception:
         """Return the error that follows for the request `sent`, in the server's words."""
-        status, marks = self._status, self._marks
-        if not marks & {_IS_LONG, *_SPOILT} and (refused := self._refused(sent, mode)):
-            return RefusedError(refused)
-        by_hundreds = _BY_HUNDREDS[min(max(status // 100, 3), 5)]
-        meanings = (meaning for mark, meaning in _MEANINGS.items() if mark in marks)
-        kind, text = next(meanings, by_hundreds)
+        status = self._status
         words = _words(self._error, key) or f"status {status}"
-        place = shown(self._headers.get("Location", "an address that it does not say"))[:300]
-        reason = text.format(url=self._url, status=status, words=words, place=place)
+        meanings = (meaning for mark, meaning in _MEANINGS.items() if mark in self._marks)
+        known = next(meanings, None)
+        if known is None and status in _REFUSALS and (refused := self._refused(sent, mode)):
+            return RefusedError(refused, words)
+        kind, text = known or _BY_HUNDREDS[min(max(status // 100, 3), 5)]
+        reason = text.format(url=self._url, status=status, words=words)
         if issubclass(kind, TransientError):
             return kind(reason, words, self.retry_after)
         return kind(reason, words) if issubclass(kind, AskError) else kind(reason)
 
     def _refused(self, sent: Mapping[str, Any], mode: Mode | None) -> Mode | str | None:
-        param, text = str(self._error.get("param") or ""), self._text.lower()
-        if mode and refuses(mode, self._status, self._text, param):
-            return mode
-        is_unsupported = self._marks & {"unsupported_parameter", "unsupported_value"}
-        if self._status != 400 or not (is_unsupported or "support" in text):
-            return None
+        # Servers have no common words for a mode that they do not take: whatever they refuse and do
+        # not say to be something else may be the mode.
         optional = [name for name in sent if name not in ("model", "messages", "prompt", *KEYS)]
-        named = (name for name in optional if f"'{name}'" in text)
-        return param if param in optional else next(named, None)
+        param, text = str(self._error.get("param") or ""), self._text.lower()
+        quoted = (name for name in optional if f"'{name}'" in text)
+        named = param if param in optional else next(quoted, None)
+        if named and "support" in text:
+            return named
+        return None if named or (param and not param.startswith(KEYS)) else mode
 
 
 def _error(body: object) -> Mapping[str, object]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from judge import jsonio, official, plugins, rubrics
 from judge.backends.base import Form, JudgeSettings
@@ -27,11 +30,6 @@ _REASONS = re.compile(
 )
 # As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_FLAGS = {
-    name: "--" + name.replace("_", "-")
-    for name in ("temperature", "top_p", "seed", "reasoning_effort")
-}
 # What another option sets, and what would spoil the one whole answer that is read.
 _NOT_HERE = {
     **dict.fromkeys(("max_tokens", "max_completion_tokens"), "set it by --max-tokens"),
@@ -44,13 +42,28 @@ _NOT_HERE = {
 }
 
 
+class KindOptions(BaseModel):
+    """What one kind of judge alone takes: a subclass a kind."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @classmethod
+    def read(cls, settings: JudgeSettings, judge: str) -> Self:
+        """Return the options in `settings`; raises `JudgeError` for what `judge` doesn't take."""
+        try:
+            return cls(**settings.options)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name, wrong = first["loc"][0], first["msg"]
+            raise JudgeError(f"the judge {judge} takes no such {name}: {wrong}") from error
+
+
 def checked(sampling: Mapping[str, object]) -> dict[str, object]:
     """Return the parameters that a user asks for as JSON's values; 0 and 0.0 are one question."""
     parameters = {}
     for name, value in sampling.items():
-        if name in _NOT_HERE or not _NAME.fullmatch(name):
-            advice = _NOT_HERE.get(name, "no parameter has such a name")
-            raise JudgeError(f"sampling: {name!r} cannot be a parameter here: {advice}")
+        if name in _NOT_HERE:
+            raise JudgeError(f"sampling: {name!r} cannot be a parameter here: {_NOT_HERE[name]}")
         try:
             plain = jsonio.read(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:  # json.dumps raises all three
@@ -65,8 +78,6 @@ def from_body(options: Iterable[str]) -> dict[str, object]:
     parameters: dict[str, object] = {}
     for option in options:
         name, _, text = option.partition("=")
-        if name in _FLAGS or name in parameters:
-            raise JudgeError(f"--body {name}: {_FLAGS.get(name, 'it')} is given elsewhere; use one")
         try:
             parameters[name] = jsonio.read(text)
         except jsonio.JsonError as error:
@@ -85,14 +96,6 @@ def max_tokens(model: str, settings: JudgeSettings) -> int:
     return REASONING_MAX_TOKENS if reasons else MAX_TOKENS
 
 
-def refuse_sampling(settings: JudgeSettings, judge: str, **taken: object) -> None:
-    """Raise `JudgeError` for a parameter that is not `taken`, with that value."""
-    for name, value in settings.sampling.items():
-        if name not in taken or taken[name] != value:
-            flag = _FLAGS.get(name, f"--body {name}")
-            raise JudgeError(f"the judge {judge} takes no {flag} {value}; leave it out")
-
-
 def is_green(model: str) -> bool:
     """Whether a model is named as the authors of GREEN name theirs."""
     return _GREEN_MODEL.search(model) is not None
@@ -105,39 +108,38 @@ def prompt_and_reply(
 
     A model on a machine of one's own is asked in text, with the official prompt that it knows.
     """
-    prompt, reply = settings.prompt, settings.reply
-    if prompt is None and rubric.structured is not None:
+    name, reply = settings.prompt, settings.reply
+    if name is None and rubric.structured is not None:
         if reply is None and not is_own:
             reply = TEXT if is_green(model) else STRUCTURED
-        prompt = rubric.structured.prompt if reply == STRUCTURED else None
-    if prompt is None and is_own:
-        prompt = official.for_model(rubric.name, model)
-    return chosen(rubric, prompt or rubric.prompt, reply, settings.environ)
+        name = rubric.structured.prompt if reply == STRUCTURED else None
+    if name is None and is_own:
+        name = official.for_model(rubric.name, model)
+    prompt = load_prompt(rubric, name or rubric.prompt, settings.environ)
+    wanted = TEXT if prompt.layout == GREEN else prompt.reply
+    if reply and wanted and reply != wanted:
+        raise JudgeError(f"the prompt {prompt.name} asks for a {wanted} reply; leave out --reply")
+    if reply == STRUCTURED and rubric.reply_model is None:
+        raise JudgeError(f"the rubric {rubric.name} has no structured reply; leave out --reply")
+    if reply not in (None, TEXT, STRUCTURED):
+        raise JudgeError(f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}")
+    is_formed = rubric.reply_model is not None and rubric.structured is None
+    return prompt, reply or wanted or (STRUCTURED if is_formed else TEXT)
 
 
-def chosen(
-    rubric: Rubric, name: str, reply: str | None, environ: Mapping[str, str]
-) -> tuple[Prompt, str]:
-    """Return the prompt of that name or path, and the reply: as asked, as it says, or text."""
+def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt:
+    """Return the prompt of that name or path; raises `JudgeError` for another rubric's."""
     files = rubrics.prompt_files(rubric.name)
     if name == rubric.prompt and name not in files and plugins.RUBRICS.packages(rubric.name):
         wrong = f"has no prompt {name!r} in its folder prompts"
         raise plugins.RUBRICS.error(rubric.name, wrong)
     prompt = official.load(str(files.get(name, name)), environ)
-    wanted = TEXT if prompt.layout == GREEN else prompt.reply
     if prompt.rubric != rubric.name:
-        wrong = f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}"
-    elif reply not in (None, TEXT, STRUCTURED):
-        wrong = f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}"
-    elif reply and wanted and reply != wanted:
-        wrong = f"the prompt {name} asks for a {wanted} reply, not for {reply}; leave out --reply"
-    elif reply == STRUCTURED and rubric.reply_model is None:
-        wrong = f"the rubric {rubric.name} has no structured reply; leave out --reply"
-    else:
-        on_scale(rubric, prompt.scale)
-        is_formed = rubric.reply_model is not None and rubric.structured is None
-        return prompt, reply or wanted or (STRUCTURED if is_formed else TEXT)
-    raise JudgeError(wrong)
+        raise JudgeError(
+            f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}; name another"
+        )
+    on_scale(rubric, prompt.scale)
+    return prompt
 
 
 def questions(
@@ -150,10 +152,11 @@ def questions(
     if prompt.asks not in steps.questions:
         known = ", ".join(question.prompt for question in steps.questions.values())
         raise JudgeError(f"prompt {prompt.name!r} is none of {rubric.name}'s; use one of {known}")
-    files = rubrics.prompt_files(rubric.name)
     wordings: dict[str, tuple[Prompt, Form]] = {}
     for asks, question in steps.questions.items():
-        path = str(files.get(question.prompt, question.prompt))
+        wording = prompt
+        if asks != prompt.asks:
+            wording = load_prompt(rubric, question.prompt, environ)
         form = question.reply_model() if question.reply_model and reply != TEXT else None
-        wordings[asks] = prompt if asks == prompt.asks else official.load(path, environ), form
+        wordings[asks] = wording, form
     return wordings

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends import local, vllm
-from judge.backends.base import Judge, JudgeSettings
-from judge.backends.errors import AskError, RefusedError, UnavailableError
+from judge.backends.base import AskError, Judge, JudgeSettings, RefusedError, UnavailableError
 from judge.backends.local import ModelFiles
 from judge.backends.servers import CHAT, Servers
 from judge.backends.structured import Mode

@@ -1,4 +1,4 @@
-"""Servers that answer for a model: the way there, the key, and the load that several share."""
+"""Where servers are, the way there, and how several of them share the load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from judge.address import is_local
-from judge.backends.errors import OverloadError, TransientError, UnavailableError
+from judge.backends.base import OverloadError, TransientError, UnreadableReplyError
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
 
@@ -38,10 +38,14 @@ class Connection:
     timeout: float = 120.0
 
     def __post_init__(self) -> None:
-        if not _is_address(self.base_url):
+        try:
+            is_address = _ADDRESS.fullmatch(self.base_url) and urlsplit(self.base_url).port != 0
+        except ValueError:
+            is_address = False
+        if not is_address:  # not shown: it may hold a key
             raise JudgeError(
-                f"--base-url {shown(self.base_url)} is no address: write http://MACHINE:PORT/v1, "
-                "without a key or a query, and an IPv6 address in brackets"
+                "--base-url is no address: write http://MACHINE:PORT/v1, without a key or a query, "
+                "and an IPv6 address in brackets"
             )
 
     @property
@@ -63,13 +67,7 @@ class Connection:
         proxy = proxies.get(urlsplit(self.base_url).scheme) or proxies.get("all")
         if not proxy or is_local(self.host, resolve=True):
             return None
-        proxy = proxy if "://" in proxy else f"http://{proxy}"
-        if not _is_address(re.sub("//.*@", "//", proxy)):
-            raise JudgeError(
-                f"the proxy {shown(proxy)} in the environment is no address: write "
-                "http://MACHINE:PORT in HTTPS_PROXY"
-            )
-        return proxy
+        return proxy if "://" in proxy else f"http://{proxy}"
 
     def key(self, environ: Mapping[str, str]) -> str:
         """Return the key for this server; raises `JudgeError` where one is needed and not set."""
@@ -78,21 +76,6 @@ class Connection:
         if not key or not key.isascii() or not key.isprintable():
             raise JudgeError(f"{self.base_url} needs a key, in ASCII: set {name}")
         return key
-
-
-def shown(url: str) -> str:
-    """Return an address for messages: without a name, a password or a query, which may be keys."""
-    scheme, mark, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    plain = f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}".partition("?")[0]
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in plain)
-
-
-def _is_address(url: str) -> bool:
-    try:
-        return bool(_ADDRESS.fullmatch(url) and url.isprintable() and urlsplit(url).port != 0)
-    except ValueError:
-        return False
 
 
 class Servers(ABC):
@@ -178,31 +161,31 @@ class Pool(Servers):
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request to one server after another until one answers."""
-        untried, failed = list(self._places), []
-        while True:
-            now = asyncio.get_running_loop().time()
-            place = min(untried, key=lambda place: ((place.out_until or 0) > now, place.in_flight))
+        now, failed = asyncio.get_running_loop().time(), []
+        places = sorted(self._places, key=lambda p: ((p.out_until or 0) > now, p.in_flight))
+        for place in places:
             if place.out_until is not None:
                 place.out_until = now + _PAUSE  # for all requests but this one
-            untried.remove(place)
             place.in_flight += 1
             try:
                 completion = await self._client(place).ask(body, path, mode)
-            except OverloadError:
-                self._mark(place, None)
+            except (OverloadError, UnreadableReplyError):
                 raise
             except TransientError as error:
                 failed.append((place, error))
-                is_its_fault = isinstance(error, UnavailableError) or "status" in error.reason
-                if not untried or not is_its_fault:
+                if place is places[-1]:
                     raise
             else:
                 # Only now is it sure that it was not the request.
-                for other, reason in (*failed, (place, None)):
-                    self._mark(other, reason)
+                for other, reason in failed:
+                    self._leave_out(other, reason)
+                if place.out_until is not None:
+                    place.out_until = None
+                    self._say(f"{place.connection.base_url} answers again.")
                 return completion
             finally:
                 place.in_flight -= 1
+        raise AssertionError("the last server's error is raised")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -211,16 +194,10 @@ class Pool(Servers):
             if client is not None:
                 await client.aclose()
 
-    def _mark(self, place: _Place, error: TransientError | None) -> None:
-        if (place.out_until is None) == (error is None):
-            return
-        url = place.connection.base_url
-        if error is None:
-            place.out_until = None
-            self._say(f"{url} answers again.")
-        else:
-            place.out_until = asyncio.get_running_loop().time() + _PAUSE
-            self._say(f"{url} does not answer ({error.reason}); left out.")
+    def _leave_out(self, place: _Place, error: TransientError) -> None:
+        if place.out_until is None:
+            self._say(f"{place.connection.base_url} does not answer ({error.reason}); left out.")
+        place.out_until = asyncio.get_running_loop().time() + _PAUSE
 
     def _client(self, place: _Place) -> Client:
         if place.client is None:
@@ -229,6 +206,6 @@ class Pool(Servers):
             place.client = Client(place.connection, place.key)
             if not place.connection.is_local:
                 proxy, url = place.connection.proxy, place.connection.base_url
-                through = f" through the proxy {shown(proxy)}" if proxy else ""
+                through = f" through the proxy {re.sub('//.*@', '//', proxy)}" if proxy else ""
                 self._say(f"Sending reports to {url} (model {self._model}){through}.")
         return place.client

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from judge.backends import local, options
-from judge.backends.base import TIMEOUT, Judge, JudgeSettings
-from judge.backends.errors import UnavailableError
+from judge.backends.base import TIMEOUT, Judge, JudgeSettings, UnavailableError
 from judge.backends.local import LocalJudge, ModelFiles
 from judge.backends.openai import OpenAIJudge
 from judge.backends.servers import CHAT, COMPLETIONS, NO_KEY, Connection, Pool, Servers

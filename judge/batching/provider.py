@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import tenacity
 
-from judge.backends.errors import (
+from judge.backends.base import (
     AskError,
     RefusedError,
     TransientError,

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from judge import plugins
 from judge.backends import lexicon
-from judge.backends.base import CountedNote, Judge, JudgeSettings
-from judge.backends.errors import StudyError
+from judge.backends.base import CountedNote, Judge, JudgeSettings, StudyError
 from judge.rubrics import Rubric
 from judge.types import (
     Annotation,
@@ -41,7 +40,7 @@ def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     if settings.prompt:
         from judge.backends import options
 
-        options.chosen(rubric, settings.prompt, None, settings.environ)
+        options.load_prompt(rubric, settings.prompt, settings.environ)
         settings.say(f"--prompt has no effect: the judge {judge.name} reads no prompt.")
     return judge
 
