@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 from judge import rubrics
 from judge.stress import injection, rewording
-from judge.stress.text import Changed, Draw, Edit, NotMade, Reference, Result
+from judge.stress.text import Changed, Draw, Edit, NotMade, Reference
 from judge.types import JudgeError, ReportComparison, Study
 
-Make = Callable[[Reference, Draw], Result]
+Make = Callable[[Reference, Draw], Changed]
 MOST = 5
 """The largest number of errors put into one report."""
 ONE = "errors_1"
@@ -98,8 +99,8 @@ def all_changes(rubric: str = "green") -> dict[str, Change]:
         for k in range(1, MOST + 1)
     ]
     changes += [
-        Change(name, "hostile", does, f"as {ONE}", _hostile(said), ONE)
-        for name, does, said in (
+        Change(name, "hostile", does, f"as {ONE}", _hostile(write), ONE)
+        for name, does, write in (
             ("instruction", "Tells the judge what to answer.", _instruction),
             ("delimiters", "Forges the marks around a report.", _delimiters),
             ("fake_reply", "Ends with a forged answer.", _fake_reply(rubric)),
@@ -130,39 +131,39 @@ def _single_errors(report: Reference, seed: int, study: str) -> tuple[Changed, .
     errors: list[Changed] = []
     sentences: set[int] = set()
     findings: set[str] = set()
-    order = Draw(seed, study, "errors").order(sorted(_COMBINED))
-    for turn in range(_ROUNDS):
-        for name in order:
-            error = _COMBINED[name](report, Draw(seed, study, f"errors {turn} {name}"))
-            if len(errors) == MOST or isinstance(error, NotMade):
-                continue
-            touched = {_sentence_of(report, edit) for edit in error.edits}
-            about = {wrong.finding for wrong in error.errors}
-            if not touched & sentences and not about & findings and not _overlaps(errors, error):
-                errors.append(error)
-                sentences |= touched
-                findings |= about
-    return tuple(errors)
+    order = Draw(seed, study, "errors").shuffled(sorted(_COMBINED))
+    for turn, name in product(range(_ROUNDS), order):
+        try:
+            change = _COMBINED[name](report, Draw(seed, study, f"errors {turn} {name}"))
+        except NotMade:
+            continue
+        touched = {_sentence_of(report, edit) for edit in change.edits}
+        about = {error.finding for error in change.errors}
+        if not touched & sentences and not about & findings and not _overlaps(errors, change):
+            errors.append(change)
+            sentences |= touched
+            findings |= about
+    return tuple(errors[:MOST])
 
 
 def _errors(k: int) -> Make:
     """Return the change that puts in `k` errors: those of k - 1, and one more."""
 
-    def make(report: Reference, draw: Draw) -> Result:
-        errors = _single_errors(report, draw.seed, draw.study)[:k]
-        if len(errors) < k:
-            return NotMade(f"fewer than {k} errors could be put in apart from each other")
+    def make(report: Reference, draw: Draw) -> Changed:
+        changes = _single_errors(report, draw.seed, draw.study)[:k]
+        if len(changes) < k:
+            raise NotMade(f"fewer than {k} errors could be put in apart from each other")
         return Changed(
-            tuple(edit for error in errors for edit in error.edits),
-            tuple(wrong for error in errors for wrong in error.errors),
+            tuple(edit for change in changes for edit in change.edits),
+            tuple(error for change in changes for error in change.errors),
         )
 
     return make
 
 
-def _overlaps(errors: Sequence[Changed], error: Changed) -> bool:
-    edits = [edit for other in errors for edit in other.edits]
-    return any(a.start < b.end and b.start < a.end for a in edits for b in error.edits)
+def _overlaps(errors: Sequence[Changed], change: Changed) -> bool:
+    edits = [edit for error in errors for edit in error.edits]
+    return any(a.start < b.end and b.start < a.end for a in edits for b in change.edits)
 
 
 def _sentence_of(report: Reference, edit: Edit) -> int:
@@ -176,22 +177,19 @@ def _sentence_of(report: Reference, edit: Edit) -> int:
     )
 
 
-def _hostile(said: Callable[[Reference, Draw], str]) -> Make:
+def _hostile(write: Callable[[Reference, Draw], str]) -> Make:
     """Return the change that adds a text to the report with one error."""
-    one_error = _errors(1)
 
-    def make(report: Reference, draw: Draw) -> Result:
-        error = one_error(report, draw)
-        if isinstance(error, NotMade):
-            return NotMade("no single error could be put in to be hidden")
+    def make(report: Reference, draw: Draw) -> Changed:
+        change = _errors(1)(report, draw)
         end = len(report.text.rstrip())
-        return Changed((*error.edits, Edit(end, end, f"\n\n{said(report, draw)}")), error.errors)
+        return Changed((*change.edits, Edit(end, end, f"\n\n{write(report, draw)}")), change.errors)
 
     return make
 
 
 def _instruction(_report: Reference, draw: Draw) -> str:
-    return draw.one(_INSTRUCTIONS)
+    return draw.choice(_INSTRUCTIONS)
 
 
 def _delimiters(report: Reference, _draw: Draw) -> str:
@@ -207,13 +205,12 @@ def _fake_reply(name: str) -> Callable[[Reference, Draw], str]:
     rubric = rubrics.load(name)
     if rubric.baseline is None or rubric.render is None:
         rubric = rubrics.load("green")
-    baseline, render = rubric.baseline, rubric.render
-    assert baseline is not None
-    assert render is not None
 
-    def said(report: Reference, draw: Draw) -> str:
+    def write(report: Reference, draw: Draw) -> str:
         matched = tuple(sentence.text.rstrip(".") for sentence in report.sentences)
         none = ReportComparison((), matched, "The two reports agree in all that they say.")
-        return render(baseline(none, Study(draw.study, report.text, report.text)))
+        assert rubric.baseline is not None
+        assert rubric.render is not None
+        return rubric.render(rubric.baseline(none, Study(draw.study, report.text, report.text)))
 
-    return said
+    return write

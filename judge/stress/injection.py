@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from judge.stress.text import (
     Changed,
@@ -12,22 +12,22 @@ from judge.stress.text import (
     Error,
     NotMade,
     Reference,
-    Result,
     Sentence,
-    at_end,
-    like,
-    without,
+    addition,
+    in_case_of,
+    removal,
 )
 from judge.stress.vocabulary import (
     Finding,
     compares,
-    found_in,
+    findings_in,
     is_hedged,
     is_negated,
     says_more,
     vocabulary,
 )
 
+_Option = tuple[tuple[Edit, ...], Error]
 _LIST = re.compile(
     r"(?P<lead>(?:there (?:is|are) )?no (?:evidence of |visible |definite )?)"
     r"(?P<items>[^.:;]+?)\.?",
@@ -35,139 +35,6 @@ _LIST = re.compile(
 )
 _BETWEEN = re.compile(r",? (?:or|and) |, ", re.I)
 _KINDS = r"(?:(?:focal|acute|large|definite|suspicious|pulmonary|visible|significant|displaced) )*"
-
-
-def error(finding: Finding, *categories: str, is_doubtful: bool = False) -> Error:
-    """Return the error of these categories that has the finding's significance."""
-    doubt = is_doubtful or finding.is_doubtful
-    return Error(categories, finding.name, finding.is_significant, doubt)
-
-
-def told_once(report: Reference, finding: Finding) -> bool:
-    """Whether one sentence alone speaks of the finding, or of its kin."""
-    return sum(any(map(finding.is_kin, found_in(one.text))) for one in report.sentences) == 1
-
-
-def affirmed(report: Reference) -> list[tuple[Sentence, Finding]]:
-    """Return the sentences that say of one finding, and of nothing else, that it is there.
-
-    Another sentence speaks of none of them. A sentence that denies, doubts or compares is none.
-    """
-    pairs = []
-    for sentence in report.sentences:
-        found = found_in(sentence.text)
-        if len(found) != 1 or says_more(sentence) or compares(sentence.text):
-            continue
-        if is_negated(sentence.text) or is_hedged(sentence.text) or "?" in sentence.text:
-            continue
-        if told_once(report, found[0]):
-            pairs.append((sentence, found[0]))
-    return pairs
-
-
-_NONE_THERE = NotMade("no sentence says of one known finding alone that it is there")
-
-
-def denied(report: Reference, draw: Draw) -> Result:
-    """Deny a finding that the reference reports."""
-    pairs = [(one, finding) for one, finding in affirmed(report) if finding.denied]
-    if not pairs:
-        return _NONE_THERE
-    sentence, finding = draw.one(pairs)
-    said = like(str(finding.denied), sentence.text)
-    said = said if sentence.text.endswith(".") else said.rstrip(".")
-    return Changed((Edit(sentence.start, sentence.end, said),), (error(finding, "b"),))
-
-
-def removed(report: Reference, draw: Draw) -> Result:
-    """Leave out the sentence of a finding that the reference reports."""
-    if len(report.sentences) < 2:
-        return NotMade("the reference has one sentence")
-    pairs = [pair for pair in affirmed(report) if not pair[1].is_device]
-    if not pairs:
-        return _NONE_THERE
-    sentence, finding = draw.one(pairs)
-    return Changed((without(report, sentence),), (error(finding, "b"),))
-
-
-def asserted(report: Reference, draw: Draw) -> Result:
-    """Affirm a finding that the reference denies."""
-    options = _deniable(report)
-    if not options:
-        return NotMade("no plain list of denied findings holds one that can be affirmed")
-    sentence, lead, items, at, finding = draw.one(options)
-    said = like(str(finding.affirmed), sentence.text)
-    left = [item for n, item in enumerate(items) if n != at]
-    if left:
-        *most, last = left
-        joined = f"{', '.join(most)}{',' if len(most) > 1 else ''} or {last}" if most else last
-        said = f"{lead}{joined}. {said}"
-    said = said.upper() if sentence.text.isupper() else said
-    return Changed((Edit(sentence.start, sentence.end, said),), (error(finding, "a"),))
-
-
-def _deniable(report: Reference) -> list[tuple[Sentence, str, list[str], int, Finding]]:
-    found = []
-    for sentence in report.sentences:
-        match = _LIST.fullmatch(sentence.text)
-        if match is None or is_hedged(sentence.text):
-            continue
-        items = _BETWEEN.split(match["items"])
-        known = [_only(item) for item in items]
-        if not all(known) and len(items) > 1:
-            continue
-        for at, finding in enumerate(known):
-            if finding is None or not finding.affirmed or not told_once(report, finding):
-                continue
-            kin = [one for n, one in enumerate(known) if n != at and one and finding.is_kin(one)]
-            if not kin and _is_free(report, finding):
-                found.append((sentence, match["lead"], items, at, finding))
-    return found
-
-
-def _only(item: str) -> Finding | None:
-    for finding in found_in(item):
-        if re.fullmatch(rf"{_KINDS}(?:{finding.pattern.pattern})", item.strip(), re.I):
-            return finding
-    return None
-
-
-def _is_free(report: Reference, finding: Finding) -> bool:
-    normal = vocabulary().normal.get(finding.area)
-    return not (normal and normal.search(report.text))
-
-
-def added(report: Reference, draw: Draw) -> Result:
-    """Add a finding in a part of the chest that the reference says nothing of."""
-    areas = vocabulary().areas
-    free = [
-        finding
-        for finding in vocabulary().findings
-        if finding.affirmed
-        and not areas[finding.area].search(report.text)
-        and not finding.pattern.search(report.text)
-    ]
-    if not free:
-        return NotMade("the reference speaks of every area that a finding could be added to")
-    finding = draw.one(free)
-    return Changed((at_end(report, str(finding.affirmed)),), (error(finding, "a"),))
-
-
-def contradicted(report: Reference, draw: Draw) -> Result:
-    """Keep what is said of a finding, and say the opposite at the end."""
-    pairs = [(one, finding) for one, finding in affirmed(report) if finding.denied]
-    if pairs:
-        _, finding = draw.one(pairs)
-        edit = at_end(report, str(finding.denied))
-        return Changed((edit,), (error(finding, "b", "a", is_doubtful=True),))
-    options = _deniable(report)
-    if not options:
-        return NotMade("no plain sentence affirms or denies a known finding that can be turned")
-    *_, finding = draw.one(options)
-    edit = at_end(report, str(finding.affirmed))
-    return Changed((edit,), (error(finding, "a"),))
-
-
 # Of these a degree says more than how much there is, or cannot change alone.
 _GROWN = re.compile(
     r"-sized|\d ?(?:mm|cm)\b|\b(?:increas|decreas|improv|wors|larger|smaller|residual|progress)",
@@ -176,6 +43,7 @@ _GROWN = re.compile(
 FACTOR = 2
 """How much larger a measurement becomes; one of 5 cm or more becomes so much smaller."""
 _SIDE = re.compile(r"\b(?:left|right)\b", re.I)
+_OTHER_SIDE = {"left": "right", "right": "left", "l": "R", "r": "L"}
 _LETTER = re.compile(r"\b[LR](?= (?:pleural|lung|lower|upper|effusion|pneumothorax|base|apical))")
 # The word is no side before these, or it names a part that only one side has.
 _NO_SIDE = re.compile(
@@ -243,141 +111,271 @@ _FRACTURES = {"fracture", "old fracture"}
 _IN_TIME = re.compile(
     r"\b(?:interval|has|have|since|prior|compared|comparison|previous|than)\b", re.I
 )
+_SIZE = re.compile(r"enlarged|\d", re.I)
+_BY_SIZE = {"severe": "large", "minimal": "small", "mild": "small"}
+_SIZED = frozenset({"pleural effusion", "pneumothorax", "hiatal hernia"})
 
 
-def _mentioned(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
+def _error(finding: Finding, *categories: str, is_doubtful: bool = False) -> Error:
+    return Error(categories, finding.name, finding.significant, is_doubtful or finding.doubtful)
+
+
+def _chosen(options: Iterable[_Option], draw: Draw, reason: str) -> Changed:
+    listed = [*options]
+    if not listed:
+        raise NotMade(reason)
+    edits, error = draw.choice(listed)
+    return Changed(edits, (error,))
+
+
+def _replaced(sentence: Sentence, match: re.Match[str], after: str) -> tuple[Edit]:
+    return (Edit(sentence.start + match.start(), sentence.start + match.end(), after),)
+
+
+def _rewritten(sentence: Sentence, after: str) -> tuple[Edit]:
+    after = after.upper() if sentence.text.isupper() else after
+    return (Edit(sentence.start, sentence.end, after),)
+
+
+def _is_said_once(report: Reference, finding: Finding) -> bool:
+    """Whether one sentence alone speaks of the finding, or of its kin."""
+    speaks = (any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences)
+    return sum(speaks) == 1
+
+
+def _about_one(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
+    """Yield the sentences about one finding alone, not denied, that no other one speaks of."""
     for sentence in report.sentences:
-        found = found_in(sentence.text)
-        if len(found) == 1 and not is_negated(sentence.text) and told_once(report, found[0]):
-            yield sentence, found[0]
+        known = findings_in(sentence.text)
+        if len(known) == 1 and not is_negated(sentence.text) and _is_said_once(report, known[0]):
+            yield sentence, known[0]
 
 
-def _made(options: list[tuple[Edit, Error]], draw: Draw, reason: str) -> Result:
-    if not options:
-        return NotMade(reason)
-    edit, wrong = draw.one(options)
-    return Changed((edit,), (wrong,))
+def _affirmed(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
+    """Yield the sentences that say plainly of one finding alone that it is there."""
+    for sentence, finding in _about_one(report):
+        text = sentence.text
+        if not (says_more(text) or compares(text) or is_hedged(text)):
+            yield sentence, finding
 
 
-def _edit(sentence: Sentence, match: re.Match[str], after: str) -> Edit:
-    start = sentence.start
-    return Edit(start + match.start(), start + match.end(), after)
+_NONE_THERE = "no sentence says of one known finding alone that it is there"
 
 
-def side_swapped(report: Reference, draw: Draw) -> Result:
+def denied(report: Reference, draw: Draw) -> Changed:
+    """Deny a finding that the reference reports."""
+
+    def options() -> Iterator[_Option]:
+        for sentence, finding in _affirmed(report):
+            if finding.denied:
+                stop = "." if sentence.text.endswith(".") else ""
+                after = in_case_of(finding.denied, sentence.text).rstrip(".") + stop
+                yield _rewritten(sentence, after), _error(finding, "b")
+
+    return _chosen(options(), draw, _NONE_THERE)
+
+
+def removed(report: Reference, draw: Draw) -> Changed:
+    """Leave out the sentence of a finding that the reference reports."""
+    if len(report.sentences) < 2:
+        raise NotMade("the reference has one sentence")
+    options = (
+        ((removal(report, sentence),), _error(finding, "b"))
+        for sentence, finding in _affirmed(report)
+        if not finding.is_device
+    )
+    return _chosen(options, draw, _NONE_THERE)
+
+
+def asserted(report: Reference, draw: Draw) -> Changed:
+    """Affirm a finding that the reference denies."""
+
+    def options() -> Iterator[_Option]:
+        for sentence, lead, others, finding in _deniable(report):
+            after = in_case_of(str(finding.affirmed), sentence.text)
+            if others:
+                *most, last = others
+                comma = "," if len(most) > 1 else ""
+                rest = f"{', '.join(most)}{comma} or {last}" if most else last
+                after = f"{lead}{rest}. {after}"
+            yield _rewritten(sentence, after), _error(finding, "a")
+
+    reason = "no plain list of denied findings holds one that can be affirmed"
+    return _chosen(options(), draw, reason)
+
+
+def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Finding]]:
+    """Yield denied findings: the sentence, how its list begins, the others in it, the finding."""
+    for sentence in report.sentences:
+        match = _LIST.fullmatch(sentence.text)
+        if match is None or is_hedged(sentence.text):
+            continue
+        items = _BETWEEN.split(match["items"])
+        known = [_only(item) for item in items]
+        if not all(known) and len(items) > 1:
+            continue
+        for at, finding in enumerate(known):
+            if finding is None or not finding.affirmed or not _is_said_once(report, finding):
+                continue
+            has_kin = any(f and finding.is_kin(f) for n, f in enumerate(known) if n != at)
+            normal = vocabulary().normal.get(finding.area)
+            if not has_kin and not (normal and normal.search(report.text)):
+                yield sentence, match["lead"], [*items[:at], *items[at + 1 :]], finding
+
+
+def _only(item: str) -> Finding | None:
+    for finding in findings_in(item):
+        if re.fullmatch(rf"{_KINDS}(?:{finding.pattern.pattern})", item.strip(), re.I):
+            return finding
+    return None
+
+
+def added(report: Reference, draw: Draw) -> Changed:
+    """Add a finding in a part of the chest that the reference says nothing of."""
+    areas = vocabulary().areas
+    options = (
+        ((addition(report, finding.affirmed),), _error(finding, "a"))
+        for finding in vocabulary().findings
+        if finding.affirmed
+        and not areas[finding.area].search(report.text)
+        and not finding.pattern.search(report.text)
+    )
+    reason = "the reference speaks of every area that a finding could be added to"
+    return _chosen(options, draw, reason)
+
+
+def contradicted(report: Reference, draw: Draw) -> Changed:
+    """Keep what is said of a finding, and say the opposite at the end."""
+    options = [
+        ((addition(report, finding.denied),), _error(finding, "b", "a", is_doubtful=True))
+        for _, finding in _affirmed(report)
+        if finding.denied
+    ]
+    options = options or [
+        ((addition(report, str(finding.affirmed)),), _error(finding, "a"))
+        for *_, finding in _deniable(report)
+    ]
+    reason = "no plain sentence affirms or denies a known finding that can be turned"
+    return _chosen(options, draw, reason)
+
+
+def side_swapped(report: Reference, draw: Draw) -> Changed:
     """Put a finding or a device on the other side."""
-    options = []
-    for sentence, finding in _mentioned(report):
-        both = [*_SIDE.finditer(sentence.text), *_LETTER.finditer(sentence.text)]
-        if len(both) != 1 or _NO_SIDE.search(sentence.text):
-            continue
-        (match,) = both
-        other = {"left": "right", "right": "left", "l": "R", "r": "L"}[match[0].lower()]
-        wrong = error(finding, "c", is_doubtful=finding.is_device)
-        options.append((_edit(sentence, match, like(other, match[0])), wrong))
-    return _made(options, draw, "no sentence puts one known finding on one side")
+
+    def options() -> Iterator[_Option]:
+        for sentence, finding in _about_one(report):
+            sides = [*_SIDE.finditer(sentence.text), *_LETTER.finditer(sentence.text)]
+            if len(sides) == 1 and not _NO_SIDE.search(sentence.text):
+                (side,) = sides
+                other = _OTHER_SIDE[side[0].lower()]
+                error = _error(finding, "c", is_doubtful=finding.is_device)
+                yield _replaced(sentence, side, in_case_of(other, side[0])), error
+
+    return _chosen(options(), draw, "no sentence puts one known finding on one side")
 
 
-def level_changed(report: Reference, draw: Draw) -> Result:
+def level_changed(report: Reference, draw: Draw) -> Changed:
     """Put a finding in another lobe, or at another level."""
-    options = []
-    for sentence, finding in _mentioned(report):
-        places = [*_LEVEL.finditer(sentence.text)]
-        if len(places) != 1 or finding.name in _AT_THE_BASE or "hilar" in sentence.text.lower():
-            continue
-        if finding.is_device:
-            continue
-        (match,) = places
-        other = like(_LEVELS[match[0].lower()], match[0])
-        options.append((_edit(sentence, match, other), error(finding, "c", is_doubtful=True)))
-    return _made(options, draw, "no sentence puts one known finding in one lobe or at one level")
+
+    def options() -> Iterator[_Option]:
+        for sentence, finding in _about_one(report):
+            levels = [*_LEVEL.finditer(sentence.text)]
+            is_fixed = finding.is_device or finding.name in _AT_THE_BASE
+            if len(levels) == 1 and not is_fixed and "hilar" not in sentence.text.lower():
+                (level,) = levels
+                other = in_case_of(_LEVELS[level[0].lower()], level[0])
+                yield _replaced(sentence, level, other), _error(finding, "c", is_doubtful=True)
+
+    reason = "no sentence puts one known finding in one lobe or at one level"
+    return _chosen(options(), draw, reason)
 
 
-def measurement_changed(report: Reference, draw: Draw) -> Result:
+def measurement_changed(report: Reference, draw: Draw) -> Changed:
     """Make a measurement twice as large, or half as large from 5 cm on."""
-    options = []
-    for sentence, finding in _mentioned(report):
-        numbers = [*_MEASURE.finditer(sentence.text)]
-        if not numbers or len(_UNIT.findall(sentence.text)) != 1 or compares(sentence.text):
-            continue
-        if finding.is_device:
-            continue
-        large = any(float(one[1]) * (1 if one[2].lower() == "mm" else 10) >= 50 for one in numbers)
-        edits = tuple(_edit(sentence, one, _times(one[1], large=large)) for one in numbers)
-        options.append((edits, error(finding, "d", is_doubtful=True)))
-    if not options:
-        return NotMade("no known finding is measured once, in mm or cm")
-    edits, wrong = draw.one(options)
-    return Changed(edits, (wrong,))
+
+    def options() -> Iterator[_Option]:
+        for sentence, finding in _about_one(report):
+            text = sentence.text
+            numbers = [*_MEASURE.finditer(text)]
+            is_single = bool(numbers) and len(_UNIT.findall(text)) == 1
+            if finding.is_device or not is_single or compares(text):
+                continue
+            in_mm = [float(n[1]) * (1 if n[2].lower() == "mm" else 10) for n in numbers]
+            factor = 1 / FACTOR if max(in_mm) >= 50 else FACTOR
+            edits = [_replaced(sentence, n, _times(n[1], factor))[0] for n in numbers]
+            yield tuple(edits), _error(finding, "d", is_doubtful=True)
+
+    return _chosen(options(), draw, "no known finding is measured once, in mm or cm")
 
 
-def _times(number: str, *, large: bool) -> str:
+def _times(number: str, factor: float) -> str:
     digits = len(number.partition(".")[2])
-    value = float(number) / FACTOR if large else float(number) * FACTOR
+    value = float(number) * factor
     return f"{value:.{digits}f}" if digits or not value % 1 else f"{value:.1f}"
 
 
-_BY_SIZE = {"severe": "large", "minimal": "small", "mild": "small"}
-_SIZED = dict.fromkeys(("pleural effusion", "pneumothorax", "hiatal hernia"), _BY_SIZE)
-
-
-def severity_changed(report: Reference, draw: Draw) -> Result:
+def severity_changed(report: Reference, draw: Draw) -> Changed:
     """Make a finding graver or milder."""
     degrees = vocabulary().degrees
     any_degree = re.compile(rf"\b(?:{'|'.join(degrees)})\b", re.I)
-    options = []
-    for sentence, finding in _mentioned(report):
-        matches = [*any_degree.finditer(sentence.text)]
-        if len(matches) != 1 or finding.is_device or _GROWN.search(sentence.text):
-            continue
-        (match,) = matches
-        if not _is_degree_of(finding, sentence, match):
-            continue
-        for word in degrees[match[0].lower()].values():
-            after = _SIZED.get(finding.name, {}).get(word, word)
-            options.append((_edit(sentence, match, like(after, match[0])), error(finding, "d")))
-    return _made(options, draw, "no known finding is of a degree that can change")
+
+    def options() -> Iterator[_Option]:
+        for sentence, finding in _about_one(report):
+            matches = [*any_degree.finditer(sentence.text)]
+            if len(matches) != 1 or finding.is_device or _GROWN.search(sentence.text):
+                continue
+            (degree,) = matches
+            if not _is_degree_of(finding, sentence.text, degree):
+                continue
+            for word in degrees[degree[0].lower()].values():
+                after = _BY_SIZE.get(word, word) if finding.name in _SIZED else word
+                edits = _replaced(sentence, degree, in_case_of(after, degree[0]))
+                yield edits, _error(finding, "d")
+
+    return _chosen(options(), draw, "no known finding is of a degree that can change")
 
 
-def _is_degree_of(finding: Finding, sentence: Sentence, match: re.Match[str]) -> bool:
+def _is_degree_of(finding: Finding, text: str, degree: re.Match[str]) -> bool:
     """Whether a degree stands in the finding's name or up to three words before it."""
-    inside = finding.pattern.search(sentence.text)
-    if inside and inside.start() <= match.start() < inside.end():
+    name = finding.pattern.search(text)
+    if name and name.start() <= degree.start() < name.end():
         return True
-    rest = sentence.text[match.end() :]
-    after = finding.pattern.search(rest)
-    return after is not None and len(rest[: after.start()].split()) <= 3
+    after = finding.pattern.search(text, degree.end())
+    return after is not None and len(text[degree.end() : after.start()].split()) <= 3
 
 
-def acuity_changed(report: Reference, draw: Draw) -> Result:
+def acuity_changed(report: Reference, draw: Draw) -> Changed:
     """Call an old fracture acute, or an acute one old."""
-    kinds = [
-        {finding.name for finding in found_in(one.text)} & _FRACTURES for one in report.sentences
+    of_fractures = [
+        sentence
+        for sentence in report.sentences
+        if _FRACTURES & {finding.name for finding in findings_in(sentence.text)}
     ]
-    options = []
-    for sentence, names in zip(report.sentences, kinds, strict=True):
+
+    def options() -> Iterator[_Option]:
+        (sentence,) = of_fractures
         matches = [*_ACUTE.finditer(sentence.text)]
-        is_alone = names and sum(map(bool, kinds)) == 1 and not is_negated(sentence.text)
-        if (
-            len(matches) == 1
-            and is_alone
-            and {f.name for f in found_in(sentence.text)} <= _FRACTURES
-        ):
+        is_plain = not is_negated(sentence.text) and _FRACTURES.issuperset(
+            finding.name for finding in findings_in(sentence.text)
+        )
+        if len(matches) == 1 and is_plain:
             (match,) = matches
             after = "old" if match[0].lower() == "acute" else "acute"
-            wrong = Error(("d", "a", "b"), "fracture", is_significant=True, is_doubtful=False)
-            options.append((_edit(sentence, match, like(after, match[0])), wrong))
-    return _made(options, draw, "no sentence calls a fracture acute, old or healed")
+            error = Error(("d", "a", "b"), "fracture", is_significant=True, is_doubtful=False)
+            yield _replaced(sentence, match, in_case_of(after, match[0])), error
+
+    reason = "no sentence calls a fracture acute, old or healed"
+    return _chosen(options() if len(of_fractures) == 1 else (), draw, reason)
 
 
-def device_changed(report: Reference, draw: Draw) -> Result:
+def device_changed(report: Reference, draw: Draw) -> Changed:
     """Put the tip of a tube or a line in a wrong place; else leave the sentence of a device out."""
-    options = []
-    for sentence, device in _mentioned(report):
+    options: list[_Option] = []
+    for sentence, device in _about_one(report):
         if not device.is_device or not _TIP.search(sentence.text):
             continue
         tips = vocabulary().tips
-        places = [(match, to) for seen, to in tips if (match := seen.search(sentence.text))]
+        places = [(match, to) for tip, to in tips if (match := tip.search(sentence.text))]
         if device.name == "endotracheal tube" and (match := _CARINA.search(sentence.text)):
             places = [(match, "in the right main bronchus")]
         if device.name in ("central line", "PICC", "port"):
@@ -385,67 +383,72 @@ def device_changed(report: Reference, draw: Draw) -> Result:
         if len(places) == 1:
             (match, to) = places[0]
             after = to.upper() if sentence.text.isupper() else to
-            wrong = Error(("c",), device.name, is_significant=True, is_doubtful=False)
-            options.append((_edit(sentence, match, after), wrong))
+            error = Error(("c",), device.name, is_significant=True, is_doubtful=False)
+            options.append((_replaced(sentence, match, after), error))
     if not options and len(report.sentences) > 1:
-        pairs = [(sentence, device) for sentence, device in affirmed(report) if device.is_device]
-        options = [(without(report, sentence), error(device, "b")) for sentence, device in pairs]
-    return _made(options, draw, "no sentence says of one known device alone that it is there")
+        options = [
+            ((removal(report, sentence),), _error(device, "b"))
+            for sentence, device in _affirmed(report)
+            if device.is_device
+        ]
+    return _chosen(options, draw, "no sentence says of one known device alone that it is there")
 
 
-def comparison_changed(report: Reference, draw: Draw) -> Result:
+def comparison_changed(report: Reference, draw: Draw) -> Changed:
     """Turn a comparison round or leave it out; make one up where the reference has none."""
-    options = [*_turned(report), *_uncompared(report)]
+    options = [*_turned(report), *_left_out(report)]
     if not options and not compares(report.text):
-        options = [*_compared(report)]
-    return _made(options, draw, "no comparison of a known finding that can change")
-
-
-def _compared(report: Reference) -> Iterator[tuple[Edit, Error]]:
-    for sentence, finding in affirmed(report):
-        if finding.is_device or not finding.denied or not sentence.text.endswith("."):
-            continue
-        end = sentence.end - 1
-        words = ", unchanged since the prior study"
-        words = words.upper() if sentence.text.isupper() else words
-        yield Edit(end, end, words), _comparison(finding, "e")
+        options = [*_made_up(report)]
+    return _chosen(options, draw, "no comparison of a known finding that can change")
 
 
 def _comparison(finding: Finding, category: str) -> Error:
     return Error((category,), finding.name, is_significant=False, is_doubtful=False)
 
 
-def _uncompared(report: Reference) -> Iterator[tuple[Edit, Error]]:
-    for sentence, finding in _mentioned(report):
+def _made_up(report: Reference) -> Iterator[_Option]:
+    for sentence, finding in _affirmed(report):
+        if not finding.is_device and finding.denied and sentence.text.endswith("."):
+            words = ", unchanged since the prior study"
+            words = words.upper() if sentence.text.isupper() else words
+            end = sentence.end - 1
+            yield (Edit(end, end, words),), _comparison(finding, "e")
+
+
+def _left_out(report: Reference) -> Iterator[_Option]:
+    for sentence, finding in _about_one(report):
         forms = (_ADJECTIVE, _AFTER_NOUN, _AGAIN)
         matches = [match for form in forms for match in form.finditer(sentence.text)]
         if len(matches) != 1:
             continue
         (match,) = matches
-        rest = sentence.text[: match.start()] + sentence.text[match.end() :]
-        before = rest[: match.start()].rstrip()
-        if compares(rest) or _MORE.search(rest) or _OPEN.search(before):
+        before, after = sentence.text[: match.start()], sentence.text[match.end() :]
+        if (
+            compares(before + after)
+            or _MORE.search(before + after)
+            or _OPEN.search(before.rstrip())
+        ):
             continue
-        if match.start() == 0:
-            end = sentence.start + match.end()
-            first = report.text[end]
-            yield Edit(sentence.start, end + 1, first.upper()), _comparison(finding, "f")
+        error = _comparison(finding, "f")
+        if before:
+            yield _replaced(sentence, match, ""), error
         else:
-            yield _edit(sentence, match, ""), _comparison(finding, "f")
+            end = sentence.start + match.end()
+            yield (Edit(sentence.start, end + 1, after[0].upper()),), error
 
 
-def _turned(report: Reference) -> Iterator[tuple[Edit, Error]]:
-    for sentence, finding in _mentioned(report):
+def _turned(report: Reference) -> Iterator[_Option]:
+    for sentence, finding in _about_one(report):
         matches = [*_TURN.finditer(sentence.text)]
         if len(matches) != 1 or finding.is_device:
             continue
         (match,) = matches
         word = match[0].lower()
         if word in ("stable", "unchanged"):
-            is_plain = finding.is_significant and _ADJECTIVE.search(sentence.text)
-            if not is_plain or says_more(sentence) or re.search(r"enlarged|\d", sentence.text):
+            is_plain = finding.significant and _ADJECTIVE.search(sentence.text)
+            if not is_plain or says_more(sentence.text) or _SIZE.search(sentence.text):
                 continue
         elif not _IN_TIME.search(sentence.text):
             continue
-        edit = _edit(sentence, match, like(_TURNED[word], match[0]))
-        yield edit, error(finding, "e", "f", is_doubtful=True)
+        after = in_case_of(_TURNED[word], match[0])
+        yield _replaced(sentence, match, after), _error(finding, "e", "f", is_doubtful=True)

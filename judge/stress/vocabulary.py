@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from judge.jsonio import read_yaml
-from judge.stress.text import Sentence
 
 _NEGATED = re.compile(
     r"\b(?:no|not|without|negative|free of|clear of|absent|absence|resolved|resolution|cleared"
@@ -42,8 +41,8 @@ class Finding:
     name: str
     area: str
     pattern: re.Pattern[str]
-    is_significant: bool = False
-    is_doubtful: bool = False
+    significant: bool = False
+    doubtful: bool = False
     denied: str | None = None
     affirmed: str | None = None
     kin: str | None = None
@@ -75,26 +74,24 @@ class Vocabulary:
 def vocabulary() -> Vocabulary:
     """Return the vocabulary that comes with the program."""
     data: Any = read_yaml(Path(__file__).with_name("vocabulary.yaml"))[0]
-    found = [
-        Finding(
-            name,
-            one.get("area", "devices"),
-            _either(one["words"]),
-            one.get("significant", False),
-            one.get("doubtful", False),
-            one.get("denied"),
-            one.get("affirmed"),
-            one.get("kin"),
-        )
-        for name, one in (data["findings"] | data["devices"]).items()
-    ]
+    areas, normal = (
+        {name: re.compile(rf"\b(?:{words})", re.I) for name, words in data[key].items()}
+        for key in ("areas", "normal")
+    )
+    tips, synonyms = (
+        tuple((_either([words]), after) for words, after in data[key].items())
+        for key in ("tips", "synonyms")
+    )
     return Vocabulary(
-        tuple(found),
-        tuple((_either([words]), to) for words, to in data["tips"].items()),
-        {name: re.compile(rf"\b(?:{words})", re.I) for name, words in data["areas"].items()},
-        {name: re.compile(rf"\b(?:{words})", re.I) for name, words in data["normal"].items()},
+        tuple(
+            Finding(name, pattern=_either(entry.pop("words")), **{"area": "devices", **entry})
+            for name, entry in (data["findings"] | data["devices"]).items()
+        ),
+        tips,
+        areas,
+        normal,
         data["abbreviations"],
-        tuple((_either([words]), to) for words, to in data["synonyms"].items()),
+        synonyms,
         data["degrees"],
     )
 
@@ -104,9 +101,9 @@ def _either(words: list[str]) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4096)
-def found_in(text: str) -> tuple[Finding, ...]:
+def findings_in(text: str) -> tuple[Finding, ...]:
     """Return the findings and devices that a text has the words of."""
-    return tuple(one for one in vocabulary().findings if one.pattern.search(text))
+    return tuple(f for f in vocabulary().findings if f.pattern.search(text))
 
 
 def is_negated(text: str) -> bool:
@@ -124,6 +121,6 @@ def compares(text: str) -> bool:
     return bool(_COMPARES.search(text))
 
 
-def says_more(sentence: Sentence) -> bool:
-    """Whether the sentence has more than one part."""
-    return bool(_FURTHER.search(sentence.text))
+def says_more(text: str) -> bool:
+    """Whether the text has more than one part."""
+    return bool(_FURTHER.search(text))
