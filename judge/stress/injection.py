@@ -18,102 +18,30 @@ from judge.stress.text import (
     removal,
 )
 from judge.stress.vocabulary import (
+    AREAS,
+    DEGREES,
+    FINDINGS,
+    LEVELS,
+    NORMAL,
+    PATTERNS,
+    TIPS,
+    TURNED,
     Finding,
-    compares,
+    any_of,
     findings_in,
-    is_hedged,
-    is_negated,
-    says_more,
-    vocabulary,
+    has,
 )
 
 _Option = tuple[tuple[Edit, ...], Error]
-_LIST = re.compile(
-    r"(?P<lead>(?:there (?:is|are) )?no (?:evidence of |visible |definite )?)"
-    r"(?P<items>[^.:;]+?)\.?",
-    re.I,
-)
-_BETWEEN = re.compile(r",? (?:or|and) |, ", re.I)
 _KINDS = r"(?:(?:focal|acute|large|definite|suspicious|pulmonary|visible|significant|displaced) )*"
-# Of these a degree says more than how much there is, or cannot change alone.
-_GROWN = re.compile(
-    r"-sized|\d ?(?:mm|cm)\b|\b(?:increas|decreas|improv|wors|larger|smaller|residual|progress)",
-    re.I,
-)
 FACTOR = 2
 """How much larger a measurement becomes; one of 5 cm or more becomes so much smaller."""
-_SIDE = re.compile(r"\b(?:left|right)\b", re.I)
 _OTHER_SIDE = {"left": "right", "right": "left", "l": "R", "r": "L"}
-_LETTER = re.compile(r"\b[LR](?= (?:pleural|lung|lower|upper|effusion|pneumothorax|base|apical))")
-# The word is no side before these, or it names a part that only one side has.
-_NO_SIDE = re.compile(
-    r"(?:left|right)[- ](?:out|alone|behind|by|the|in|without|for|against|away|at|before|after|now"
-    r"|middle|ventric\w*|atri\w*|heart|main|coronary|quadrant|upper quadrant|paratracheal|aortic"
-    r"|hospital|unchanged|on|as|over|cardiac|minor|innominate|brachiocephalic)\b"
-    r"|(?:been|was|were|is|are|patient|be|being|being) (?:left|right)\b"
-    r"|\blingul|quadrant|middle lobe",
-    re.I,
-)
-_LEVELS = {
-    "upper lobe": "lower lobe",
-    "lower lobe": "upper lobe",
-    "middle lobe": "upper lobe",
-    "upper lung": "lower lung",
-    "lower lung": "upper lung",
-    "upper zone": "lower zone",
-    "lower zone": "upper zone",
-    "lung base": "lung apex",
-    "lung bases": "lung apices",
-    "lung apex": "lung base",
-    "basilar": "apical",
-    "basal": "apical",
-    "apical": "basilar",
-    "bibasilar": "biapical",
-}
-_LEVEL = re.compile(rf"\b(?:{'|'.join(sorted(_LEVELS, key=len, reverse=True))})\b", re.I)
-_AT_THE_BASE = frozenset({"pleural effusion", "blunted costophrenic angle", "hiatal hernia"})
-_MEASURE = re.compile(
-    r"(?<![\d.,/])(\d{1,3}(?:\.\d{1,2})?)(?=(?: ?[x\u00d7] ?[\d.]+)*[ -]?(mm|cm)\b)", re.I
-)
-_UNIT = re.compile(r"[\d.][ -]?(?:mm|cm)\b", re.I)
-_CARINA = re.compile(r"(?:approximately |about )?\d[\d.]* ?(?:mm|cm) above the carina", re.I)
-_ADJECTIVE = re.compile(
-    r"\b(?:stable|unchanged|persistent)[ ](?=\w)(?!appear|position|and\b|in\b)"
-    r"(?!\w+ed\b(?<!enlarged))",
-    re.I,
-)
-_AFTER_NOUN = re.compile(
-    r",? (?:which is )?(?:stable|unchanged|not significantly changed)"
-    r"(?: (?:since|from|compared (?:to|with)) (?:the )?(?:prior|previous)"
-    r"(?: (?:study|exam|examination|radiograph))?)?(?=\.?$)",
-    re.I,
-)
-_MORE = re.compile(r"[,;/]|\b(?:and|with|but)\b|XXXX", re.I)
-_AGAIN = re.compile(r"(?<= )again (?=seen|noted|identified|demonstrated)", re.I)
-_TURNED = {
-    "worsened": "improved",
-    "improved": "worsened",
-    "worsening": "improving",
-    "improving": "worsening",
-    "improvement": "worsening",
-    "increased": "decreased",
-    "decreased": "increased",
-    "larger": "smaller",
-    "smaller": "larger",
-    "stable": "worsening",
-    "unchanged": "worsening",
-}
-_TURN = re.compile(rf"\b(?:{'|'.join(_TURNED)})\b", re.I)
-_OPEN = re.compile(r"\b(?:is|are|and|or|remains?|appears?)$")
-_TIP = re.compile(r"\b(?:tip|ends?|terminat|in |into |overl|project)", re.I)
-_ACUTE = re.compile(r"\b(?:acute|old|healed|healing|chronic|remote)\b", re.I)
+_LEVEL = any_of(sorted(LEVELS, key=len, reverse=True))
+_TURN = any_of(TURNED)
+_DEGREE = any_of(DEGREES)
 _FRACTURES = {"fracture", "old fracture"}
-_IN_TIME = re.compile(
-    r"\b(?:interval|has|have|since|prior|compared|comparison|previous|than)\b", re.I
-)
-_SIZE = re.compile(r"enlarged|\d", re.I)
 _BY_SIZE = {"severe": "large", "minimal": "small", "mild": "small"}
-_SIZED = frozenset({"pleural effusion", "pneumothorax", "hiatal hernia"})
 
 
 def _error(finding: Finding, *categories: str, is_doubtful: bool = False) -> Error:
@@ -147,7 +75,11 @@ def _about_one(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
     """Yield the sentences about one finding alone, not denied, that no other one speaks of."""
     for sentence in report.sentences:
         known = findings_in(sentence.text)
-        if len(known) == 1 and not is_negated(sentence.text) and _is_said_once(report, known[0]):
+        if (
+            len(known) == 1
+            and not has("negated", sentence.text)
+            and _is_said_once(report, known[0])
+        ):
             yield sentence, known[0]
 
 
@@ -155,7 +87,7 @@ def _affirmed(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
     """Yield the sentences that say plainly of one finding alone that it is there."""
     for sentence, finding in _about_one(report):
         text = sentence.text
-        if not (says_more(text) or compares(text) or is_hedged(text)):
+        if not (has("further", text) or has("compares", text) or has("hedged", text)):
             yield sentence, finding
 
 
@@ -207,10 +139,10 @@ def asserted(report: Reference, draw: Draw) -> Changed:
 def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Finding]]:
     """Yield denied findings: the sentence, how its list begins, the others in it, the finding."""
     for sentence in report.sentences:
-        match = _LIST.fullmatch(sentence.text)
-        if match is None or is_hedged(sentence.text):
+        match = PATTERNS["list"].fullmatch(sentence.text)
+        if match is None or has("hedged", sentence.text):
             continue
-        items = _BETWEEN.split(match["items"])
+        items = PATTERNS["between"].split(match["items"])
         known = [_only(item) for item in items]
         if not all(known) and len(items) > 1:
             continue
@@ -218,7 +150,7 @@ def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Fin
             if finding is None or not finding.affirmed or not _is_said_once(report, finding):
                 continue
             has_kin = any(f and finding.is_kin(f) for n, f in enumerate(known) if n != at)
-            normal = vocabulary().normal.get(finding.area)
+            normal = NORMAL.get(finding.area)
             if not has_kin and not (normal and normal.search(report.text)):
                 yield sentence, match["lead"], [*items[:at], *items[at + 1 :]], finding
 
@@ -232,12 +164,11 @@ def _only(item: str) -> Finding | None:
 
 def added(report: Reference, draw: Draw) -> Changed:
     """Add a finding in a part of the chest that the reference says nothing of."""
-    areas = vocabulary().areas
     options = (
         ((addition(report, finding.affirmed),), _error(finding, "a"))
-        for finding in vocabulary().findings
+        for finding in FINDINGS
         if finding.affirmed
-        and not areas[finding.area].search(report.text)
+        and not AREAS[finding.area].search(report.text)
         and not finding.pattern.search(report.text)
     )
     reason = "the reference speaks of every area that a finding could be added to"
@@ -264,8 +195,11 @@ def side_swapped(report: Reference, draw: Draw) -> Changed:
 
     def options() -> Iterator[_Option]:
         for sentence, finding in _about_one(report):
-            sides = [*_SIDE.finditer(sentence.text), *_LETTER.finditer(sentence.text)]
-            if len(sides) == 1 and not _NO_SIDE.search(sentence.text):
+            sides = [
+                *PATTERNS["side"].finditer(sentence.text),
+                *PATTERNS["letter"].finditer(sentence.text),
+            ]
+            if len(sides) == 1 and not has("no_side", sentence.text):
                 (side,) = sides
                 other = _OTHER_SIDE[side[0].lower()]
                 error = _error(finding, "c", is_doubtful=finding.is_device)
@@ -280,10 +214,10 @@ def level_changed(report: Reference, draw: Draw) -> Changed:
     def options() -> Iterator[_Option]:
         for sentence, finding in _about_one(report):
             levels = [*_LEVEL.finditer(sentence.text)]
-            is_fixed = finding.is_device or finding.name in _AT_THE_BASE
+            is_fixed = finding.is_device or finding.low
             if len(levels) == 1 and not is_fixed and "hilar" not in sentence.text.lower():
                 (level,) = levels
-                other = in_case_of(_LEVELS[level[0].lower()], level[0])
+                other = in_case_of(LEVELS[level[0].lower()], level[0])
                 yield _replaced(sentence, level, other), _error(finding, "c", is_doubtful=True)
 
     reason = "no sentence puts one known finding in one lobe or at one level"
@@ -296,9 +230,9 @@ def measurement_changed(report: Reference, draw: Draw) -> Changed:
     def options() -> Iterator[_Option]:
         for sentence, finding in _about_one(report):
             text = sentence.text
-            numbers = [*_MEASURE.finditer(text)]
-            is_single = bool(numbers) and len(_UNIT.findall(text)) == 1
-            if finding.is_device or not is_single or compares(text):
+            numbers = [*PATTERNS["measure"].finditer(text)]
+            is_single = bool(numbers) and len(PATTERNS["unit"].findall(text)) == 1
+            if finding.is_device or not is_single or has("compares", text):
                 continue
             in_mm = [float(n[1]) * (1 if n[2].lower() == "mm" else 10) for n in numbers]
             factor = 1 / FACTOR if max(in_mm) >= 50 else FACTOR
@@ -316,19 +250,17 @@ def _times(number: str, factor: float) -> str:
 
 def severity_changed(report: Reference, draw: Draw) -> Changed:
     """Make a finding graver or milder."""
-    degrees = vocabulary().degrees
-    any_degree = re.compile(rf"\b(?:{'|'.join(degrees)})\b", re.I)
 
     def options() -> Iterator[_Option]:
         for sentence, finding in _about_one(report):
-            matches = [*any_degree.finditer(sentence.text)]
-            if len(matches) != 1 or finding.is_device or _GROWN.search(sentence.text):
+            matches = [*_DEGREE.finditer(sentence.text)]
+            if len(matches) != 1 or finding.is_device or has("grown", sentence.text):
                 continue
             (degree,) = matches
             if not _is_degree_of(finding, sentence.text, degree):
                 continue
-            for word in degrees[degree[0].lower()].values():
-                after = _BY_SIZE.get(word, word) if finding.name in _SIZED else word
+            for word in DEGREES[degree[0].lower()].values():
+                after = _BY_SIZE.get(word, word) if finding.sized else word
                 edits = _replaced(sentence, degree, in_case_of(after, degree[0]))
                 yield edits, _error(finding, "d")
 
@@ -354,8 +286,8 @@ def acuity_changed(report: Reference, draw: Draw) -> Changed:
 
     def options() -> Iterator[_Option]:
         (sentence,) = of_fractures
-        matches = [*_ACUTE.finditer(sentence.text)]
-        is_plain = not is_negated(sentence.text) and _FRACTURES.issuperset(
+        matches = [*PATTERNS["acute"].finditer(sentence.text)]
+        is_plain = not has("negated", sentence.text) and _FRACTURES.issuperset(
             finding.name for finding in findings_in(sentence.text)
         )
         if len(matches) == 1 and is_plain:
@@ -372,11 +304,12 @@ def device_changed(report: Reference, draw: Draw) -> Changed:
     """Put the tip of a tube or a line in a wrong place; else leave the sentence of a device out."""
     options: list[_Option] = []
     for sentence, device in _about_one(report):
-        if not device.is_device or not _TIP.search(sentence.text):
+        if not device.is_device or not has("tip", sentence.text):
             continue
-        tips = vocabulary().tips
-        places = [(match, to) for tip, to in tips if (match := tip.search(sentence.text))]
-        if device.name == "endotracheal tube" and (match := _CARINA.search(sentence.text)):
+        places = [(match, to) for tip, to in TIPS.items() if (match := tip.search(sentence.text))]
+        if device.name == "endotracheal tube" and (
+            match := PATTERNS["carina"].search(sentence.text)
+        ):
             places = [(match, "in the right main bronchus")]
         if device.name in ("central line", "PICC", "port"):
             places = [(match, to) for match, to in places if "bronchus" not in to]
@@ -397,7 +330,7 @@ def device_changed(report: Reference, draw: Draw) -> Changed:
 def comparison_changed(report: Reference, draw: Draw) -> Changed:
     """Turn a comparison round or leave it out; make one up where the reference has none."""
     options = [*_turned(report), *_left_out(report)]
-    if not options and not compares(report.text):
+    if not options and not has("compares", report.text):
         options = [*_made_up(report)]
     return _chosen(options, draw, "no comparison of a known finding that can change")
 
@@ -417,16 +350,16 @@ def _made_up(report: Reference) -> Iterator[_Option]:
 
 def _left_out(report: Reference) -> Iterator[_Option]:
     for sentence, finding in _about_one(report):
-        forms = (_ADJECTIVE, _AFTER_NOUN, _AGAIN)
+        forms = (PATTERNS["adjective"], PATTERNS["after_noun"], PATTERNS["again"])
         matches = [match for form in forms for match in form.finditer(sentence.text)]
         if len(matches) != 1:
             continue
         (match,) = matches
         before, after = sentence.text[: match.start()], sentence.text[match.end() :]
         if (
-            compares(before + after)
-            or _MORE.search(before + after)
-            or _OPEN.search(before.rstrip())
+            has("compares", before + after)
+            or has("more", before + after)
+            or has("open", before.rstrip())
         ):
             continue
         error = _comparison(finding, "f")
@@ -445,10 +378,10 @@ def _turned(report: Reference) -> Iterator[_Option]:
         (match,) = matches
         word = match[0].lower()
         if word in ("stable", "unchanged"):
-            is_plain = finding.significant and _ADJECTIVE.search(sentence.text)
-            if not is_plain or says_more(sentence.text) or _SIZE.search(sentence.text):
+            is_plain = finding.significant and PATTERNS["adjective"].search(sentence.text)
+            if not is_plain or has("further", sentence.text) or has("size", sentence.text):
                 continue
-        elif not _IN_TIME.search(sentence.text):
+        elif not has("in_time", sentence.text):
             continue
-        after = in_case_of(_TURNED[word], match[0])
+        after = in_case_of(TURNED[word], match[0])
         yield _replaced(sentence, match, after), _error(finding, "e", "f", is_doubtful=True)

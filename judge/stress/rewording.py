@@ -6,19 +6,7 @@ import re
 from itertools import pairwise
 
 from judge.stress.text import Changed, Draw, Edit, NotMade, Reference, in_case_of
-from judge.stress.vocabulary import vocabulary
-
-_LEANS = re.compile(
-    r"(?:this|these|it|its|they|their|both|remaining|otherwise|additionally|also|however|the latter"
-    r"|there (?:is|are) also|specifically|similar|another|which|findings|again|included|and|but|or"
-    r"|nor|in addition|other)\b",
-    re.I,
-)
-_REST = re.compile(r"\b(?:otherwise|remaining|remainder|rest of|as well|too)\b", re.I)
-_MARKED = re.compile(
-    r"(?m)^[ \t]*(?:[-*\u2022]|\d{1,2}[.)])[ \t]|\b[A-Za-z/ ]{3,30}:[ \t]*\S"
-    r"|(?:^|\s)\d[.)]\s+[A-Z]"
-)
+from judge.stress.vocabulary import ABBREVIATIONS, PATTERNS, SYNONYMS, has
 
 
 def identical(_report: Reference, _draw: Draw) -> Changed:
@@ -32,7 +20,7 @@ def reordered(report: Reference, draw: Draw) -> Changed:
     blocks: list[str] = []
     for sentence in report.sentences:
         text = sentence.text if sentence.text[-1] in ".!?" else f"{sentence.text}."
-        if blocks and (_LEANS.match(text) or _REST.search(text)):
+        if blocks and (PATTERNS["leans"].match(text) or has("rest", text)):
             blocks[-1] += f" {text}"
         else:
             blocks.append(text)
@@ -55,7 +43,7 @@ def bulleted(report: Reference, _draw: Draw) -> Changed:
 
 
 def _check_plain(report: Reference) -> None:
-    if _MARKED.search(report.text):
+    if has("marked", report.text):
         raise NotMade("it has headings or items")
 
 
@@ -68,7 +56,7 @@ def synonyms(report: Reference, _draw: Draw) -> Changed:
     """Put a harmless synonym into each sentence that has room for one."""
     edits = []
     for sentence in report.sentences:
-        for pattern, synonym in vocabulary().synonyms:
+        for pattern, synonym in SYNONYMS.items():
             if match := pattern.search(sentence.text):
                 start = sentence.start + match.start()
                 edits.append(Edit(start, start + len(match[0]), in_case_of(synonym, match[0])))
@@ -80,11 +68,10 @@ def synonyms(report: Reference, _draw: Draw) -> Changed:
 
 def abbreviations(report: Reference, _draw: Draw) -> Changed:
     """Write abbreviations out, or abbreviate names where the reference has none."""
-    shorts = vocabulary().abbreviations
-    edits = _written_out(report, {short: long for long, short in reversed(shorts.items())})
+    edits = _written_out(report, {short: long for long, short in reversed(ABBREVIATIONS.items())})
     if not edits:
-        names = re.finditer(rf"\b(?:{'|'.join(shorts)})\b", report.text, re.I)
-        edits = [Edit(name.start(), name.end(), shorts[name[0].lower()]) for name in names]
+        names = re.finditer(rf"\b(?:{'|'.join(ABBREVIATIONS)})\b", report.text, re.I)
+        edits = [Edit(name.start(), name.end(), ABBREVIATIONS[name[0].lower()]) for name in names]
     if not edits:
         raise NotMade("nothing that has a known abbreviation")
     return Changed(tuple(edits))

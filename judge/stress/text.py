@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 from judge.sentences import sentences
+from judge.stress.vocabulary import PATTERNS
 
 _Thing = TypeVar("_Thing")
-_ENGLISH = re.compile(
-    r"\b(?:no|is|are|was|were|the|of|and|there|with|in|without|has|have|been|not)\b", re.I
-)
-# Small words of German, French, Spanish, Portuguese, Italian and Dutch that are none of English.
-_FOREIGN = re.compile(
-    r"\b(?:keine?|keinen|nicht|und|der|das|mit|ist|im|rechts|links|ohne|pas|les|une|avec|sans|aux|du"
-    r"|droite|gauche|sin|los|las|el|del|con|una|derecho|izquierdo|sem|n\u00e3o|nella|della|di|il"
-    r"|geen|het|van|een|niet)\b",
-    re.I,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +41,9 @@ class Reference:
             raise NotMade("the reference has no sentence")
         letters = [char for char in self.text if char.isalpha()]
         n_latin = sum(char < "\u0250" for char in letters)
-        n_foreign, n_english = (len(words.findall(self.text)) for words in (_FOREIGN, _ENGLISH))
+        n_foreign, n_english = (
+            len(words.findall(self.text)) for words in (PATTERNS["foreign"], PATTERNS["english"])
+        )
         if 2 * n_latin <= len(letters) or n_foreign > n_english:
             raise NotMade("the reference is not in English")
 
