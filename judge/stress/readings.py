@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judge.rubrics.categories import CATEGORY
-from judge.rubrics.contract import Label, Measure, Rubric
-from judge.rubrics.quantities import quantities_of
+from judge.rubrics.contract import Measure, Rubric
+from judge.rubrics.quantities import levels_of
 from judge.running.folder import Run
 from judge.stats.estimate import summed
 from judge.stats.panel import Values
@@ -24,23 +24,21 @@ from judge.types import Annotated, Failed, JudgeError, Unparsed
 Bools = NDArray[np.bool_]
 LOST = (OUTCOMES[Unparsed], OUTCOMES[Failed], "undefined")
 """Why a candidate has no reading: `undefined` lacks the counts that the rubric's errors need."""
-_MILD = (None, "mild")
 
 
 @dataclass(frozen=True)
 class Scale:
     """What a rubric says of a study, as measures whose sum is the number; empty: it says none.
 
-    `level` are the errors whose grade is worse than mild, where a rubric knows milder ones too: by
-    these a study has "no significant error". `by_category` and `level_by_category` count the same
-    in each of the `categories`, which are the rubric's own or the six that rubrics share.
+    `level` are the errors of the least level that has a name (`levels_of`), where the rubric knows
+    milder ones too: by these a study has "no significant error". `by_category` and
+    `level_by_category` count the same in each of the `categories`.
     """
 
-    errors: tuple[str, ...]
-    level: tuple[str, ...]
-    level_name: str
-    level_label: str
     score: Measure | None
+    errors: tuple[str, ...] = ()
+    level: tuple[str, ...] = ()
+    level_name: str = ""
     categories: tuple[tuple[str, str], ...] = ()
     by_category: tuple[tuple[str, ...], ...] = ()
     level_by_category: tuple[tuple[str, ...], ...] = ()
@@ -52,39 +50,32 @@ class Scale:
         return six <= {*self.categories}
 
 
-def scale_of(rubric: Rubric, lacks: Iterable[str] = ()) -> Scale:
+def scale_of(rubric: Rubric, lacks: Collection[str] = ()) -> Scale:
     """Return what a rubric says of a study; a label that a reader `lacks` is in no count."""
-    known = quantities_of(rubric, [*lacks])
-    levels = [quantity for quantity in known.values() if quantity.is_level]
     score = next(iter(rubric.with_role("score")), None)
     if rubric.tally is None:
-        errors = known["errors"].measures if "errors" in known else ()
-        if not (levels and errors):
-            return Scale(errors, (), "", "", score)
-        return Scale(errors, levels[-1].measures, levels[-1].name, levels[-1].label, score)
+        return Scale(score)
     tally, rows = rubric.tally, rubric.facet(rubric.tally.rows)
-    columns = [label for label in rubric.facet(tally.columns).labels if label.name not in {*lacks}]
-    wrong = [label for label in columns if label.tone != "good"]
-    grave = [label for label in wrong if label.tone not in _MILD]
-    grave = grave if len(grave) < len(wrong) else []
+    labels = [
+        {tally.columns: label.name}
+        for label in rubric.facet(tally.columns).labels
+        if label.tone != "good" and label.name not in lacks
+    ]
 
-    def counts(labels: Sequence[Label], row: str | None = None) -> tuple[str, ...]:
-        cuts = [
-            {tally.columns: label.name} | ({tally.rows: row} if row else {}) for label in labels
-        ]
-        return tuple(m.name for cut in cuts for m in rubric.counting(tally.kind, cut))
+    def counts(cuts: Iterable[dict[str, str]], **row: str) -> tuple[str, ...]:
+        return tuple(m.name for cut in cuts for m in rubric.counting(tally.kind, cut | row))
 
-    # The last level is the mildest, which counts what is worse than mild.
-    name, label = (levels[-1].name, levels[-1].label) if levels else ("errors", "errors")
+    name, level = next(iter(levels_of(rubric, lacks).items()), ("", ()))
+    grave = [label for label in labels if {*counts([label])} <= {*level}]
+    grave = grave if len(grave) < len(labels) else []
     return Scale(
-        counts(wrong),
+        score,
+        counts(labels),
         counts(grave),
         name if grave else "",
-        label if grave else "",
-        score,
         tuple((row.name, rows.text(row.name)) for row in rows.labels),
-        tuple(counts(wrong, row.name) for row in rows.labels),
-        tuple(counts(grave, row.name) for row in rows.labels) if grave else (),
+        tuple(counts(labels, **{tally.rows: row.name}) for row in rows.labels),
+        tuple(counts(grave, **{tally.rows: row.name}) for row in rows.labels) if grave else (),
     )
 
 

@@ -3,7 +3,7 @@
 A rate is over the candidates that have a readable answer; those without one are counted beside it.
 Intervals of rates are Wilson's. A study has one candidate of a change; over several changes its
 candidates go together, and the interval is that of as many candidates as they are worth [Kish
-1965]. Means have Student's t, whose units are the studies.
+1965]. Means have the interval of a run's table.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.plugins import version
+from judge.rubrics.contract import Scale
 from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature
-from judge.stats.estimate import clustered_error, rate_interval
+from judge.stats.estimate import mean_interval, rate_interval
 from judge.stats.panel import ROUNDING, Values
 from judge.stats.reliability import intraclass, within_variance
 from judge.stress.changes import IDENTICAL, MOST, all_changes
@@ -98,7 +99,7 @@ def _report(readings: Sequence[Reading]) -> StressReport:
     changed = first.rows(group="unchanged")
     level = None
     if first.level is not None:
-        level = {"name": scale.level_name, "label": scale.level_label}
+        level = {"name": scale.level_name, "label": f"{scale.level_name} errors"}
     data: dict[str, Any] = {
         "format": FORMAT,
         "rubric": manifest["rubric"],
@@ -166,18 +167,9 @@ def _rate(is_yes: Bools, units: Rows) -> dict[str, Any]:
     return {"k": k, "n": rate.n, "rate": rate.value, "low": rate.low, "high": rate.high}
 
 
-def _mean(values: Values, units: Rows) -> dict[str, Any]:
-    """Return a mean with its interval; none for one study, or where all values are alike."""
-    n = len(values)
-    if not n:
-        return {"n": 0, "mean": None, "low": None, "high": None}
-    value, (error, n_units) = float(values.mean()), clustered_error(values, units)
-    if n_units < 2 or np.ptp(values) <= ROUNDING * max(1.0, float(np.abs(values).max())):
-        return {"n": n, "mean": value, "low": None, "high": None}
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(n_units - 1, 0.975)) * error
-    return {"n": n, "mean": value, "low": value - reach, "high": value + reach}
+def _mean(values: Values, units: Rows, scale: Scale | None = None) -> dict[str, Any]:
+    mean = mean_interval(values, scale, units)
+    return {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
 
 
 def _counted(reading: Reading, rows: Rows) -> tuple[Rows, dict[str, Any]]:
@@ -272,6 +264,7 @@ def _monotone(reading: Reading) -> dict[str, Any]:
     score = reading.scale.score
     better = 1.0 if score is not None and score.higher_is_better else -1.0
     numbers = {"count": (reading.errors, -1.0), "score": (reading.score, better)}
+    scales = {"count": (0, None), "score": score and score.scale}
     changes = [IDENTICAL, *(f"errors_{k}" for k in range(1, MOST + 1))]
     by_k: list[dict[str, Any]] = []
     for k, change in enumerate(changes):
@@ -282,7 +275,9 @@ def _monotone(reading: Reading) -> dict[str, Any]:
         line: dict[str, Any] = {"k": k, "made": len(rows), "n": len(read)}
         for name, (values, _) in numbers.items():
             known = read if values is None else read[~np.isnan(values[read])]
-            line[name] = None if values is None else _mean(values[known], reading.units[known])
+            line[name] = (
+                None if values is None else _mean(values[known], reading.units[known], scales[name])
+            )
         by_k.append(line)
     wrong_way = {
         name: None if values is None else _backwards(reading, sign * values, changes)

@@ -57,6 +57,9 @@ TIPS, SYNONYMS = (
 )
 ABBREVIATIONS, DEGREES = _DATA["abbreviations"], _DATA["degrees"]
 LEVELS, TURNED = _DATA["levels"], _DATA["turned"]
+PATTERNS["level"], PATTERNS["degree"], PATTERNS["turn"] = (
+    any_of(sorted(words, key=len, reverse=True)) for words in (LEVELS, DEGREES, TURNED)
+)
 FINDINGS = tuple(
     Finding(name, pattern=any_of(entry.pop("words")), **{"area": "devices", **entry})
     for name, entry in (_DATA["findings"] | _DATA["devices"]).items()

@@ -24,6 +24,7 @@ from judge.running.run import run
 from judge.running.session import JudgeSession, RequestPolicy
 from judge.stats.estimate import wilson
 from judge.stats.reliability import intraclass, within_variance
+from judge.stress.readings import scale_of
 from judge.studies import read_pair
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
 
@@ -182,6 +183,26 @@ def test_every_rate_is_that_of_loops_over_the_answers(made: Path, tmp_path: Path
     for letter in "abcdef":
         wanted = sum(letter in {c for c, _ in said[n] or ()} for n in names)
         assert matrix["denied"]["categories"][letter] == wanted
+
+
+@pytest.mark.parametrize(
+    ("rubric", "level", "milder"),
+    [
+        ("green", "significant", ("n_insignificant",)),
+        ("fineradscore", "actionable", ("n_severity1",)),
+        (
+            *("crimson", "actionable"),
+            ("n_not_actionable_not_urgent", "n_benign_expected", "n_negligible"),
+        ),
+        ("facts", "", ()),
+    ],
+)
+def test_the_level_is_the_least_that_the_rubric_names(
+    rubric: str, level: str, milder: tuple[str, ...]
+) -> None:
+    scale = scale_of(rubrics.load(rubric))
+    assert scale.level_name == level
+    assert {*scale.errors} - {*scale.level} == {*milder}
 
 
 def test_repeats_by_hand(made: Path, tmp_path: Path) -> None:
