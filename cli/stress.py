@@ -271,12 +271,12 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
 
     data = report.plain()
     if figures:
-        from judge.plots import draw_stress
+        from judge.figures import draw_stress
 
         say_drawn(draw_stress({data["judge"]["name"]: data}, figures), figures)
     if html:
         from judge.cli.page import write_html
-        from judge.plots import available, stress_page_figures
+        from judge.figures import available, stress_page_figures
         from judge.report.stress_page.data import MARK, page, pairs
 
         drawn = stress_page_figures(data) if available() else None
