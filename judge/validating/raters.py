@@ -161,7 +161,7 @@ def rated(
     """
     everyone = (*judges, *readers)
     study_ids, notes = _studies(judges, readers)
-    notes += _check_texts(everyone, set(study_ids))
+    notes += check_texts([(one.shown, one.run) for one in everyone], set(study_ids))
     level = level_of([rater.run for rater in everyone], level)
     quantities = shared([rater.run for rater in everyone], level)
     if not quantities:
@@ -251,33 +251,38 @@ def records(found: RatedStudies, study_ids: Collection[str]) -> list[dict[str, d
     ]
 
 
-def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:
-    """Raise where two read other texts of a study; return whose texts are not known.
+def check_texts(named: Sequence[tuple[str, Run]], wanted: Collection[str]) -> list[str]:
+    """Raise where two runs are of other texts of a study; return whose texts are not known.
 
     A text that a run has for none of its studies is not in the reader's files.
     """
     notes = []
-    known: tuple[dict[str, tuple[bytes | None, Rater]], ...] = ({}, {})
-    whats = ("references", "candidates")
-    for rater in everyone:
-        found = digests(rater.run.records(of_any_version=True), wanted)
-        for side, (what, of) in enumerate(zip(whats, known, strict=True)):
-            if all(of_study[side] is None for of_study in found.values()):
-                notes.append(f"the {what} are not in {rater.shown}: they could not be checked")
+    known: tuple[dict[str, tuple[bytes | None, str]], ...] = ({}, {})
+    for shown, run in named:
+        texts = digests(run.records(of_any_version=True), wanted)
+        for side, (what, of) in enumerate(zip(("references", "candidates"), known, strict=True)):
+            if all(of_study[side] is None for of_study in texts.values()):
+                first, section = named[0][1].manifest["section"], run.manifest["section"]
+                if what == "candidates" and section != first:
+                    raise JudgeError(
+                        f"{shown} is of the section {section} and {named[0][0]} of {first}; judge "
+                        f"what was read (--section {section})"
+                    )
+                notes.append(f"the {what} are not in {shown}: they could not be checked")
                 continue
             differing = []
-            for study_id, of_study in found.items():
+            for study_id, of_study in sorted(texts.items()):
                 if side == 0 and of_study[side] is None:
                     continue  # of a reader who has references of some studies alone
-                text, other = of.setdefault(study_id, (of_study[side], rater))
+                text, other = of.setdefault(study_id, (of_study[side], shown))
                 if text != of_study[side]:
                     differing.append((study_id, other))
             if differing:
-                study_id, other = min(differing, key=lambda pair: pair[0])
+                study_id, other = differing[0]
                 raise JudgeError(
-                    f"{rater.shown} and {other.shown} have other {what} for {len(differing):,} of "
-                    f"{len(found):,} studies, {study_id!r} among them; judge the reports that were "
-                    "read (the same --section, and ids that mean the same studies)"
+                    f"{shown} and {other} have other {what} for {len(differing):,} of "
+                    f"{len(texts):,} studies, {study_id!r} among them; judge the reports that were "
+                    f"read (--section {run.manifest['section']})"
                 )
     return notes
 
@@ -294,23 +299,24 @@ def _field(name: str, everyone: Sequence[Rater], study_ids: Sequence[str]) -> li
     return found
 
 
+def patient_name(fields: Collection[str], asked: str | None) -> str | None:
+    """Return the field of the patient, None where there is none or it is set aside."""
+    if asked == "none":
+        return None
+    if asked is not None and asked not in fields:
+        raise JudgeError(f"no run has the field {asked!r}; name the patient with --patient-field")
+    return asked or next((name for name in FIELD_NAMES["patient"] if name in fields), None)
+
+
 def _patients(
     everyone: Sequence[Rater], study_ids: Sequence[str], asked: str | None
 ) -> tuple[str | None, NDArray[np.int64] | None]:
     """Return the field of the patient and their numbers, None where no patient has several."""
-    if asked == "none":
-        return None, None
-    there = {name for rater in everyone for name in rater.run.manifest["fields"]}
-    names = FIELD_NAMES["patient"] if asked is None else (asked,)
-    name = next((one for one in names if one in there), None)
+    fields = {name for rater in everyone for name in rater.run.manifest["fields"]}
+    name = patient_name(fields, asked)
     if name is None:
-        if asked is not None:
-            raise JudgeError(
-                f"no run has the field {asked!r}; name the patient with --patient-field"
-            )
         return None, None
-    column = _field(name, everyone, study_ids)
-    numbers = patients(column)
+    numbers = patients(_field(name, everyone, study_ids))
     return (None, None) if len(set(numbers)) == len(numbers) else (name, numbers)
 
 

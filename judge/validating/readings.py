@@ -1,38 +1,41 @@
-"""What readers wrote about the studies of a judge's run, joined to it by study."""
+"""What readers wrote about the studies of a judge's run, and how these were drawn."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.comparing.names import RunChoice
+from judge.readers.runs import READER
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
-from judge.signature import digests
+from judge.running.records import SampleRead
 from judge.stats.estimate import summed
 from judge.stats.table import OUTCOMES
-from judge.studies.names import FIELD_NAMES
+from judge.studies.names import as_text
 from judge.types import Annotated, JudgeError
-from judge.validating.raters import patients, places
-from judge.validating.sampling import Drawn, drawn, is_even, strata, texts_of
+from judge.validating.raters import check_texts, patient_name, patients, places, raters
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PATIENT_FIELDS = FIELD_NAMES["patient"]
 Values = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Drawn = Literal["drawn", "told", "all"]
+"""Why the readings are taken for drawn at random: their runs say so, the user does, or every
+study was read, so that nothing was chosen."""
 
 
 @dataclass(frozen=True)
 class ReaderRun:
-    """A reader's run: `n` of the studies it has were read and are in the judge's run."""
+    """A reader's run: `n` of its studies were read and are in the judge's run."""
 
     reader: str
     shown: str
@@ -84,12 +87,17 @@ def read_readings(
             f"{run.path} is a reader's run, and what is corrected is a judge's: name the judge's "
             "run, and give this one with --readings"
         )
-    opened = [opened_reader(path) for path in paths]
-    _check_readers(opened)
+    choices = [RunChoice(path, str(path)) for path in paths]
+    opened = [rater.run for rater in raters(choices, readers=True)]
     ids = [str(one) for one in table["study_id"]]
     joined = [_joined(one, ids) for one in opened]
-    _check_common(run, joined)
-    notes = _check_texts(run, opened, frozenset(ids))
+    for one in joined:
+        if not len(one.rows):
+            raise JudgeError(
+                f"{run.path} has none of the studies of {one.run.path}; they are joined by study id"
+            )
+    named = [(str(one.path), one) for one in (run, *opened)]
+    notes = check_texts(named, {ids[row] for one in joined for row in one.rows})
     read = [one.is_read(len(ids)) for one in joined]
     is_read = np.any(read, axis=0)
     judged, values, why_not = _values(run, table, joined)
@@ -97,7 +105,7 @@ def read_readings(
     by, codes = (
         strata(run, table, opened, read) if how == "drawn" else ((), np.zeros(len(ids), np.intp))
     )
-    patient = _patient(run, patient_field)
+    patient = patient_name(run.manifest["fields"], patient_field)
     found = [
         ReaderRun(
             *(_name(one.run), str(path), one.run.signature),
@@ -119,7 +127,6 @@ def read_readings(
         None if patient is None else patients(texts_of(table[patient].tolist())),
         (
             *notes,
-            *_other_rubrics(run.rubric, opened),
             *_left_out(found, joined, table, is_read),
         ),
     )
@@ -127,24 +134,11 @@ def read_readings(
 
 def opened_reader(path: Path) -> Run:
     """Open a reader's run; raises `JudgeError` for one of a judge, and as `Run` does."""
-    run = Run(path)
-    if run.reading is None:
-        raise JudgeError(
-            f"{path} is a run of the judge {run.manifest['judge']['name']}, not of a reader; "
-            "--readings takes the runs that judge import makes of what readers wrote"
-        )
-    return run
+    return raters([RunChoice(path, str(path))], readers=True)[0].run
 
 
 def _name(run: Run) -> str:
-    return str(run.manifest["judge"]["name"]).partition(":")[2]
-
-
-def _check_readers(opened: Sequence[Run]) -> None:
-    twice = [name for name, n in Counter(map(_name, opened)).items() if n > 1]
-    if twice:
-        paths = " and ".join(str(run.path) for run in opened if _name(run) == twice[0])
-        raise JudgeError(f"{paths} are both of the reader {twice[0]!r}; give one of them")
+    return str(run.manifest["judge"]["name"]).removeprefix(READER)
 
 
 @dataclass(frozen=True)
@@ -165,59 +159,6 @@ class _Joined:
 def _joined(reader: Run, ids: Sequence[str]) -> _Joined:
     table = reader.table()
     return _Joined(reader, table, *places(map(str, table["study_id"]), ids))
-
-
-def _check_common(run: Run, joined: Sequence[_Joined]) -> None:
-    for one in joined:
-        if not len(one.rows):
-            n = len(one.table)
-            first = f", {one.table['study_id'].iloc[0]!r} among them" if n else ""
-            raise JudgeError(
-                f"{run.path} has none of the {counted(n, 'study', 'studies')} of "
-                f"{one.run.path}{first}; they are joined by study id: give readings of this run's "
-                "studies"
-            )
-
-
-def _check_texts(run: Run, opened: Sequence[Run], ids: Collection[str]) -> list[str]:
-    """Raise where a reader read another text than was judged; say where that is not known.
-
-    White space aside. A reader's run without candidates, or a study of it without a reference,
-    says nothing of them.
-    """
-    notes = []
-    theirs = [digests(one.records(of_any_version=True), ids) for one in opened]
-    wanted = {study_id for texts in theirs for study_id in texts}
-    ours = digests(run.records(of_any_version=True), wanted)
-    for one, texts in zip(opened, theirs, strict=True):
-        has_candidates = any(candidate for _, candidate in texts.values())
-        read, judged = one.manifest["section"], run.manifest["section"]
-        sections = ""
-        if read != judged:
-            sections = (
-                f"it holds readings of the section {read}, and {run.path} is of {judged}: judge "
-                f"that section (--section {read})"
-            )
-        if not has_candidates:
-            if sections:
-                raise JudgeError(f"{one.path} has no texts to compare, and {sections}")
-            notes.append(
-                f"{one.path} holds no candidates: that they are those of {run.path} is not checked"
-            )
-        differing = [
-            study_id
-            for study_id, (reference, candidate) in texts.items()
-            if (has_candidates and candidate != ours[study_id][1])
-            or reference not in (None, ours[study_id][0])
-        ]
-        if differing:
-            raise JudgeError(
-                f"{one.path} is about other texts than {run.path}: the candidate or the "
-                f"reference differs for {len(differing):,} of "
-                f"{counted(len(texts), 'study', 'studies')} in common, {differing[0]!r} first; "
-                + (sections or "give readings of the reports that were judged")
-            )
-    return notes
 
 
 def correctable(rubric: Rubric) -> list[Statistic]:
@@ -273,21 +214,6 @@ def _lacking(statistic: Statistic, rubric: Rubric, table: pd.DataFrame) -> str |
     return (reasons[empty[0]] or "no study has it") if empty else None
 
 
-def _other_rubrics(rubric: Rubric, opened: Sequence[Run]) -> list[str]:
-    notes = []
-    for one in opened:
-        if one.rubric.name == rubric.name:
-            continue
-        shared = [
-            theirs
-            for theirs in one.rubric.statistics
-            if theirs.definition and any(_same(theirs, ours) for ours in correctable(rubric))
-        ]
-        means = "".join(f"; {theirs.label} is {theirs.definition}" for theirs in shared)
-        notes.append(f"{_name(one)} used {one.rubric.title}{means}")
-    return notes
-
-
 def _left_out(
     found: Sequence[ReaderRun],
     joined: Sequence[_Joined],
@@ -310,11 +236,80 @@ def _left_out(
     return notes
 
 
-def _patient(run: Run, asked: str | None) -> str | None:
-    """Return the field of the patient, None where there is none or it is set aside."""
-    if asked == "none":
-        return None
-    fields = run.manifest["fields"]
-    if asked is not None and asked not in fields:
-        raise JudgeError(f"the run has no field {asked!r}; name the patient with --patient-field")
-    return asked or next((name for name in PATIENT_FIELDS if name in fields), None)
+def drawn(opened: Sequence[Run], *, told: bool) -> Drawn:
+    """Raise `JudgeError` where the studies that were read are not known to be drawn at random."""
+    unknown = [run for run in opened if not (run.reading and "sample" in run.reading)]
+    if not unknown:
+        return "drawn"
+    if len(unknown) < len(opened):
+        raise JudgeError(
+            f"{unknown[0].path} does not say how its studies were drawn, and other readings are a "
+            "sample that does; correct with the one or the other"
+        )
+    if not told:
+        raise JudgeError(
+            f"{unknown[0].path} does not say how its studies were chosen, and a corrected figure "
+            "rests on studies drawn at random; if they were, say so with --readings-at-random"
+        )
+    return "told"
+
+
+def strata(
+    run: Run,
+    table: pd.DataFrame,
+    opened: Sequence[Run],
+    read: Sequence[NDArray[np.bool_]],
+) -> tuple[tuple[str, ...], Codes]:
+    """Return the fields that the sample was drawn by, and each study's stratum.
+
+    Raises `JudgeError` where the readers' samples were drawn by different fields, from other
+    studies than the run's, or do not hold what was read.
+    """
+    samples: list[SampleRead] = [one.reading["sample"] for one in opened if one.reading]
+    by = tuple(samples[0]["by"])
+    for one, sample in zip(opened, samples, strict=True):
+        if tuple(sample["by"]) != by:
+            named = [", ".join(names) or "no field" for names in (by, sample["by"])]
+            raise JudgeError(
+                f"{opened[0].path} is a sample drawn by {named[0]}, {one.path} one by {named[1]}; "
+                "correct with one of them"
+            )
+    if lacking := [name for name in by if name not in table.columns]:
+        raise JudgeError(f"the sample was drawn by {lacking[0]!r}, a field that {run.path} has not")
+    keys = list(zip(*(texts_of(table[name].tolist()) for name in by), strict=True))
+    keys = keys or [()] * len(table)
+    number = {key: at for at, key in enumerate(dict.fromkeys(keys))}
+    codes = np.array([number[key] for key in keys], np.intp)
+    there = Counter(keys)
+    for one, sample, rows in zip(opened, samples, read, strict=True):
+        told = {
+            tuple(texts_of([each["key"].get(name) for name in by])): each
+            for each in sample["strata"]
+        }
+        if {key: each["n_studies"] for key, each in told.items()} != dict(there):
+            raise JudgeError(
+                f"{one.path} is a sample of other studies than those of {run.path}: the strata by "
+                f"{', '.join(by) or 'no field'} have other sizes"
+            )
+        for key, at in number.items():
+            n, n_drawn = int(rows[codes == at].sum()), told[key]["n_drawn"]
+            if n > n_drawn:
+                raise JudgeError(
+                    f"{one.path} has {n:,} readings where {n_drawn:,} studies were drawn; those "
+                    "beside the sample were not drawn at random"
+                )
+    return by, codes
+
+
+def is_even(strata: Codes, is_read: NDArray[np.bool_]) -> bool:
+    """Whether each stratum was read as often as its share says, to the next whole number."""
+    n_all = np.bincount(strata)
+    n_read = np.bincount(strata[is_read], minlength=len(n_all))
+    return bool((np.abs(n_read - n_all * is_read.sum() / len(strata)) < 1).all())
+
+
+def texts_of(values: Sequence[Any]) -> list[str | None]:
+    """Return the values of a field as texts, None where one is missing."""
+    import pandas as pd
+
+    return [None if pd.isna(value) else as_text(value) for value in values]
