@@ -78,7 +78,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.cli.page import write_html
     from judge.comparing.names import choice
     from judge.report import validation as printed
-    from judge.report.validate_page.file import MARK
+    from judge.report.validate_page.data import MARK
     from judge.validating.raters import rated, raters, readers_below
     from judge.validating.validation import validate
 
@@ -106,8 +106,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
 
 def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
-    from judge.report.validate_page.data import Beside, PageRater, wanted
-    from judge.report.validate_page.file import page
+    from judge.report.validate_page.data import Beside, PageRater, page, wanted
     from judge.validating.raters import records
 
     of = Beside(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 import pandas as pd
 
@@ -17,20 +17,17 @@ from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
 from judge.report.words import harmless
 from judge.running.aggregate import panel as panel_of
-from judge.running.aggregate import rule_called
-from judge.running.asking import RequestPolicy
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.records import Judged, corrected_report
 from judge.running.run import run as run_session
 from judge.running.run import with_classes
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.running.shards import Shard
 from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.context import attach_context
-from judge.studies.names import given_model
 from judge.types import JudgeError
 
 T = TypeVar("T")
@@ -94,9 +91,8 @@ def annotate(
     references, candidates
         n reports each: lists, by their order; dictionaries of id to report or Series, joined by id
         in the order of the references. DataFrames, a `datasets.Dataset` and dictionaries of id to
-        record are read as the command line reads a file: two joined by id (a DataFrame's index
-        where it has no such column), or one as `references` that holds both sides. Their further
-        columns are kept as fields.
+        record are read as the command line reads a file: two joined by id, or one as `references`
+        that holds both sides. Their further columns are kept as fields.
     rubric
         A rubric's name, such as "green".
     judge
@@ -105,49 +101,20 @@ def annotate(
         "gpt-4o", whose key comes from the environment.
     out
         A folder for the run. By default nothing is written but the cache.
-    study_ids
-        n distinct ids; by default the index of a Series, else "0", "1", ...
-    study_classes
-        n study classes, in the order of the references or by id. The lexicon infers those that are
-        None from the reference, and marks them in `class_inferred`.
-    fields
-        Further columns of n values each (site, dataset, patient, ...), likewise.
-    section
-        What to judge, "findings", "impression" or "report"; by default findings where most
-        references have them. Texts of lists and dictionaries are judged whole by default.
-    allow_missing
-        Leave out, and count, studies that are on one side only or lack a text on a side.
-    context_fields
-        The fields that the judge is shown of the patient (age, sex, indication, ...), an empty list
-        for none; by default those known by their names for a rubric that takes context, else none.
-    prior_field
-        The field with the report of the patient's earlier examination.
-    modality
-        What the reports are of: "xr", "ct", "mr", "us", "mg", or the field that says it.
-    model
-        The model whose reports the candidates are; by default the field `model` where that is the
-        same for all studies.
-    prompt, base_url, timeout, max_tokens
-        For a model behind a server: the wording of the question (a name or a path), where the
-        server is (a list where several share the load), the seconds to wait for one answer, the
-        tokens that bound it (2,048, or 25,000 for a model that reasons).
-    reply
-        "text" or "structured"; by default what suits rubric, model and prompt.
+    study_ids, study_classes, fields
+        n values each, and columns of n values, beside lists; a class that is None is inferred by
+        the lexicon, and marked in `class_inferred`.
+    section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout
+        As the options of the command line.
+    max_tokens, reply, samples, shard, cache
+        Likewise; a shard is "3/8" or (3, 8).
     sampling
         Further parameters of a request: "temperature" (0 by default), "top_p", "seed",
         "reasoning_effort", or any other that the server takes.
-    samples
-        How many answers to the same question each study gets, for a rubric that takes several.
     options
         What one kind of judge alone takes, such as `vllm_args` (docs/python.md lists them).
     policy
         A `judge.RequestPolicy`: how many requests at a time, how often again, when to give up.
-    shard
-        (3, 8) or "3/8" judges the third of eight fixed parts of the studies, by their ids;
-        `judge.merge` joins the runs of all parts.
-    cache
-        The folder where a model's answers are kept; by default `JUDGE_CACHE`, else the
-        platform's cache folder. What is there is not asked for again.
 
     Returns
     -------
@@ -160,9 +127,8 @@ def annotate(
     Raises
     ------
     JudgeError
-        For what the caller can correct: an unknown name or option, reports that do not join, a key
-        that is not set or refused, a cache that cannot be used, an `out` that holds another run,
-        and where most of the first `policy.give_up_after` answers cannot be read.
+        For what the caller can correct, and where most of the first `policy.give_up_after` answers
+        cannot be read.
     RunStoppedError
         When it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
 
@@ -227,45 +193,35 @@ def run(
 
 
 def merge(
-    runs: Sequence[str | Path | Run],
-    out: str | Path,
-    *,
-    allow_missing: bool = False,
-    by: Sequence[str] | None = None,
+    runs: Sequence[str | Path | Run], out: str | Path, *, by: Sequence[str] | None = None
 ) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
     `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
     files are those of the run of the whole set, to the byte but for the manifest, which names the
-    shards and adds up what they spent. With `allow_missing` some may be missing; signature and
-    notes then say which. `by` are the fields that the rates are grouped by, by default as in the
-    shards. Raises `JudgeError` for shards that are missing, there twice, damaged or not of one
-    run, and for an `out` that holds another run.
+    shards and adds up what they spent. `by` are the fields that the rates are grouped by, by
+    default as in the shards. Raises `JudgeError` for shards that are missing, there twice, damaged
+    or not of one run, and for an `out` that holds another run.
     """
-    finished = merge_runs(_runs(runs), Path(out), allow_missing=allow_missing, by=_names(by))
-    return Run(finished.path)
+    return Run(merge_runs(_runs(runs), Path(out), by=_names(by)).path)
 
 
 def panel(
     runs: Sequence[str | Path | Run],
     out: str | Path,
     *,
-    rule: str,
+    rule: Literal["majority", "mean"],
     min_judges: int | None = None,
     by: Sequence[str] | None = None,
-    allow: Sequence[str] = (),
 ) -> Run:
     """Make one run out of those of several judges, of one rubric over the same studies.
 
     `rule` is "majority" or "mean", as in `judge panel`; a study is scored where all judges
     scored it, or at least `min_judges`. `by` are the fields that the rates are grouped by, by
-    default as in the run of the judge that is first by name; with "prompt" in `allow` the judges
-    may have read different prompts, or been told different things. Raises `JudgeError` for runs
-    that do not fit together, and for an `out` that holds another run.
+    default as in the run of the judge that is first by name. Raises `JudgeError` for runs that do
+    not fit together, and for an `out` that holds another run.
     """
-    finished = panel_of(
-        _runs(runs), Path(out), rule_called(rule), min_judges=min_judges, by=_names(by), allow=allow
-    )
+    finished = panel_of(_runs(runs), Path(out), rule, min_judges=min_judges, by=_names(by))
     return Run(finished.path)
 
 
@@ -283,7 +239,7 @@ def _open(
     )
     studies = attach_context(studies, **context)
     if model is not None:
-        studies = replace(studies, model=given_model(model, "with model=..."))
+        studies = replace(studies, model=model)
     arguments = {"rubric": rubric, "judge": judge, "prompt": values.get("prompt")}
     more = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
     return session_of(rubric, judge, values), studies, more

@@ -18,28 +18,24 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from importlib import metadata
-from numbers import Real
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Unpack
 
 from judge.api import ContextOptions, context_of, session_of
 from judge.backends import LEXICON
-from judge.distribution import version
-from judge.rubrics.contract import Measure
+from judge.plugins import version
 from judge.rubrics.quantities import reward_of
-from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
-from judge.running.standing import JudgeThread, StandingJudge
+from judge.running.session import JudgeThread, RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_given
-from judge.studies.context import CONTEXT_FIELDS, attach_context, modality_code, prior_report
+from judge.studies.context import CONTEXT_FIELDS, attach_context, prior_report
 from judge.studies.names import plain
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")
 # The first TRL that leaves a completion without any reward out, instead of taking it as 0.
 _TRL = (1, 6)
-_Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 class Reward(AbstractContextManager["Reward"]):
@@ -52,21 +48,18 @@ class Reward(AbstractContextManager["Reward"]):
 
     Parameters
     ----------
-    rubric, judge
-        As in `judge.annotate`, and so are the further options.
+    rubric, judge, options
+        As in `judge.annotate`; the fields of `context_fields`, `prior_field` and `modality` are
+        TRL's columns, or keys of verl's `extra_info`. Nothing is given up because answers cannot
+        be read, unless a `policy` says so.
     measure
         A measure of the rubric; by default the score with the rubric's name, or its only score.
     report
-        Gives the report in a completion's text, where that holds more (a train of thought); by
-        default it is all of the text. An empty report is judged as one; where it gives None the
-        completion has no report and no reward.
-    context_fields, prior_field, modality
-        As in `judge.annotate`; the fields are TRL's columns, or keys of verl's `extra_info`.
+        Gives the report in a completion's text, by default all of it. An empty report is judged as
+        one; where it gives None the completion has no report and no reward.
     name
         What the reward is called in logs, by default the measure, with `minus_` where its sign is
         changed. TRL mixes the logs of functions that have one name.
-    policy
-        By default it never gives up because answers cannot be read (`give_up_after=0`).
 
     """
 
@@ -80,25 +73,23 @@ class Reward(AbstractContextManager["Reward"]):
         name: str | None = None,
         **options: Unpack[ContextOptions],
     ) -> None:
-        self._arguments: dict[str, Any] = {"rubric": rubric, "judge": judge, "measure": measure}
-        self._arguments |= {"report": report, "name": name, **options}
+        named: Any = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
+        self._copy = partial(type(self), **named, name=name, **options)
         values: dict[str, Any] = {**options}
         self._context = context_of(rubric, values)
         values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)
         self._session = session_of(rubric, judge, values)
         self._thread = JudgeThread(self._session)
         self._report = report
-        self.measure: Measure = reward_of(self._session.rubric, measure)
+        self.measure = reward_of(self._session.rubric, measure)
+        sign = "" if self.measure.higher_is_better else "minus_"
+        self._signed_name = f"{sign}{self.measure.name}"
         self.name = name or self._signed_name
         self.n_scored = 0
         self.unscored: Counter[str] = Counter()
 
     def __reduce__(self) -> tuple[Callable[[], Reward], tuple[()]]:
-        return partial(type(self), **self._arguments), ()
-
-    @property
-    def _signed_name(self) -> str:
-        return self.measure.name if self.measure.higher_is_better else f"minus_{self.measure.name}"
+        return self._copy, ()
 
     @property
     def signature(self) -> str:
@@ -106,14 +97,16 @@ class Reward(AbstractContextManager["Reward"]):
 
         `context:auto` says that the columns' names choose what the judge is shown of the patient.
         """
-        session = self._session
-        parts = session.judged_by()
-        shown = {**self._context}
+        shown = dict(self._context)
         if shown["context"] is None:
             shown["context"] = "auto"
-        parts += [f"{name}:{value}" for name, value in shown.items() if value]
-        report = "" if self._report is str else f"({_qualified_name(self._report)})"
-        parts += [f"reward:{self._signed_name}{report}", f"version:{version()}"]
+        report = getattr(self._report, "__qualname__", type(self._report).__qualname__)
+        parts = [
+            *self._session.judged_by(),
+            *(f"{name}:{value}" for name, value in shown.items() if value),
+            f"reward:{self._signed_name}{'' if self._report is str else f'({report})'}",
+            f"version:{version()}",
+        ]
         return str(Signature(parts))
 
     def trl(
@@ -136,26 +129,24 @@ class Reward(AbstractContextManager["Reward"]):
             _check_trl()
 
         async def judge_batch(
-            standing: StandingJudge,
+            standing: JudgeThread,
             prompts: object,  # noqa: ARG001
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
         ) -> list[float | None]:
             lists = {name: each for name, each in columns.items() if isinstance(each, list)}
             if reference not in lists:
-                raise JudgeError(
-                    f"there is no column {reference!r} that is a list: it has to hold "
-                    "the reference reports"
-                )
+                raise JudgeError(f"no column {reference!r} has a list of reference reports")
             rewards = await self._rewards(standing, completions, lists[reference], lists)
-            reasons = [reward for reward in rewards if isinstance(reward, str)]
+            reasons = Counter(reward for reward in rewards if isinstance(reward, str))
             if reasons:
                 _LOG.warning(
                     "%d of %d completions have no reward %s (%s): they get %s",
-                    *(len(reasons), len(rewards), self.name, _counted(reasons), value),
+                    *(reasons.total(), len(rewards), self.name),
+                    *("; ".join(f"{n} {reason}" for reason, n in reasons.most_common()), value),
                 )
             if callable(log := columns.get("log_metric")):
-                log(f"rewards/{self.name}/unscored", len(reasons) / max(1, len(rewards)))
+                log(f"rewards/{self.name}/unscored", reasons.total() / max(1, len(rewards)))
             return [value if isinstance(reward, str) else reward for reward in rewards]
 
         return self._function(judge_batch, asynchronous=asynchronous)
@@ -173,7 +164,7 @@ class Reward(AbstractContextManager["Reward"]):
         value = _finite(unscored)
 
         async def judge_row(
-            standing: StandingJudge,
+            standing: JudgeThread,
             data_source: object,  # noqa: ARG001
             solution_str: str,
             ground_truth: object,
@@ -184,15 +175,11 @@ class Reward(AbstractContextManager["Reward"]):
             (reward,) = await self._rewards(standing, [solution_str], [ground_truth], columns)
             if not isinstance(reward, str):
                 return reward
+            lost = f"a completion has no reward {self.name} ({reward})"
             if value is not None:
-                _LOG.warning(
-                    "a completion has no reward %s (%s): it gets %g", self.name, reward, value
-                )
+                _LOG.warning("%s: it gets %g", lost, value)
                 return value
-            error = JudgeError(
-                f"a completion has no reward {self.name} ({reward}): "
-                "give the value of such ones, as in .verl(unscored=0.0)"
-            )
+            error = JudgeError(f"{lost}: give the value of such ones, as in .verl(unscored=0.0)")
             _LOG.error("%s", error)  # some of verl's managers make a 0 of an error
             raise error
 
@@ -208,8 +195,6 @@ class Reward(AbstractContextManager["Reward"]):
     def _function(
         self, work: Callable[..., Coroutine[Any, Any, Any]], *, asynchronous: bool
     ) -> Callable[..., Any]:
-        """Return a function that has `work` done in the judge's thread."""
-
         def reward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             return self._thread.wait(lambda standing: work(standing, *args, **kwargs))
 
@@ -223,13 +208,16 @@ class Reward(AbstractContextManager["Reward"]):
 
     async def _rewards(
         self,
-        standing: StandingJudge,
+        standing: JudgeThread,
         completions: Sequence[Any],
         references: Sequence[Any],
-        columns: _Columns,
+        columns: Mapping[str, Sequence[Any]],
     ) -> list[float | str]:
-        """Return each completion's reward, or the reason why it has none."""
-        shown = self._shown(columns)
+        # Each completion's reward, or the reason why it has none.
+        context = dict(self._context)
+        names = {*(context["context"] or ()), context["prior"], context["modality"]}
+        known = set(map(plain, CONTEXT_FIELDS)) if context["context"] is None else set()
+        shown = {n: column for n, column in columns.items() if n in names or plain(n) in known}
         for name, column in {"reference": references, **shown}.items():
             if len(column) != len(completions):
                 raise JudgeError(
@@ -240,48 +228,28 @@ class Reward(AbstractContextManager["Reward"]):
             "no reference" if _is_missing(reference) else "no report in the completion"
             for reference in references
         ]
-        # The same pair may come several times in a group: it is judged once.
-        groups: dict[str, list[int]] = {}
-        for row, reference in enumerate(references):
-            if reports[row] is not None and not _is_missing(reference):
-                key = repr((reference, reports[row], *(column[row] for column in shown.values())))
-                groups.setdefault(key, []).append(row)
-        if rows := [first for first, *_ in groups.values()]:
+        rows = [
+            row
+            for row, reference in enumerate(references)
+            if reports[row] is not None and not _is_missing(reference)
+        ]
+        if rows:
+            fields = {name: [column[row] for row in rows] for name, column in shown.items()}
             studies = from_given(
                 [references[row] for row in rows],
                 [reports[row] for row in rows],
                 study_ids=[str(row) for row in rows],
-                fields={name: [column[row] for row in rows] for name, column in shown.items()},
+                fields=fields,
             )
-            context = {**self._context}
-            priors = shown.get(context["prior"], [None] * len(completions))
-            if not any(prior_report(priors[row]) for row in rows):
+            if not any(map(prior_report, fields.get(context["prior"], ["any"]))):
                 context["prior"] = None  # a batch without any prior report is nothing wrong
-            studies = attach_context(studies, **context)
-            for same, judged in zip(groups.values(), await standing.judge(studies), strict=True):
-                for row in same:
-                    rewards[row] = self._value(judged)
+            ends = await standing.judge(attach_context(studies, **context))
+            for row, judged in zip(rows, ends, strict=True):
+                rewards[row] = self._value(judged)
         reasons = [reward for reward in rewards if isinstance(reward, str)]
         self.unscored.update(reasons)
         self.n_scored += len(rewards) - len(reasons)
         return rewards
-
-    def _shown(self, columns: _Columns) -> dict[str, Sequence[Any]]:
-        """Return the columns that the judge is shown; raises `JudgeError` where one is missing."""
-        context, prior, modality = (
-            self._context[name] for name in ("context", "prior", "modality")
-        )
-        by_field = None if modality is None or modality_code(modality) else modality
-        names = [name for name in (*(context or ()), prior, by_field) if name]
-        if lacking := [name for name in names if name not in columns]:
-            raise JudgeError(
-                f"there is no column (TRL) or key of extra_info (verl) {lacking[0]!r}; there are: "
-                f"{', '.join(columns) or 'none'}"
-            )
-        if context is None:
-            known = set(map(plain, CONTEXT_FIELDS))
-            names += [name for name in columns if plain(name) in known]
-        return {name: columns[name] for name in names}
 
     def _report_of(self, completion: object) -> str | None:
         text = text_of(completion)
@@ -322,16 +290,13 @@ def _is_missing(reference: object) -> bool:
     return reference is None or (isinstance(reference, float) and math.isnan(reference))
 
 
-def _finite(unscored: object) -> float | None:
-    if unscored is None:
-        return None
-    if isinstance(unscored, Real) and math.isfinite(unscored):
-        return float(unscored)
-    raise JudgeError(f"unscored is no finite number but {unscored!r:.80}")
+def _finite(unscored: float | None) -> float | None:
+    if unscored is not None and not math.isfinite(unscored):
+        raise JudgeError(f"unscored is no finite number but {unscored}")
+    return None if unscored is None else float(unscored)
 
 
 def _check_trl() -> None:
-    """Raise `JudgeError` where the installed TRL makes a reward of 0 of None."""
     try:
         installed = metadata.version("trl")
     except metadata.PackageNotFoundError:
@@ -341,13 +306,3 @@ def _check_trl() -> None:
             f"TRL {installed} makes a 0 of a completion that no function rewards: install TRL 1.6 "
             "or later, or give the value of such ones, as in .trl(unscored=-1.0)"
         )
-
-
-def _counted(reasons: Sequence[str]) -> str:
-    return "; ".join(f"{n} {reason}" for reason, n in Counter(reasons).most_common())
-
-
-def _qualified_name(function: Callable[..., Any]) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    return getattr(function, "__qualname__", type(function).__qualname__)

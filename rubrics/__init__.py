@@ -25,11 +25,11 @@ from judge.rubrics.contract import (
     Order,
     Parse,
     Rubric,
+    Source,
     Statistic,
     StructuredReply,
     Tally,
 )
-from judge.rubrics.sources import Source
 from judge.types import JudgeError
 
 __all__ = ["Counted", "Facet", "Kind", "Label", "Measure", "Order", "Parse", "Rubric"]
@@ -38,7 +38,7 @@ __all__ += ["built_in", "cases", "load", "names", "prompt_files", "summary"]
 
 _ROOT = Path(__file__).parent
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_FUNCTIONS = ("parse", "measure", "render", "baseline", "editor", "reply_model", "count")
+_FUNCTIONS = ("parse", "measure", "render", "baseline", "editor", "reply_model")
 
 
 def built_in() -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
@@ -158,25 +159,22 @@ def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ..
 
     Their names are `n_GRADE` and `GRADE_CODE`, such as `n_significant` and `significant_a`.
     """
+
+    def counting(name: str, label: str, labels: Mapping[str, str]) -> Measure:
+        return Measure(name, label, is_whole=True, counts=Counted(kind.name, labels))
+
     by_grade = [
-        Measure(
-            f"n_{grade.name}",
-            grade.label,
-            role="count",
-            is_whole=True,
-            counts=Counted(kind.name, {grades.name: grade.name}),
-        )
+        replace(counting(f"n_{grade.name}", grade.label, {grades.name: grade.name}), role="count")
         for grade in grades.labels
     ]
     by_both = [
-        Measure(
-            f"{grade.name}_{one.name}",
-            f"{grade.label}: {one.label}",
-            is_whole=True,
-            counts=Counted(kind.name, {grades.name: grade.name, codes.name: one.name}),
+        counting(
+            f"{grade.name}_{code.name}",
+            f"{grade.label}: {code.label}",
+            {grades.name: grade.name, codes.name: code.name},
         )
         for grade in grades.labels
-        for one in codes.labels
+        for code in codes.labels
     ]
     return (*by_grade, *by_both)
 
@@ -207,11 +205,6 @@ class Counting:
         return found
 
 
-def counted(annotation: Annotation, measures: Iterable[Measure]) -> dict[str, int]:
-    """Return how many items of an annotation each of the measures that count items finds."""
-    return Counting(measures)(annotation)
-
-
 SIGNIFICANCE = "significance"
 SIGNIFICANT = "significant"
 INSIGNIFICANT = "insignificant"
@@ -240,12 +233,15 @@ GRADED_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), gra
 COUNTS = count_measures(GRADED_ERROR, GRADES, CATEGORY)
 """The errors of each level, `n_significant` and `n_insignificant`, and then the twelve counts."""
 
+_counting = Counting(COUNTS)
 _LEAST_SIGNIFICANT = 2
 """The lowest severity of a discrepancy that counts as clinically significant."""
 
 
 def stated(annotation: Annotation) -> dict[str, int]:
-    """Return `COUNTS` of a study as the answer states them."""
+    """Return `COUNTS` of a study as the answer states them, or as a reader lists the errors."""
+    if not annotation.stated_counts:
+        return _counting(annotation)
     twelve = {name: annotation.stated_counts[name] for name in KEYS}
     sums = {f"n_{level}": sum(twelve[KEY[level, one]] for one in CATEGORIES) for level in LEVELS}
     return {**sums, **twelve}

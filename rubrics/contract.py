@@ -7,20 +7,82 @@ does not declare is shown nowhere.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import yaml
 
 from judge import plugins
-from judge.rubrics.sources import Source
 from judge.types import Annotation, Item, JudgeError, Measures, ReportComparison, Study
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from judge.rubrics.questions import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A published work, as an entry of a bibliography.
+
+    `authors` are each "Family, Given", or a body's name in braces, one at the least; `is_longer`
+    says that there are more than those named. `fields` are further ones of BibTeX, such as
+    `journal`, `booktitle`, `doi` and `eprint` (of arXiv).
+    """
+
+    key: str
+    kind: Literal["article", "book", "inproceedings", "misc"]
+    title: str
+    authors: tuple[str, ...]
+    year: int
+    fields: Mapping[str, str] = field(default_factory=dict)
+    is_longer: bool = False
+
+    @property
+    def short(self) -> str:
+        """Up to three authors and the year as they stand in a sentence: "Chen and Cherry 2014"."""
+        names = [name.partition(",")[0].strip("{}") for name in self.authors]
+        if self.is_longer or len(names) > 3:
+            return f"{names[0]} et al. {self.year}"
+        *others, last = names
+        return f"{', '.join(others)}{' and ' if others else ''}{last} {self.year}"
+
+    @property
+    def bibtex(self) -> str:
+        """The entry for BibTeX; its title keeps its capitals in every style."""
+        authors = [*self.authors, *(["others"] if self.is_longer else [])]
+        fields = {
+            "title": f"{{{self.title}}}",
+            "author": " and ".join(authors),
+            "year": str(self.year),
+            **self.fields,
+        }
+        if "eprint" in fields:
+            fields["archiveprefix"] = "arXiv"
+        lines = [
+            f"  {name} = {{{value.replace('&', chr(92) + '&')}}}," for name, value in fields.items()
+        ]
+        return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"])
+
+
+@lru_cache(1)
+def _works() -> dict[str, Source]:
+    text = Path(__file__).with_name("sources.yaml").read_text("utf-8")
+    works: dict[str, dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
+    return {
+        key: Source(key, **{**work, "authors": tuple(work["authors"])})
+        for key, work in works.items()
+    }
+
+
+def source(key: str) -> Source:
+    """Return the work of sources.yaml with this key; raises KeyError."""
+    return _works()[key]
+
 
 Scale = tuple[float | None, float | None]
 """The least and the greatest value that a study can have; None where there is no such end."""
@@ -41,13 +103,12 @@ class Counted:
 class Measure:
     """One number of a study, a column of the table of studies.
 
-    `undefined` says in a few words when a study has none ("no fact in the candidate"); None
-    for a measure that every scored study has. `role` is where it is shown: a `score` in lists,
-    filters and histograms, a `count` in lists, a `check` with the scores of a single study,
-    `other` in the table of studies, and in lists where a reader asks for it. `counts` is there
-    for a measure that counts items; `needs` names what else it is made of that not every reader
-    is asked for (`rubrics.reading`): a kind of items, a label (the end of a scale), the `edit` of
-    an item, the `reference`.
+    `undefined` says in a few words when a study has none ("no fact in the candidate"); None for a
+    measure that every scored study has. `role` is where it is shown: a `score` in lists, filters
+    and histograms, a `count` in lists, a `check` with the scores of a single study, `other` in the
+    table of studies. `counts` is there for a measure that counts items; `needs` names what else it
+    is made of that not every reader is asked for (`rubrics.reading`): a kind of items, a label, the
+    `edit` of an item, the `reference`.
     """
 
     name: str
@@ -71,6 +132,12 @@ class Measure:
             and math.isfinite(value)
             and not (self.is_whole and value % 1)
         )
+
+
+EVERYWHERE: frozenset[Literal["head", "groups", "compare"]] = frozenset(
+    ("head", "groups", "compare")
+)
+"""Where a statistic is printed: of a run, of its groups, where models are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +191,8 @@ Meaning = Literal[
 class Label:
     """One value of a facet; with a `modality`, a value that reports of that alone have.
 
-    `tone` says how grave it is, by which it is coloured: `good`, `mild`, `notable`, `serious` or
-    `critical`, of which the last two are emphasised; None for a label that says nothing of that.
-    `means` is there for a level of errors: rubrics are compared by what their levels mean.
-    Raises ValueError for another tone.
+    `tone` is None for a label that does not say how grave an item is. `means` is there for a level
+    of errors: rubrics are compared by what their levels mean.
     """
 
     name: str
@@ -135,11 +200,6 @@ class Label:
     tone: Tone | None = None
     modality: str | None = None
     means: Meaning | None = None
-
-    def __post_init__(self) -> None:
-        if self.tone is not None and self.tone not in get_args(Tone):
-            tones = ", ".join(get_args(Tone))
-            raise ValueError(f"the label {self.name!r} has the tone {self.tone!r}, none of {tones}")
 
     @property
     def is_grave(self) -> bool:
@@ -237,24 +297,21 @@ class Rubric:
     """One way to judge a report, as a value.
 
     `version` changes whenever the same answer would give another number. `measure` is a pure
-    function of the annotation and the study it is about; it gives a value for each of the
-    `measures`, None for one that is undefined for the study. `worst` is the order in which
-    studies come that should be looked at first.
+    function; it gives a value for each of the `measures`, None for one that is undefined for the
+    study. `worst` is the order in which studies come that should be looked at first.
 
-    What a rubric need not have: `render` writes an annotation as the answer a judge would
-    give, `parse(render(x)) == x`. `baseline` is how the findings of the built-in judge become
-    an annotation of this rubric; it needs `render`. `editor` applies an annotation's edits to
-    the candidate. `reply_model` gives the form of a reply that is JSON (called when it is
-    needed: the import is slow), None where the reply is text; `structured` is there where it
-    can be either, and `parse`, `render` and `prompt` are then those of the text. `tally` is
-    the table of its items. `steps` are there where a study takes several questions: `parse` and
-    `render` are then of all answers together, `prompt` and `reply_model` those of one question.
-    `takes_context` says that the judge is told the study's context unless the user wants otherwise.
-    `on_scale` gives `parse` and `reply_model` for the scale that a prompt declares, if one does.
-    `parse_for` gives the `parse` of answers to others' wording by the names of prompt and model,
-    None where it is the usual. `takes_samples` says
-    that `parse` and `render` also take several answers to a question (`rubrics.asking`). `sources`
-    are the works that whoever reports its numbers cites.
+    What a rubric need not have: `render` writes an annotation as the answer a judge would give,
+    `parse(render(x)) == x`, and raises ValueError for what none expresses. `baseline` makes an
+    annotation of the findings of the built-in judge; it needs `render`. `editor` applies an
+    annotation's edits to the candidate. `reply_model` gives the form of a reply that is JSON;
+    `structured` is there where it can be either, and `parse`, `render` and `prompt` are then those
+    of the text. `tally` is the table of its items. `steps` are there where a study takes several
+    questions: `parse` and `render` are then of all answers together, `prompt` and `reply_model`
+    those of one question. `takes_context` says that the judge is told the study's context.
+    `on_scale` gives `parse` and `reply_model` for the scale that a prompt declares, `parse_for` the
+    `parse` of answers to others' wording by the names of prompt and model, None where it is the
+    usual. `takes_samples` says that `parse` and `render` also take several answers to a question.
+    `sources` are the works that whoever reports its numbers cites.
 
     Raises ValueError for a declaration that names what it does not declare.
     """
@@ -286,13 +343,11 @@ class Rubric:
     parse_for: Callable[[str, str], Parse | None] | None = None
     takes_samples: bool = False
     sources: tuple[Source, ...] = ()
-    count: Callable[[Annotation, Study], Measures] | None = None
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)
-    _names: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        parts = {
+        parts: dict[str, list[str]] = {
             "measure": [measure.name for measure in self.measures],
             "statistic": [statistic.name for statistic in self.statistics],
             "kind": [kind.name for kind in self.kinds],
@@ -301,43 +356,22 @@ class Rubric:
             **{f"label of {one.name}": [label.name for label in one.labels] for one in self.facets},
         }
         for what, names in parts.items():
-            if twice := [name for name, n in Counter(names).items() if n > 1]:
-                raise ValueError(f"{self.name} declares the {what} {twice[0]!r} twice")
+            if len({*names}) < len(names):
+                raise ValueError(f"{self.name} declares a {what} twice: {', '.join(names)}")
         for what, named in self._named():
             if named not in parts[what]:
                 raise ValueError(f"{self.name} names a {what} {named!r} and declares none")
-        self._check_statistics()
-        if self.tally:
-            columns, rows = self.facet(self.tally.columns), self.facet(self.tally.rows)
-            in_rows: list[dict[str, str]] = [{}, *({rows.name: row.name} for row in rows.labels)]
-            for labels in (
-                row | {columns.name: one.name} for one in columns.labels for row in in_rows
-            ):
-                if len(self.counting(self.tally.kind, labels)) != 1:
-                    raise ValueError(f"{self.name} has not one measure for {labels}")
-        if self.baseline is not None and self.render is None:
-            raise ValueError(f"{self.name} has a baseline and cannot render its answers")
-        known = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
-        object.__setattr__(self, "_labels", known)
-        object.__setattr__(self, "_names", frozenset(one.name for one in self.measures))
-        object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
-
-    def _check_statistics(self) -> None:
         scales = {measure.name: measure.scale for measure in self.measures}
         for one in self.statistics:
-            if (
-                not one.measures
-                or bool(one.per) != (one.kind == "ratio")
-                or (one.is_reciprocal and one.kind != "mean")
-            ):
+            # A mean's interval on another scale would leave it, or the values would.
+            is_single = one.kind == "mean" and len(one.measures) == 1
+            if is_single and one.scale != scales[one.measures[0]]:
+                raise ValueError(f"{self.name} declares {one.name!r} on another scale than it has")
+            if not one.measures or bool(one.per) != (one.kind == "ratio"):
                 raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
-            scale = scales[one.measures[0]]
-            # Else its interval would be made on a scale that the values leave, or leave it itself.
-            if one.kind == "mean" and len(one.measures) == 1 and one.scale != scale:
-                raise ValueError(
-                    f"{self.name} declares the mean {one.name!r} on the scale {one.scale}, and its "
-                    f"measure on {scale}: give the statistic scale={scale}"
-                )
+        known = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
+        object.__setattr__(self, "_labels", known)
+        object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
 
     def _named(self) -> Iterable[tuple[str, str]]:
         for statistic in self.statistics:
@@ -358,11 +392,10 @@ class Rubric:
                 yield f"facet of {self.tally.kind}", facet
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
-        """Return the numbers of a study, each one that was declared and as it was declared.
+        """Return the numbers of a study.
 
-        Raises `JudgeError` where `measure` gives others, none for one that every study has, or
-        one off its scale, and for an item that was not declared: a rubric that is wrong stops a
-        run at the first study that shows it.
+        Raises `JudgeError` for numbers or items that are not as they were declared: a rubric that
+        is wrong stops a run at the first study that shows it.
         """
         found = self.measure(annotation, study)
         if wrong := self._wrong(annotation, found):
@@ -377,10 +410,8 @@ class Rubric:
     def _wrong(self, annotation: Annotation, found: object) -> str | None:
         if not isinstance(found, Mapping):
             return f"measure() gives {found!r:.80}, which is no mapping"
-        if found.keys() != self._names:
-            if more := sorted(found.keys() - self._names):
-                return f"measure() gives {', '.join(more)}, which its measures do not declare"
-            return f"measure() does not give {', '.join(sorted(self._names - found.keys()))}"
+        if odd := found.keys() ^ {measure.name for measure in self.measures}:
+            return f"measure() and the declared measures differ in {', '.join(sorted(odd))}"
         for measure in self.measures:
             value = found[measure.name]
             if value is None:

@@ -94,7 +94,9 @@ def quantities_of(
     found = []
     if known.issuperset(_ERRORS):
         found.append(Quantity("errors", "errors", "count", _ERRORS))
-    counted = {name: (measure,) for name, measure in _LEVELS.items() if measure in known}
+    counted: dict[str, tuple[str, ...]] = {
+        name: (measure,) for name, measure in _LEVELS.items() if measure in known
+    }
     if level is not None:
         counted = {SIGNIFICANT: measures} if (measures := at_level(rubric, level, lacks)) else {}
     found += [
@@ -116,10 +118,9 @@ def quantities_of(
 
 
 def reward_of(rubric: Rubric, name: str | None) -> Measure:
-    """Return the measure that is the reward.
+    """Return the measure that is the reward: a score, or a count of errors.
 
-    That is a score, a count of graded items, or what the figures are made of. Raises `JudgeError`
-    as `measure_of`, and for any other: more findings, say, make no better report.
+    Raises `JudgeError` as `measure_of`, and for any other: more findings make no better report.
     """
     found = measure_of(rubric, name)
     printed = {one for statistic in rubric.statistics for one in statistic.measures}

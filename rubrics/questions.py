@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from judge import jsonio
 from judge.rubrics.contract import Parse, Rubric
@@ -28,20 +28,16 @@ _ENDS = {
 _CUT = {"text", "finish_reason"}
 
 
-class Check(Protocol):
-    """Reads the answer to one question; raises `UnparsedError` for one that cannot be read."""
-
-    def __call__(self, text: str, study: Study, *, complete: bool = False) -> object:
-        """Return what `text` says of the texts that the step's `study` holds."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the default `prompt`, how an answer is read, and the form of a reply."""
+    """What is asked: the default `prompt`, how an answer is read, and the form of a reply.
+
+    `check` is called as `Parse`, with the texts that the step's `study` holds; it raises
+    `UnparsedError` for an answer that cannot be read.
+    """
 
     prompt: str
-    check: Check
+    check: Callable[..., object]
     reply_model: Callable[[], type[BaseModel]] | None = None
 
 
@@ -93,21 +89,16 @@ def composed(answers: Mapping[str, Completion]) -> Completion:
         for name, one in answers.items()
     }
     each = list(answers.values())
+    used = [astuple(one.usage) for one in each if one.usage]
     ends = [one.finish_reason for one in each if one.finish_reason not in ("stop", *_ENDS)]
     return Completion(
         text=json.dumps(written, ensure_ascii=False, indent=1),
         finish_reason=ends[0] if ends else "stop",
         model=each[-1].model if each else "",
-        usage=_total([one.usage for one in each if one.usage]),
+        usage=Usage(*map(sum, zip(*used, strict=True))) if used else None,
         created=max((one.created for one in each if one.created), default=None),
         mode=each[-1].mode if each else None,
     )
-
-
-def _total(used: Sequence[Usage]) -> Usage | None:
-    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
-    sums = (sum(getattr(one, name) for one in used) for name in names)
-    return Usage(*sums) if used else None
 
 
 def parts(text: str) -> dict[str, str]:

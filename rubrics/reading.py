@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.rubrics.categories import Counting
-from judge.rubrics.contract import Counted, Kind, Label, Measure, Rubric
+from judge.rubrics.categories import Counting, count_measures
+from judge.rubrics.contract import Label, Measure, Rubric
 from judge.types import Annotation, Measures, Study
 
 EDIT = "edit"
@@ -35,9 +35,8 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
 
     `lacks` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
     in a few words; whatever counts or needs one of them is undefined. `own` are names of the
-    reader's categories beside those in the rows of the rubric's table of items. Measures are those
-    of the items: a reader lists them and states no counts. Raises ValueError for what the rubric
-    has not.
+    reader's categories beside those in the rows of the rubric's table of items. Raises ValueError
+    for what the rubric has not.
     """
     known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
     known |= {label.name for facet in rubric.facets for label in facet.labels}
@@ -53,7 +52,9 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
             replace(facet, labels=(*facet.labels, *labels)) if facet.name == tally.rows else facet
             for facet in facets
         )
-        added = _counts(rubric, rubric.kind(tally.kind), tally.rows, tally.columns, own)
+        grades, codes = rubric.facet(tally.columns), rubric.facet(tally.rows)
+        counts = count_measures(rubric.kind(tally.kind), grades, replace(codes, labels=labels))
+        added = counts[len(grades.labels) :]
     # A reader's own category may be called as something that is lacking, such as an edit.
     rows = tally.rows if tally else ""
     measures = tuple(_lacking(measure, lacks) for measure in rubric.measures)
@@ -63,7 +64,7 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
         for now, then in zip(measures, (*rubric.measures, *added), strict=True)
         if now is not then
     ]
-    of_items, count = rubric.count or rubric.measure, Counting(added)
+    of_items, count = rubric.measure, Counting(added)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
         found = {**of_items(annotation, study), **count(annotation)}
@@ -77,21 +78,6 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
         measure=measure,
         tally=tally if tally and not {tally.rows, tally.columns, tally.kind} & {*lacks} else None,
         editor=None if EDIT in lacks else rubric.editor,
-    )
-
-
-def _counts(
-    rubric: Rubric, kind: Kind, rows: str, columns: str, own: Sequence[str]
-) -> tuple[Measure, ...]:
-    return tuple(
-        Measure(
-            f"{grade.name}_{name}",
-            f"{grade.label}: {name.replace('_', ' ')}",
-            is_whole=True,
-            counts=Counted(kind.name, {columns: grade.name, rows: name}),
-        )
-        for grade in rubric.facet(columns).labels
-        for name in own
     )
 
 

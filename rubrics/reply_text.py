@@ -1,4 +1,4 @@
-"""What an entry of a list must not be: a denial, a remark, a second thought, the same again.
+"""What the answers of all rubrics have in common: what stands around them, entries, forms.
 
 A judge that has nothing to list sometimes writes that down as an entry ("No findings are missing").
 Counted as an entry it would be an error that it denies. A denial speaks of errors or of what
@@ -8,33 +8,29 @@ agrees: "No acute findings" and "No mention of the effusion" speak of the report
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from judge import jsonio
-from judge.types import UnparsedError
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+from judge.rubrics.categories import CAMEL
+from judge.types import Annotation, UnparsedError
 
 _NOTHING = frozenset(
     (
-        *(
-            "",
-            "none",
-            "nil",
-            "null",
-            "na",
-            "n a",
-            "nothing",
-            "no",
-            "zero",
-            "not applicable",
-            "empty",
-        ),
+        *("", "none", "nil", "null", "na", "n a", "nothing", "no", "zero", "not applicable"),
+        "empty",
         *("none found", "none identified", "none noted", "no entry", "no entries", "see above"),
         *("string", "text", "entry", "error", "finding", "phrase", "matched finding", "no phrase"),
         *("no phrases", "no finding", "no findings", "keine", "aucune", "aucun"),
@@ -142,7 +138,7 @@ def twice(texts: Iterable[str]) -> str | None:
     return None
 
 
-_Model = TypeVar("_Model", bound="BaseModel")
+_Model = TypeVar("_Model", bound=BaseModel)
 
 LONGEST = 64 * 1024
 """The bytes of the longest answer that is read."""
@@ -167,8 +163,6 @@ def answer_in(text: str) -> tuple[str, bool]:
 
     Around it may stand one closed block of thought before it (its opening tag may be the prompt's),
     one fence, and the token that ends an answer at the very end: the last two prove it whole.
-    Raises `UnparsedError` for an answer that is too long or empty, and for a block of thought that
-    does not end or is not alone.
     """
     if jsonio.too_long(text, LONGEST):
         raise UnparsedError("too long", f"an answer has at most {LONGEST:,} bytes")
@@ -212,8 +206,6 @@ def read_json(text: str, *, pairs: bool = False) -> Any:  # noqa: ANN401 - JSON 
 
 def checked(model: type[_Model], value: object) -> _Model:
     """Return `value` as a reply of that form; raises `UnparsedError` for its first fault."""
-    from pydantic import ValidationError
-
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -222,6 +214,17 @@ def checked(model: type[_Model], value: object) -> _Model:
         # The reasons that a form gives have a space in them, pydantic's own have none.
         own = first["type"] if " " in first["type"] else "unexpected form"
         raise UnparsedError(_REASONS.get(first["type"], own), f"{where}: {first['msg']}") from error
+
+
+def read_back(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:
+    """Return an answer that reads as `annotation`; raises ValueError for one that does not."""
+    try:
+        is_whole = read(text) == annotation
+    except UnparsedError as error:
+        raise ValueError(f"no reply expresses this: {error}") from error
+    if not is_whole:
+        raise ValueError("no reply expresses all of this annotation")
+    return text
 
 
 def visible(text: str) -> str:
@@ -234,3 +237,81 @@ def visible(text: str) -> str:
 def one_line(value: object) -> object:
     """Return a text on one line, its white space made single; anything else as it is."""
     return " ".join(visible(value).split()) if isinstance(value, str) else value
+
+
+_DIGITS = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
+_WORD = re.compile(r"[a-z0-9]+")
+_EXPLANATIONS = frozenset(
+    (
+        *("explanation", "reason", "reasons", "reasoning", "rationale", "justification"),
+        *("comment", "comments", "note", "notes", "analysis", "thoughts", "summary"),
+    )
+)
+
+
+def words(value: object) -> object:
+    """Return a text without the white space around it and with half characters made visible."""
+    return visible(value).strip() if isinstance(value, str) else value
+
+
+Words = Annotated[StrictStr, BeforeValidator(words)]
+"""A text of one or more lines."""
+Verbatim = Annotated[
+    StrictStr, BeforeValidator(lambda one: visible(one) if isinstance(one, str) else one)
+]
+"""A text as it is."""
+Line = Annotated[StrictStr, BeforeValidator(one_line)]
+"""A text that is brought on one line."""
+
+
+def whole(value: object) -> object:
+    """Return the whole number that `value` is, or that its digits are; anything else as it is."""
+    if isinstance(value, str) and (digits := _DIGITS.fullmatch(value)):
+        return int(digits[1])
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[StrictInt, BeforeValidator(whole)]
+
+
+class Form(BaseModel):
+    """An object of a reply.
+
+    Its keys may be in another case or in camelCase, one text beside them may be called like an
+    explanation, and what `optional` names may be missing. Any other key is a fault.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    optional: ClassVar[Mapping[str, Any]] = {}
+    """What stands for a field that is missing, though the schema asks for it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_field(cls, value: Any) -> Any:  # noqa: ANN401
+        if not isinstance(value, dict) or value.keys() == _fields(cls):
+            return value
+        names = {plain_key(name): name for name in cls.model_fields}
+        found: dict[str, Any] = {}
+        explained = 0
+        for key, item in value.items():
+            plain = plain_key(key)
+            name = names.get(plain, str(key))
+            if name in found:
+                raise PydanticCustomError("duplicate key", "the same key twice")
+            if plain in _EXPLANATIONS and plain not in names and isinstance(item, str):
+                explained += 1
+                if explained == 1:
+                    continue
+            found[name] = item
+        return {**cls.optional, **found}
+
+
+@cache
+def _fields(form: type[Form]) -> frozenset[str]:
+    return frozenset(form.model_fields)
+
+
+@lru_cache(1024)
+def plain_key(key: str) -> str:
+    """Return a key's words in lower case without what is between them."""
+    return "".join(_WORD.findall(CAMEL.sub(" ", key).lower()))

@@ -11,13 +11,12 @@ from support import EXAMPLES, ROOT, Invoke
 
 from judge import Run, rubrics
 from judge.report.citation import citation, program
-from judge.rubrics import sources
-from judge.rubrics.sources import Source
+from judge.rubrics.contract import Source, _works
 from judge.signature import Signature
 
 PAIR = (str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json"))
 KEY = re.compile(r"@\w+\{([^,\s]+),")
-WORKS = [one for one in vars(sources).values() if isinstance(one, Source)]
+WORKS = [*_works().values()]
 
 
 def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
@@ -112,33 +111,6 @@ def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> Non
         "These are shard 2/3 of a set.",
     ):
         assert part in text
-
-
-def test_shards_that_are_missing_are_said(invoke: Invoke) -> None:
-    for shard in ("1/3", "2/3"):
-        done = invoke("green", *PAIR, "--shard", shard, "--out", f"s{shard[0]}")
-        assert done.exit_code == 0, done.stderr
-    assert invoke("merge", "s1", "--allow-missing", "--out", "one").exit_code == 0
-    n = Run("one").summary()["n_studies"]
-    text = invoke("cite", "one").stdout
-    assert f"Shards 2-3/3 of the set are missing: this is a run of {n} of 15 studies. " in text
-
-
-@pytest.mark.parametrize(
-    ("rubric", "said"),
-    [
-        ("facts", "by Wilson's score method where all draws are alike (Efron and Tibshirani 1993"),
-        ("green", "for means at an end of their scale by Wilson's score method (Wilson 1927)"),
-    ],
-)
-def test_an_interval_at_the_end_of_a_scale_is_wilsons(
-    invoke: Invoke, rubric: str, said: str
-) -> None:
-    Path("refs.json").write_text(json.dumps(dict.fromkeys("abc", "Small left effusion.")))
-    assert invoke(rubric, "refs.json", "refs.json", "--out", "run").exit_code == 0
-    printed = invoke("cite", "run").stdout
-    assert said in printed
-    assert "wilson1927probable" in KEY.findall(printed)
 
 
 def test_several_references_and_inferred_classes(

@@ -9,7 +9,7 @@ from command_pages import own_rubrics
 
 from judge import rubrics
 from judge.rubrics.contract import Facet, Kind, Measure, Rubric, Statistic
-from judge.rubrics.sources import Source
+from judge.rubrics.contract import Source
 
 _FOLDER = "reference/rubrics/"
 

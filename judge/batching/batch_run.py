@@ -8,13 +8,10 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-
-import tenacity
 
 from judge import jsonio
 from judge.backends.errors import AskError, StudyError, TransientError
@@ -25,14 +22,20 @@ from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.batching.provider import Provider, Remote, read_answer, request_line, retry_transient
 from judge.cache import CompletionCache
-from judge.report.words import counted
-from judge.running.cost import Prices, Progress
-from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
-from judge.running.questions import Question, recall
+from judge.running.cost import Prices
+from judge.running.engine import (
+    FirstAnswers,
+    Progress,
+    ProgressListener,
+    Question,
+    RunStoppedError,
+    UnreadableError,
+    recall,
+)
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet
-from judge.types import JudgeError, Usage
+from judge.types import JudgeError
 
 # The largest file and line of requests, in bytes: OpenAI takes 200 MB.
 _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
@@ -40,15 +43,9 @@ _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
 _ANSWER_BYTES, _TOKEN_BYTES = 2**16, 2**8
 # How much of a file may be lines that are no answers: nothing of them is kept.
 _STRANGE_BYTES = 2**30
-_CHUNK = 500
-# A provider that was told to make a batch has it in its list after so many looks and seconds.
-_LOOKS, _LEAST_WAIT = 2, 5.0
-# How often a batch is tried that is not made, and a question that no batch answers.
-_MOST_UNMADE = _MOST_TIMES = 3
-_IN_MANIFEST = {
-    *("id", "remote_id", "remote_state", "created", "n", "answered", "failed", "again"),
-    *("prompt_tokens", "cached_tokens", "completion_tokens", "dollars"),
-}
+# A provider that was told to make a batch has it in its list after so many looks, a pause apart.
+_LOOKS, _LEAST_PAUSE = 3, 5.0
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
     if session.rubric.steps is not None:
         raise JudgeError(
             f"{session.rubric.title} asks several questions about a study, the later ones by what "
-            "was answered before, and a batch takes single questions: ask directly, without batches"
+            "was answered before: ask without --batch"
         )
     if not isinstance(judge, OpenAIJudge) or not judge.servers.places:
         raise JudgeError(f"--batch belongs to a model behind an API, which {judge.name} is not")
@@ -84,31 +81,53 @@ def ask_in_batches(
 ) -> None:
     """Ask all questions about `studies` in batches, until they are answered or can't be.
 
-    The answers are in the session's cache then; the session knows the batches, and the questions
-    that have no answer. Raises `RunStoppedError` where the budget has no more or a batch was
-    cancelled, `UnreadableError` where most of the first answers cannot be read, and `JudgeError`.
+    The answers are in the session's cache then; the session knows the batches, what they took, and
+    the questions that have no answer. Raises `RunStoppedError` where the budget has no more or a
+    batch was cancelled, `UnreadableError` where most of the first answers cannot be read, and
+    `JudgeError`.
     """
     judge, cache = require_batch_judge(session), session.cache
     assert cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
 
-    async def ask() -> None:
+    async def ask() -> BatchRun:
         async with Provider(*judge.servers.places[0]) as provider:
             run = BatchRun(
                 session, studies, policy, listener, ledger, provider, judge, cache, digest
             )
             await run.ask()
-            session.unanswerable = run.unanswerable
+            return run
 
     with Ledger(cache.path) as ledger:
-        asyncio.run(ask())
-        over = ledger.batches(run=digest, state=OVER)
-        session.batches = [batch.model_dump(include=_IN_MANIFEST) for batch in over]
+        done = asyncio.run(ask())
+        ledger.forget(done.unanswerable)
+        session.batches = [asdict(batch) for batch in ledger.batches(run=digest, state=OVER)]
+    session.unanswerable, session.asked_before = done.unanswerable, done.progress
+
+
+@dataclass(slots=True)
+class Contents:
+    """What the files of a batch hold.
+
+    `ends` has the questions that were met with, each with why it was not answered, or None;
+    `taken` is what the answers took. `strange` lines answer nothing that was asked, or a second
+    time. `left_out` are parameters and modes that the model does not take, `refusal` is why the
+    provider takes no request.
+    """
+
+    ends: dict[str, AskError | None] = field(default_factory=dict)
+    taken: Progress = field(default_factory=lambda: Progress(total=0))
+    strange: int = 0
+    left_out: set[str | Mode] = field(default_factory=set)
+    refusal: JudgeError | None = None
 
 
 @dataclass(slots=True)
 class BatchRun:
-    """One run that is asked in batches. `unanswerable` are questions that can have no answer."""
+    """One run that is asked in batches.
+
+    `progress` is what it took, `unanswerable` the questions that can have no answer.
+    """
 
     session: JudgeSession
     studies: StudySet
@@ -120,89 +139,102 @@ class BatchRun:
     cache: CompletionCache
     run: str
     unanswerable: dict[str, StudyError] = field(default_factory=dict)
-    _progress: Progress = field(init=False)
-    _waiting: Counter[str] = field(init=False)  # how many questions stand in which batch
+    progress: Progress = field(default_factory=lambda: Progress(total=0))
+    _prices: Prices = field(init=False)
     _short_of_money: str = ""
-    _unmade: int = 0
-    _times: Counter[str] = field(default_factory=Counter)  # how often a question was not answered
     _reserved: set[str] = field(default_factory=set)
 
     async def ask(self) -> None:
         """Return when nothing is left to ask."""
+        self._prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
         while True:
-            async with self.ledger.making(self.listener.say):
-                await reconcile(self.provider, self.ledger, self.policy.poll)
-                await self._send()
-            if self._waiting:
-                await self._wait()
-            elif not self._unmade:
+            async with self.ledger.lock():
+                await self._reconcile()
+                waiting = await self._send()
+            if not waiting:
                 return
+            await self._wait(waiting)
 
-    async def _send(self) -> None:
-        """Send the questions that stand in no batch; afterwards batches are waited for."""
-        sent = self.ledger.batches(run=self.run, server=self.provider.url, state=RUNNING)
-        for batch in sent:  # what is under way is paid from the budget before more is sent
-            self._reserve(batch)
-        self._progress, self._waiting = Progress(total=len(self.studies)), Counter()
-        questions, path = self._questions(), self.ledger.folder / "requests.jsonl"
+    async def _reconcile(self) -> None:
+        for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
+            if remote := await self._find(batch):
+                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
+            else:
+                self.ledger.drop(batch)
+
+    async def _find(self, batch: Batch) -> Remote | None:
+        for look in range(_LOOKS):
+            if look:
+                await asyncio.sleep(max(self.policy.poll, _LEAST_PAUSE))
+            if remote := (await self.provider.marked()).get(batch.id):
+                return remote
+        return None
+
+    async def _send(self) -> Counter[str]:
+        running = self.ledger.batches(run=self.run, server=self.provider.url, state=RUNNING)
+        for batch in running:  # each is paid from the budget before more is sent
+            if batch.id not in self._reserved and self.session.budget and batch.most is not None:
+                self.session.budget.settle(0.0, batch.most)
+            self._reserved.add(batch.id)
+        spent, self.progress = self.progress, Progress(total=len(self.studies))
+        self.progress.add_spent(spent)
+        self._short_of_money = ""
+        waiting = Counter({batch.id: 0 for batch in running})
+        questions, path = self._questions(waiting), self.ledger.folder / "requests.jsonl"
         try:
             for first in questions:
                 batch = self._write(chain([first], questions), path)
                 cost = "" if batch.most is None else f", at the most ${batch.most:,.2f}"
-                what = counted(batch.n, "question", "questions")
-                self.listener.say(f"Sending batch {batch.id} to {batch.server}: {what}{cost}.")
+                self.listener.say(f"Sending batch {batch.id} to {batch.server}{cost}.")
                 await self._make(batch, path)
+                waiting[batch.id] = batch.n
         finally:
             path.unlink(missing_ok=True)
-        if self._short_of_money and not self._waiting and not self._unmade:
-            if not sent:
-                raise RunStoppedError(self._short_of_money, self._progress)
-            # Their answers may cost less than they could.
-            self._waiting.update({batch.id: batch.n for batch in sent})
+        if self._short_of_money and not waiting:
+            raise RunStoppedError(self._short_of_money, self.progress)
+        return waiting
 
-    def _questions(self) -> Iterator[tuple[Question, float | None]]:
-        """Yield what stands in no batch, with what it can cost; count the rest."""
-        prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
-        was_asked = bool(self.ledger.batches(run=self.run, state=OVER))
-        first = FirstAnswers(self.session.policy.give_up_after if was_asked else 0)
-        self._short_of_money = ""
-        for study in self.studies:
-            (exchange,) = recall(self.session, self.cache, study)
-            self._progress.from_cache += len(exchange.answers)
-            if exchange.outcome is not None:
-                first.add(study, exchange.outcome, exchange.answers[-1].completion)
-                if first.are_unreadable:
-                    raise UnreadableError(first.message(), self._progress)
-            question = exchange.question
-            if question is None:
-                assert exchange.outcome is not None
-                self._progress.ended(exchange.outcome)
-            elif batch := self.ledger.batch_of(question.key):
-                self._waiting[batch] += 1
-            elif question.key not in self.unanswerable:
-                cost = prices.at_most(question.request)
-                budget = self.session.budget
-                if budget is not None and (why := budget.reserve(cost)):
-                    self._short_of_money = why
-                    return
-                yield question, cost
+    def _questions(self, waiting: Counter[str]) -> Iterator[tuple[Question, float | None]]:
+        session, progress = self.session, self.progress
+        first = FirstAnswers(session.policy.give_up_after)
+        try:
+            for study in self.studies:
+                (exchange,) = recall(session, self.cache, study)
+                progress.from_cache += len(exchange.answers)
+                if exchange.outcome is not None:
+                    first.add(study, exchange.outcome, exchange.answers[-1].completion)
+                    if first.are_unreadable:
+                        raise UnreadableError(first.message(), progress)
+                question = exchange.question
+                if question is None:
+                    assert exchange.outcome is not None
+                    progress.ended(exchange.outcome)
+                    continue
+                batch, error = self.ledger.standing(question.key)
+                if batch is not None:
+                    waiting[batch] += 1
+                elif error is not None:
+                    self.unanswerable[question.key] = error
+                else:
+                    cost = self._prices.at_most(question.request)
+                    if session.budget is not None and (why := session.budget.reserve(cost)):
+                        self._short_of_money = why
+                    else:
+                        yield question, cost
+        finally:  # those that this run bought are from the cache by now
+            progress.from_cache = max(0, progress.from_cache - progress.asked)
 
     def _write(self, questions: Iterator[tuple[Question, float | None]], path: Path) -> Batch:
-        """Write the next batch down, in the ledger and as a file, whole or not at all."""
-        judge, session = self.judge, self.session
-        tokens = judge.sampling["max_tokens"]
-        assert isinstance(tokens, int)
+        judge = self.judge
         batch = Batch(
             id=f"b-{secrets.token_hex(4)}",
             run=self.run,
-            rubric=session.rubric.name,
+            rubric=self.session.rubric.name,
             judge=judge.version,
-            kind=session.kind,
+            kind=self.session.kind,
             server=self.provider.url,
-            billed_at=judge.billing_url,
             mode=judge.mode.value if judge.mode else None,
             tool=judge.tool,
-            longest=min(_ANSWER_BYTES + _TOKEN_BYTES * tokens, MOST_ANSWER),
             command=self.policy.command,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
@@ -222,55 +254,50 @@ class BatchRun:
                 if n == self.policy.most or size > _MOST_FILE - _MOST_LINE:
                     break
             self._reserved.add(batch.id)
-            return self.ledger.put(batch.changed(n=n, most=most))
+            return self.ledger.put(replace(batch, n=n, most=most))
 
     async def _make(self, batch: Batch, path: Path) -> None:
-        """Have the provider make a batch from its file."""
-        try:
-            file_id = await self.provider.upload(path, f"{batch.id}.jsonl")
-            batch = self.ledger.put(batch.changed(asked_at=time.time()))
-            remote = await self.provider.create(file_id, batch.id)
-            self.ledger.put(batch.changed(state=RUNNING, remote_id=remote.id))
-        except TransientError:
-            await reconcile(self.provider, self.ledger, self.policy.poll)
-        except JudgeError:
-            self.ledger.drop(batch)
-            raise
-        if self.ledger.batches(id=batch.id):
-            self._waiting[batch.id], self._unmade = batch.n, 0
-            return
-        del self._waiting[batch.id]
-        self._settle(batch, 0.0)
-        self._unmade += 1
-        if self._unmade == _MOST_UNMADE:
-            raise JudgeError(
-                f"{batch.server} made no batch, tried {_MOST_UNMADE} times; none of its "
-                "questions was asked: come back later with the same command"
-            )
-        self.listener.say(f"Batch {batch.id} was not made; its questions are sent again.")
+        file_id = await self.provider.upload(path, f"{batch.id}.jsonl")
+        remote: Remote | None
+        for left in reversed(range(_TRIES)):
+            try:
+                remote = await self.provider.create(file_id, batch.id)
+            except TransientError:
+                if (remote := await self._find(batch)) is None and not left:
+                    raise
+            except JudgeError:
+                self.ledger.drop(batch)
+                raise
+            if remote:
+                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
+                return
 
-    async def _wait(self) -> None:
-        """Return when a batch is over and its answers are collected.
-
-        One for which the provider has no room waits for another to be over.
-        """
-        batches = [self.ledger.batch(name) for name in self._waiting]
+    async def _wait(self, waiting: Counter[str]) -> None:
+        # Until one is over: what the provider has no room for waits for that too.
+        batches = [self.ledger.batch(name) for name in waiting]
         for batch in batches:
-            n = counted(self._waiting[batch.id], "question stands", "questions stand")
             if batch.server != self.provider.url:
                 raise JudgeError(
-                    f"{n} in batch {batch.id} at {batch.server}: wait for it with --base-url "
-                    f"{batch.server}, or end it with judge batch cancel {batch.id}"
+                    f"batch {batch.id} at {batch.server} was asked the same: wait for it with "
+                    f"--base-url {batch.server}, or end it with judge batch cancel {batch.id}"
                 )
-            if batch.run != self.run:
-                self.listener.say(f"{n} in batch {batch.id} of another run: waiting for that.")
-            self._reserve(batch)
-        before, is_over = self._progress.done, False
+            self.listener.say(f"Waiting for batch {batch.id}: {waiting[batch.id]:,} questions.")
+        before, away_since, is_over = self.progress.done, None, False
         while not is_over:
             under_way = 0
             for batch in [*batches]:
-                remote = await self._look(batch)
-                under_way += remote.n_answered + remote.n_failed
+                try:
+                    remote = await self.provider.look(str(batch.remote_id))
+                except TransientError as error:
+                    if away_since is None:
+                        away_since = time.monotonic()
+                        self.listener.say(f"No answer: {error}. The batches go on; looking again.")
+                    if time.monotonic() - away_since > self.session.policy.max_outage:
+                        raise
+                    self.progress.trouble = str(error)
+                    break
+                away_since = self.progress.trouble = None
+                under_way += remote.n_done
                 if remote.is_over:
                     batches.remove(batch)
                     is_over |= await self._end(batch, remote)
@@ -280,195 +307,85 @@ class BatchRun:
                             f"({remote.faults}): give a smaller --batch-size, or come "
                             "back later with the same command"
                         )
-            self._progress.done = max(self._progress.done, before + under_way)
-            self.listener.tick(self._progress)
+            self.progress.done = max(self.progress.done, before + under_way)
+            self.listener.tick(self.progress)
             if not is_over:
                 await asyncio.sleep(self.policy.poll)
 
-    async def _look(self, batch: Batch) -> Remote:
-        def say(state: tenacity.RetryCallState) -> None:
-            error = state.outcome and state.outcome.exception()
-            if self._progress.trouble is None:
-                self.listener.say(f"No answer: {error}. The batches go on; looking again.")
-            self._progress.trouble = str(error)
-            self.listener.tick(self._progress)
-
-        retrying = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception_type(TransientError),
-            wait=tenacity.wait_fixed(self.policy.poll),
-            stop=tenacity.stop_after_delay(self.session.policy.max_outage),
-            before_sleep=say,
-            reraise=True,
-        )
-        remote: Remote = await retrying(self.provider.look, str(batch.remote_id))
-        self._progress.trouble = None
-        return remote
-
     async def _end(self, batch: Batch, remote: Remote) -> bool:
-        """Take the answers of a batch that is over; returns False where it had no room."""
         if remote.state == "failed":
             self._settle(batch, 0.0)
             self.ledger.drop(batch)
-            if remote.has_no_room:
-                self.listener.say(f"No room for batch {batch.id}; it is sent when others are over.")
-                return False
-            why = remote.faults or "it does not say why"
-            raise JudgeError(f"{batch.server} refused batch {batch.id}: {why}")
-        async with self.ledger.making(lambda _text: None):
-            batch = self.ledger.batch(batch.id)
-            if batch.state == OVER:  # another process was here
+            if not remote.has_no_room:
+                raise JudgeError(f"{batch.server} refused batch {batch.id}: {remote.faults}")
+            self.listener.say(f"No room for batch {batch.id}; it is sent when others are over.")
+            return False
+        async with self.ledger.lock():
+            if self.ledger.batch(batch.id).state == OVER:  # another process was here
                 return True
-            collected = await collect(self.provider, self.ledger, self.cache, batch, remote)
-        batch = collected.batch
-        self._settle(batch, batch.dollars)
-        for key, error in collected.lost.items():
-            self._times[key] += 1
-            if isinstance(error, StudyError) or self._times[key] == _MOST_TIMES:
-                self.unanswerable[key] = StudyError(error.reason, error.detail)
-        self.listener.say(describe(batch))
-        if collected.strange:
-            what = counted(collected.strange, "line that answers", "lines that answer")
-            self.listener.say(f"Passed over: {what} nothing that was asked.")
-        if collected.refused:
-            ((why, n),) = collected.refused.most_common(1)
-            raise JudgeError(f"of batch {batch.id}, {counted(n, 'request', 'requests')}: {why}")
-        for part in collected.left_out:
+            contents = await self._collect(batch, remote)
+            taken = contents.taken
+            nothing = AskError("no answer", f"the batch is {remote.state}")
+            ends = dict.fromkeys(self.ledger.keys(batch), nothing) | contents.ends
+            batch = replace(batch, state=OVER, remote_state=remote.state, answered=taken.asked)
+            self.ledger.end(batch, ends)
+        self._settle(batch, taken.dollars)
+        self.progress.add_spent(taken)
+        hopeless = sum(isinstance(error, StudyError) for error in ends.values())
+        cost = "unknown" if taken.dollars is None else f"${taken.dollars:,.2f}"
+        self.listener.say(
+            f"Batch {batch.id} is {remote.state}: {taken.asked:,} answered, {hopeless:,} without "
+            f"hope of an answer, {batch.n - taken.asked - hopeless:,} to be asked again; "
+            f"{contents.strange:,} strange lines passed over; cost {cost}."
+        )
+        if contents.refusal:
+            raise JudgeError(f"batch {batch.id}: {contents.refusal}") from contents.refusal
+        for part in contents.left_out:
             self.judge.leave_out(part)
         if remote.state == "cancelled":
-            raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress)
+            raise RunStoppedError(f"batch {batch.id} was cancelled", self.progress)
         return True
 
-    def _reserve(self, batch: Batch) -> None:
-        if batch.id not in self._reserved and batch.most is not None and self.session.budget:
-            self._reserved.add(batch.id)
-            self.session.budget.settle(0.0, batch.most)
+    @retry_transient
+    async def _collect(self, batch: Batch, remote: Remote) -> Contents:
+        # No file is read further than the answers to what was asked can reach.
+        tokens = self.judge.sampling["max_tokens"]
+        assert isinstance(tokens, int)
+        longest = min(_ANSWER_BYTES + _TOKEN_BYTES * tokens, MOST_ANSWER)
+        most = batch.n * longest + _STRANGE_BYTES
+        contents = Contents()
+        for file_id in remote.files:
+            async for line in self.provider.lines(file_id, longest, most):
+                if line.strip():
+                    self._take(line, batch, contents)
+        return contents
 
-    def _settle(self, batch: Batch, dollars: float | None) -> None:
-        if batch.most is not None and self.session.budget:
-            self.session.budget.settle(batch.most, dollars)
-
-
-async def reconcile(provider: Provider, ledger: Ledger, pause: float) -> None:
-    """Find out about all batches that were being made; only under `Ledger.making`.
-
-    One that carries its mark at the provider was made; one that does not show there some time
-    after it was asked for was not, and its questions were not asked.
-    """
-    looks = 0
-    while creating := ledger.batches(state=CREATING, server=provider.url):
-        latest = max(batch.asked_at for batch in creating)
-        is_last = looks >= _LOOKS and time.time() > latest + max(_LOOKS * pause, _LEAST_WAIT)
-        made = await provider.marked() if latest else {}
-        for batch in creating:
-            if batch.id in made:
-                ledger.put(batch.changed(state=RUNNING, remote_id=made[batch.id].id))
-            elif is_last or not batch.asked_at:
-                ledger.drop(batch)
-        if ledger.batches(state=CREATING, server=provider.url):
-            await asyncio.sleep(pause)
-        looks += 1
-
-
-@dataclass(slots=True)
-class Collected:
-    """What was in the files of a batch, which is `batch` as it is now.
-
-    `answered` are the questions whose answers are in the cache, with their tokens and US dollars;
-    `lost` says of the others why they have none. `strange` lines answer nothing that was asked, or
-    a second time. `refused` says why the provider refuses requests, with how many it refused so;
-    `left_out` are parameters and modes that the model does not take.
-    """
-
-    batch: Batch
-    prices: Prices
-    answered: dict[str, tuple[Usage | None, float | None]] = field(default_factory=dict)
-    lost: dict[str, AskError] = field(default_factory=dict)
-    strange: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    left_out: set[str | Mode] = field(default_factory=set)
-
-    def add(self, line: bytes, ledger: Ledger, cache: CompletionCache) -> Future[None] | None:
-        """Take one line; returns its answer on the way to the cache."""
-        batch = self.batch
+    def _take(self, line: bytes, batch: Batch, contents: Contents) -> None:
+        ends = contents.ends
         try:
             value = jsonio.read(line, nan=True)  # an odd usage loses no answer
             key = value["custom_id"]
-            record = ledger.record(batch, key) if isinstance(key, str) else None
+            record = self.ledger.record(batch, key) if isinstance(key, str) else None
         except (ValueError, LookupError, TypeError):
             record = None
-        if record is None or key in self.answered:
-            self.strange += 1
-            return None
+        if record is None or ends.get(key, record) is None:
+            contents.strange += 1
+            return
+        ends[key] = None
         mode = Mode(batch.mode) if batch.mode else None
         try:
             completion = read_answer(value, record["sampling"], mode, batch.tool)
         except RefusedError as error:
-            self.left_out.add(error.what)
-            self.lost[key] = AskError("refused", str(error.what))
+            contents.left_out.add(error.what)
         except AskError as error:
-            self.lost[key] = error
+            ends[key] = error
         except JudgeError as error:
-            self.refused[str(error)] += 1
+            contents.refusal = error
         else:
-            self.answered[key] = completion.usage, self.prices.dollars(completion.usage)
-            if cache.find(key) is None:  # it is, where a process was killed after it was kept
-                return cache.keep(key, record, completion)
-        return None
+            contents.taken.paid(completion, self._prices.dollars(completion.usage))
+            if self.cache.find(key) is None:  # it is, where a process was killed in between
+                self.cache.keep(key, record, completion).result()
 
-    def end(self, ledger: Ledger) -> None:
-        """Note that the batch was read, and what came of it."""
-        nothing = AskError("no answer", f"the batch is {self.batch.remote_state}")
-        unanswered = set(ledger.keys(self.batch)) - set(self.answered)
-        self.lost = {key: self.lost.get(key, nothing) for key in unanswered}
-        failed = sum(isinstance(error, StudyError) for error in self.lost.values())
-        usages = [usage for usage, _ in self.answered.values() if usage]
-        dollars = [dollars for _, dollars in self.answered.values() if dollars is not None]
-        self.batch = self.batch.changed(
-            state=OVER,
-            answered=len(self.answered),
-            failed=failed,
-            again=len(self.lost) - failed,
-            prompt_tokens=sum(usage.prompt_tokens for usage in usages),
-            cached_tokens=sum(usage.cached_tokens for usage in usages),
-            completion_tokens=sum(usage.completion_tokens for usage in usages),
-            dollars=sum(dollars) if len(dollars) == len(self.answered) else None,
-        )
-        ledger.end(self.batch)
-
-
-@retry_transient
-async def collect(
-    provider: Provider, ledger: Ledger, cache: CompletionCache, batch: Batch, remote: Remote
-) -> Collected:
-    """Put the answers of a batch that is over into the cache.
-
-    The files are read as they come, no further than the answers to what was asked can reach, and
-    a line that is none of these is passed over. What is not answered may be asked again. Broken off
-    in between, the same is done again, with the same result.
-    """
-    prices = Prices(batch.judge, batch.billed_at, in_batches=True)
-    collected = Collected(batch.changed(remote_state=remote.state), prices)
-    most = batch.n * batch.longest + _STRANGE_BYTES
-    writing: Future[None] | None = None
-    for file_id in remote.files:
-        async for line in provider.lines(file_id, batch.longest, most):
-            writing = (line.strip() and collected.add(line, ledger, cache)) or writing
-            if writing and len(collected.answered) % _CHUNK == 0:
-                writing.result()
-    if writing:
-        writing.result()  # they are kept in their order
-    collected.end(ledger)
-    return collected
-
-
-def describe(batch: Batch) -> str:
-    """Return in a line what came of a batch that is over."""
-    dollars = "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
-    parts = [f"{batch.answered:,} answered"]
-    if batch.failed:
-        parts.append(f"{batch.failed:,} without hope of an answer")
-    if batch.again:
-        parts.append(f"{batch.again:,} to be asked again")
-    tokens = f"tokens {batch.prompt_tokens:,} in, {batch.completion_tokens:,} out"
-    state = batch.remote_state or batch.state
-    return f"Batch {batch.id} is {state}: {', '.join(parts)}; {tokens}; cost {dollars}."
+    def _settle(self, batch: Batch, dollars: float | None) -> None:
+        if self.session.budget and batch.id in self._reserved:
+            self.session.budget.settle(batch.most, dollars)

@@ -1,7 +1,8 @@
 """What was asked in which batch, written down before anything is sent.
 
 A SQLite file beside the cache. A batch is there, with all its questions, before it is made; a
-question is taken out when its answer is in the cache. Whoever finds a batch that was being made
+question is taken out when its answer is in the cache. One that brought no answer stays, without its
+reports, until its run is over: it is not asked for ever. Whoever finds a batch that was being made
 when its process ended looks for it at the provider, by the mark that it carries there.
 """
 
@@ -9,46 +10,32 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from filelock import AsyncFileLock, Timeout
-from pydantic import BaseModel, ConfigDict
+from filelock import AsyncFileLock
 
+from judge.backends.errors import AskError, StudyError
 from judge.types import JudgeError
 
 _FOLDER, _DATABASE = "batches", "ledger.db"
 CREATING, RUNNING, OVER = "creating", "running", "over"
 """The states of a batch: perhaps made, made, read."""
-_SCHEMA = """
-    PRAGMA auto_vacuum = FULL;
-    PRAGMA journal_mode = WAL;
-    PRAGMA secure_delete = ON; -- reports stand in the questions: what is taken out is gone
-    CREATE TABLE IF NOT EXISTS batch (id TEXT PRIMARY KEY, data TEXT NOT NULL);
-    CREATE TABLE IF NOT EXISTS question (
-        key TEXT PRIMARY KEY, batch TEXT NOT NULL, record BLOB NOT NULL
-    ) WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS question_batch ON question (batch);
-"""
+_MOST_TIMES = 3
 
 
-class Batch(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Batch:
     """One batch, as it is in the ledger.
 
     `run` is the run that it was made for, `kind` what its questions have in common
-    (`JudgeSession.kind`), `mode` and `tool` how a reply of a fixed form was asked for. `server`
-    is where it is, `billed_at` the address whose prices hold, None where nothing is paid for.
-    `longest` is the most bytes that an answer can have, `most` the US dollars that all of them
-    can cost, None where that is unknown. `command` is the command line that made it, `asked_at`
-    when the provider was told to make it, in seconds, 0 before that. Then what came of it:
-    answers with their tokens and dollars (None where a price is unknown), questions that can
-    have none, those to be asked again.
+    (`JudgeSession.kind`), `mode` and `tool` how a reply of a fixed form was asked for, `most` the
+    US dollars that all answers can cost, None where that is unknown. What they did cost is in the
+    run's manifest.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     run: str
@@ -56,29 +43,28 @@ class Batch(BaseModel):
     judge: str
     kind: str
     server: str
-    billed_at: str | None
     mode: str | None
     tool: str | None
-    longest: int
     command: str
     created: str
     state: str = CREATING
-    asked_at: float = 0.0
     remote_id: str | None = None
     remote_state: str | None = None
     n: int = 0
     most: float | None = None
     answered: int = 0
-    failed: int = 0
-    again: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    dollars: float | None = 0.0
 
-    def changed(self, **change: object) -> Batch:
-        """Return it with other values."""
-        return self.model_copy(update=change)
+
+_SCHEMA = """
+    PRAGMA auto_vacuum = FULL;
+    PRAGMA journal_mode = WAL;
+    PRAGMA secure_delete = ON; -- reports stand in the questions: what is taken out is gone
+    CREATE TABLE IF NOT EXISTS batch (id TEXT PRIMARY KEY, data TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS question (
+        key TEXT PRIMARY KEY, batch TEXT, record TEXT, times INTEGER DEFAULT 0, reason, detail
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS question_batch ON question (batch);
+"""
 
 
 class Ledger:
@@ -105,19 +91,9 @@ class Ledger:
     def __exit__(self, *_error: object) -> None:
         self._data.close()
 
-    @asynccontextmanager
-    async def making(self, say: Callable[[str], None]) -> AsyncIterator[None]:
-        """Be the only process that makes and reads batches; `say` is told where another does."""
-        lock = AsyncFileLock(self.folder / "making.lock")
-        try:
-            await lock.acquire(timeout=0)
-        except Timeout:
-            say("Another process is at work on batches; waiting for it.")
-            await lock.acquire()
-        try:
-            yield
-        finally:
-            await lock.release()
+    def lock(self) -> AsyncFileLock:
+        """Return the lock of the only process that makes and reads batches."""
+        return AsyncFileLock(self.folder / "making.lock")
 
     @contextmanager
     def change(self) -> Iterator[None]:
@@ -129,14 +105,13 @@ class Ledger:
     def batches(self, **having: str) -> list[Batch]:
         """Return the batches whose fields have these values, the oldest first."""
         rows = self._sql("SELECT data FROM batch ORDER BY rowid")
-        every = (Batch.model_validate_json(data) for (data,) in rows)
+        every = (Batch(**json.loads(data)) for (data,) in rows)
         return [b for b in every if all(getattr(b, name) == having[name] for name in having)]
 
     def batch(self, batch_id: str) -> Batch:
-        """Return the batch with this id, here or at the provider; raises `JudgeError` for none."""
-        for batch in self.batches():
-            if batch_id in (batch.id, batch.remote_id):
-                return batch
+        """Return the batch with this id; raises `JudgeError` where there is none."""
+        for batch in self.batches(id=batch_id):
+            return batch
         raise JudgeError(
             f"there is no batch {batch_id!r} here (--cache); judge batch list shows them"
         )
@@ -144,41 +119,63 @@ class Ledger:
     def put(self, batch: Batch) -> Batch:
         """Write a batch down as it is now."""
         insert = "INSERT INTO batch VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data"
-        self._sql(insert, batch.id, batch.model_dump_json())
+        self._sql(insert, batch.id, json.dumps(asdict(batch)))
         return batch
 
     def ask(self, batch: Batch, key: str, record: Mapping[str, Any]) -> None:
         """Write a question down as one of `batch`, with its canonical form."""
-        packed = zlib.compress(json.dumps(record).encode("ascii"), 1)
-        self._sql("INSERT INTO question VALUES (?, ?, ?)", key, batch.id, packed)
+        insert = "INSERT INTO question (key, batch, record) VALUES (?, ?, ?)"
+        update = "DO UPDATE SET batch = excluded.batch, record = excluded.record"
+        self._sql(f"{insert} ON CONFLICT {update}", key, batch.id, json.dumps(record))
 
-    def batch_of(self, key: str) -> str | None:
-        """Return the id of the batch that a question stands in, None for no batch."""
-        return next(
-            (row[0] for row in self._sql("SELECT batch FROM question WHERE key = ?", key)), None
-        )
+    def standing(self, key: str) -> tuple[str | None, StudyError | None]:
+        """Return the batch that a question stands in, and why it can have no answer; else None."""
+        select = "SELECT batch, times, reason, detail FROM question WHERE key = ?"
+        for batch, times, reason, detail in self._sql(select, key):
+            return batch, StudyError(reason, detail) if times >= _MOST_TIMES else None
+        return None, None
 
-    def keys(self, batch: Batch) -> list[str]:
+    def keys(self, batch: Batch) -> set[str]:
         """Return the keys of the questions in a batch."""
-        return [key for (key,) in self._sql("SELECT key FROM question WHERE batch = ?", batch.id)]
+        return {key for (key,) in self._sql("SELECT key FROM question WHERE batch = ?", batch.id)}
 
-    def record(self, batch: Batch, key: object) -> Mapping[str, Any] | None:
+    def record(self, batch: Batch, key: str) -> Mapping[str, Any] | None:
         """Return the canonical form of a question in `batch`, None for another."""
         select = "SELECT record FROM question WHERE key = ? AND batch = ?"
         rows = self._sql(select, key, batch.id)
-        return json.loads(zlib.decompress(rows[0][0])) if rows else None
+        return json.loads(rows[0][0]) if rows else None
 
-    def end(self, batch: Batch) -> None:
-        """Note that a batch was read; what has no answer then may be asked in another."""
+    def end(self, batch: Batch, ends: Mapping[str, AskError | None]) -> None:
+        """Note that a batch was read, and of its questions which error each one met, if any.
+
+        What met one may be asked again, but neither the third time nor what can't be answered.
+        """
+        update = "UPDATE question SET times = times + ?, reason = ?, detail = ? WHERE key = ?"
         with self.change():
-            self._sql("DELETE FROM question WHERE batch = ?", batch.id)
+            for key, error in ends.items():
+                if error is None:
+                    self._sql("DELETE FROM question WHERE key = ?", key)
+                else:
+                    times = _MOST_TIMES if isinstance(error, StudyError) else 1
+                    self._sql(update, times, error.reason, error.detail, key)
+            self._free(batch)
             self.put(batch)
 
     def drop(self, batch: Batch) -> None:
         """Forget a batch; its questions may be asked in another."""
         with self.change():
-            self._sql("DELETE FROM question WHERE batch = ?", batch.id)
+            self._free(batch)
             self._sql("DELETE FROM batch WHERE id = ?", batch.id)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Forget questions that had no answer: the next run may ask them."""
+        with self.change():
+            for key in keys:
+                self._sql("DELETE FROM question WHERE key = ? AND batch IS NULL", key)
+
+    def _free(self, batch: Batch) -> None:
+        self._sql("DELETE FROM question WHERE batch = ? AND times = 0", batch.id)
+        self._sql("UPDATE question SET batch = NULL, record = NULL WHERE batch = ?", batch.id)
 
     def _sql(self, statement: str, *values: object) -> list[Any]:
         with self._explained():
@@ -190,7 +187,7 @@ class Ledger:
             yield
         except (OSError, sqlite3.Error) as error:
             raise JudgeError(
-                f"the record of batches {self._file} cannot be used ({error}); make its folder one "
-                "that can be written and has room, or choose another with --cache. If it is "
-                "damaged, move it away: batches under way are then not known here any more"
+                f"the record of batches {self._file} cannot be used ({error}): make its folder "
+                "one that can be written, or move the file away where it is damaged (batches "
+                "under way are not known here then)"
             ) from error

@@ -20,7 +20,6 @@ import tenacity
 from judge.backends.connection import NO_KEY, Connection
 from judge.backends.errors import (
     AskError,
-    OverloadError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
@@ -40,26 +39,11 @@ _OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 _NO_ROOM = "token_limit_exceeded"
 # A file of 200 MB goes up, or comes down, in so many seconds.
 _FILE_TIMEOUT = 1800.0
-_TRIES, _LONGEST_WAIT = 5, 300.0
-
-
-def _pause(state: tenacity.RetryCallState) -> float:
-    error = state.outcome and state.outcome.exception()
-    if isinstance(error, TransientError) and error.retry_after is not None:
-        return min(error.retry_after, _LONGEST_WAIT)
-    return tenacity.wait_random_exponential(0.5, 8)(state)
-
 
 retry_transient = tenacity.retry(
     retry=tenacity.retry_if_exception_type(TransientError),
-    wait=_pause,
-    stop=tenacity.stop_after_attempt(_TRIES),
-    reraise=True,
-)
-_retry_overload = tenacity.retry(
-    retry=tenacity.retry_if_exception_type(OverloadError),
-    wait=_pause,
-    stop=tenacity.stop_after_attempt(_TRIES),
+    wait=tenacity.wait_random_exponential(0.5, 60),
+    stop=tenacity.stop_after_attempt(5),
     reraise=True,
 )
 
@@ -70,20 +54,35 @@ class GoneError(JudgeError):
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A batch as the provider describes it.
+    """A batch as the provider describes it; `mark` is the id that it has here.
 
-    `state` is the provider's word, `mark` the id that the batch has here. `faults` say why it was
-    refused; `has_no_room` where that is the limit on the tokens that may wait at once.
+    `has_no_room` where it failed for the limit on the tokens that may wait at once.
     """
 
     id: str
     state: str
     mark: str | None
     files: tuple[str, ...]
-    n_answered: int
-    n_failed: int
+    n_done: int
     faults: str
     has_no_room: bool
+
+    @classmethod
+    def of(cls, batch: Batch) -> Self:
+        """Return what openai's package says of a batch; raises ValueError where it is none."""
+        if not (batch.id and batch.status):
+            raise ValueError("a batch has an id and a status")
+        counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
+        faults = [f"line {error.line}: {error.message}" for error in errors]
+        return cls(
+            id=batch.id,
+            state=batch.status,
+            mark=(batch.metadata or {}).get(_MARK),
+            files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
+            n_done=counts.completed + counts.failed if counts else 0,
+            faults="; ".join(faults)[:500] or "it does not say why",
+            has_no_room=any(error.code == _NO_ROOM for error in errors),
+        )
 
     @property
     def is_over(self) -> bool:
@@ -109,9 +108,8 @@ def read_answer(
     response = line.get("response")
     if not isinstance(response, Mapping):
         error = line.get("error")
-        error = error if isinstance(error, Mapping) else {}
-        code = str(error.get("code") or "no response").removeprefix("batch_")
-        raise TransientError(code.replace("_", " "), str(error.get("message") or "")[:300])
+        code = error.get("code") if isinstance(error, Mapping) else None
+        raise TransientError(str(code or "no response")[:40], str(error)[:300])
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
         reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
@@ -147,35 +145,33 @@ class Provider:
         with self._explained(), path.open("rb") as file:
             return (await self._slow.files.create(file=(name, file), purpose="batch")).id
 
-    @_retry_overload  # after another error it might be made twice
     async def create(self, file_id: str, mark: str) -> Remote:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
-            return _remote(
-                await self._client.batches.create(
-                    completion_window="24h",
-                    endpoint=_ENDPOINT,
-                    input_file_id=file_id,
-                    metadata={_MARK: mark},
-                )
+            batch = await self._client.batches.create(
+                completion_window="24h",
+                endpoint=_ENDPOINT,
+                input_file_id=file_id,
+                metadata={_MARK: mark},
             )
+            return Remote.of(batch)
 
     @retry_transient
     async def marked(self) -> dict[str, Remote]:
         """Return all the batches at the provider that were made here, by their ids here."""
         with self._explained():
-            every = [_remote(batch) async for batch in self._client.batches.list(limit=100)]
-            return {remote.mark: remote for remote in every if remote.mark}
+            every = [Remote.of(batch) async for batch in self._client.batches.list(limit=100)]
+        return {remote.mark: remote for remote in every if remote.mark}
 
     async def look(self, remote_id: str) -> Remote:
         """Return how a batch is."""
         with self._explained():
-            return _remote(await self._client.batches.retrieve(remote_id))
+            return Remote.of(await self._client.batches.retrieve(remote_id))
 
     async def cancel(self, remote_id: str) -> Remote:
         """Have a batch end with what it has answered."""
         with self._explained():
-            return _remote(await self._client.batches.cancel(remote_id))
+            return Remote.of(await self._client.batches.cancel(remote_id))
 
     async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
         """Yield the lines of a file of answers, at most `most` bytes of it.
@@ -208,9 +204,8 @@ class Provider:
         except openai.APIStatusError as error:
             if error.status_code == 404:
                 raise GoneError(
-                    f"{self.url} has lost a batch or its file, or knows no batches: judge batch "
-                    "list shows them, judge batch cancel forgets one, and what it asked is then "
-                    "asked, and paid for, again"
+                    f"{self.url} has lost a batch or its file: judge batch cancel forgets one, and "
+                    "what it asked is then asked, and paid for, again"
                 ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
@@ -225,18 +220,3 @@ class Provider:
         # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
         except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableReplyError("it is no reply about batches") from error
-
-
-def _remote(batch: Batch) -> Remote:
-    counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
-    faults = (f"line {error.line}: {error.message}" for error in errors)
-    return Remote(
-        id=batch.id,
-        state=batch.status,
-        mark=(batch.metadata or {}).get(_MARK),
-        files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
-        n_answered=counts.completed if counts else 0,
-        n_failed=counts.failed if counts else 0,
-        faults="; ".join(faults)[:500],
-        has_no_room=any(error.code == _NO_ROOM for error in errors),
-    )

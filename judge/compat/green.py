@@ -11,20 +11,15 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import pandas as pd
 
-from judge.api import JudgeOptions, session_of
+from judge.api import JudgeOptions, annotate
 from judge.backends.wording import is_green
-from judge.rubrics.categories import CATEGORY, ERROR, KEY, SIGNIFICANCE, SIGNIFICANT
-from judge.running.records import Judged
-from judge.running.run import with_classes
-from judge.running.standing import JudgeThread
-from judge.studies import from_given
+from judge.rubrics.categories import KEY, SIGNIFICANT
 from judge.studies.load import encodable
-from judge.studies.texts import says_nothing
-from judge.types import Annotated, Annotation, Category, JudgeError
+from judge.types import Category, JudgeError
 
 # The package's names of the categories, which are columns of its table.
 _COLUMNS = {
@@ -42,24 +37,10 @@ _COUNTS["n_matched"] = "Matched Findings"
 class GREEN:
     """GREEN's scorer with the call of `green_score.GREEN`, answered by any judge of this program.
 
-    The judge is loaded at the first call and stays loaded; what a model has answered comes from
-    the cache. After a call `green_scores`, `completions` and `error_counts` are those of its
-    studies, as in the package.
-
-    Parameters
-    ----------
-    model_name
-        A GREEN model, by its name on the hub or its folder, which answers in this process; or
-        any judge as `judge.annotate` takes it, such as "lexicon".
-    output_dir
-        Nothing is written there, as in the package.
-    cpu
-        Keep a model in this process off the GPU.
-    compute_summary_stats
-        Whether there is a summary. Mean and standard deviation are there in any case.
-    options
-        What `judge.annotate` takes for its judge: `prompt`, `base_url`, `policy`, `cache`, ...
-
+    `model_name` is a GREEN model, by its name on the hub or its folder, which answers in this
+    process (with `cpu` off the GPU), or any judge as `judge.annotate` takes it, with the same
+    `options`. Nothing is written to `output_dir`, as in the package; after a call `green_scores`,
+    `completions` and `error_counts` are those of its studies.
     """
 
     def __init__(
@@ -70,12 +51,13 @@ class GREEN:
         compute_summary_stats: bool = True,  # noqa: FBT001, FBT002
         **options: Unpack[JudgeOptions],
     ) -> None:
-        judge = _judge(model_name, is_served=bool(options.get("base_url")))
-        if cpu and judge.startswith(("vllm:", "ray:")):
-            raise JudgeError(f"cpu=True is for a model in this process, not for {judge}")
-        if cpu and judge.startswith("hf:"):
+        self._judge = _judge(model_name, is_served=bool(options.get("base_url")))
+        if cpu and self._judge.startswith(("vllm:", "ray:")):
+            raise JudgeError(f"cpu=True is for a model in this process, not for {self._judge}")
+        if cpu and self._judge.startswith("hf:"):
             options["options"] = {**(options.get("options") or {}), "cpu": True}
-        self.model_name = judge.rpartition("/")[2]
+        self._options = options
+        self.model_name = self._judge.rpartition("/")[2]
         self.output_dir = output_dir
         self.cpu = cpu
         self.compute_summary_stats = compute_summary_stats
@@ -83,12 +65,11 @@ class GREEN:
         self.completions: list[str | None] = []
         self.green_scores: list[float] = []
         self.error_counts = pd.DataFrame()
-        self._thread = JudgeThread(session_of("green", judge, options))
 
     def __call__(
         self,
-        refs: Any,  # noqa: ANN401 - a list, an array, a Series
-        hyps: Any,  # noqa: ANN401
+        refs: Iterable[str],
+        hyps: Iterable[str],
     ) -> tuple[float, float, list[float], str | None, pd.DataFrame]:
         """Return the mean, the standard deviation, the scores, the summary and a table.
 
@@ -98,15 +79,21 @@ class GREEN:
         references, candidates = _texts("refs", refs), _texts("hyps", hyps)
         if len(references) != len(candidates):
             raise JudgeError(f"there are {len(references)} refs and {len(candidates)} hyps")
-        if not references:
-            raise JudgeError("there are no studies: refs is empty")
-        ends, signature = self._judge(references, candidates)
-        measures = [(end and end.measures) or {} for end in ends]
-        columns = ["green", *_COUNTS]
-        numbers = pd.DataFrame(measures, columns=columns).apply(pd.to_numeric)
-        self.completions = [end.completion.text if end and end.completion else None for end in ends]
-        self.green_scores = numbers["green"].astype(float).tolist()
-        self.error_counts = numbers[[*_COUNTS]].rename(columns=_COUNTS)
+        ids = [str(row) for row in range(len(references))]
+        judged = annotate(
+            references,
+            candidates,
+            judge=self._judge,
+            study_ids=ids,
+            allow_missing=True,
+            **self._options,
+        )
+        frame = judged.set_index("study_id").reindex(ids).reset_index(drop=True)
+        scores, answers = frame["green"].astype(float), frame["answer"].astype(object)
+        self.completions = answers.where(answers.notna(), None).tolist()
+        self.green_scores = scores.tolist()
+        counts = frame[[*_COUNTS]].rename(columns=_COUNTS)
+        self.error_counts = counts.astype(float if scores.isna().any() else int)
         table = pd.DataFrame(
             {
                 "reference": [encodable(text) for text in references],
@@ -115,55 +102,32 @@ class GREEN:
                 "green_score": self.green_scores,
             }
         ).join(self.error_counts)
-        table.attrs.update(signature=signature, note=self._thread.session.judge.note)
-        if reasons := Counter(filter(None, map(_reason, ends))):
+        table.attrs.update(judged.attrs)
+        lost = frame[scores.isna()]
+        reasons = Counter((lost["outcome"] + ", " + lost["reason"]).fillna("no reference"))
+        if reasons:
+            why = "; ".join(f"{n} {reason}" for reason, n in reasons.most_common())
             warnings.warn(
-                f"{reasons.total()} of {len(ends)} studies are not scored: they are NaN, and count "
-                "in neither mean nor standard deviation: "
-                + "; ".join(f"{n} {reason}" for reason, n in reasons.most_common()),
+                f"{len(lost)} of {len(frame)} studies are not scored: they are NaN, and count "
+                f"in neither mean nor standard deviation: {why}",
                 stacklevel=2,
             )
-        mean, std = float(numbers["green"].mean()), float(numbers["green"].std(ddof=0))
-        summary = self._summary(mean, std, ends) if self.compute_summary_stats else None
+        mean, std = float(scores.mean()), float(scores.std(ddof=0))
+        summary = self._summary(mean, std, len(lost)) if self.compute_summary_stats else None
         return mean, std, list(self.green_scores), summary, table
 
-    def close(self) -> None:
-        """Let go of the judge and of what it started."""
-        self._thread.close()
-
-    def _judge(
-        self, references: list[str], candidates: list[str]
-    ) -> tuple[list[Judged | None], str | None]:
-        """Return the end of each study, None for one without a reference, and the signature."""
-        rows = [row for row, text in enumerate(references) if not says_nothing(text)]
-        ends: list[Judged | None] = [None] * len(references)
-        if not rows:
-            return ends, None
-        studies = from_given(
-            [references[row] for row in rows],
-            [candidates[row] for row in rows],
-            study_ids=[str(row) for row in rows],
-        )
-        studies, class_source = with_classes(studies)
-        judged = self._thread.wait(lambda standing: standing.judge(studies))
-        for row, end in zip(rows, judged, strict=True):
-            ends[row] = end
-        return ends, self._thread.session.signature(studies, class_source)
-
-    def _summary(self, mean: float, std: float, ends: list[Judged | None]) -> str:
-        scored = [
-            end.outcome.annotation for end in ends if end and isinstance(end.outcome, Annotated)
-        ]
+    def _summary(self, mean: float, std: float, n_lost: int) -> str:
         lines = [
             f"\n-------------{self.model_name}----------------\n",
             f" [Summary]: Green average {mean} and standard deviation {std} \n",
-            " [Clinically Significant Errors Analyses]: <accuracy>. <representative error>\n\n",
+            " [Clinically Significant Errors Analyses]: <accuracy>\n\n",
         ]
-        for category, name in _COLUMNS.items():
+        for name in self.sub_categories:
             share = float((self.error_counts[name].dropna() == 0).mean())
-            lines.append(f"{name}: {share}. \n {_most_frequent(scored, category)} \n\n")
-        if lacking := len(ends) - len(scored):
-            lines.append(f"[Not scored]: {lacking} of {len(ends)} studies, nowhere above\n\n")
+            lines.append(f"{name}: {share}. \n\n")
+        if n_lost:
+            n = len(self.green_scores)
+            lines.append(f"[Not scored]: {n_lost} of {n} studies, nowhere above\n\n")
         return "".join([*lines, "----------------------------------\n"])
 
 
@@ -172,42 +136,18 @@ def _judge(model_name: str | None, *, is_served: bool) -> str:
         raise JudgeError(
             "name a model, such as StanfordAIMI/GREEN-radllama2-7b, or a judge, such as lexicon"
         )
-    colon = ":" in model_name
-    is_folder = model_name.startswith((".", "/", "~")) or Path(model_name, "config.json").is_file()
-    is_own = not colon and not is_served and (is_folder or is_green(model_name))
+    is_local = is_green(model_name) or Path(model_name, "config.json").is_file()
+    is_own = is_local and not is_served and ":" not in model_name
     return f"hf:{model_name}" if is_own else model_name
 
 
-def _texts(name: str, reports: Any) -> list[str]:  # noqa: ANN401 - a list, an array, a Series
-    # Iterating over a table gives the names of its columns; a set has no order.
-    unordered = isinstance(reports, str | Mapping | Set | pd.DataFrame)
-    if unordered or not isinstance(reports, Iterable):
+def _texts(name: str, reports: Iterable[str]) -> list[str]:
+    # Iterating over a table gives the names of its columns, over a text its letters; a set has no
+    # order.
+    if isinstance(reports, str | Mapping | Set | pd.DataFrame):
         raise JudgeError(f"{name} is a {type(reports).__name__}; give a list of reports")
-    texts = list(reports)
+    texts = [*reports]
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise JudgeError(f"{name}[{place}] is not a text but a {type(text).__name__}")
     return texts
-
-
-def _reason(end: Judged | None) -> str | None:
-    if end is None:
-        return "no reference"
-    if isinstance(end.outcome, Annotated):
-        return None
-    return f"{type(end.outcome).__name__.lower()}, {end.outcome.reason}"
-
-
-def _most_frequent(annotations: list[Annotation], category: Category) -> str | None:
-    """Return the text of the error that most studies have, whatever its case and spaces."""
-    counts: Counter[str] = Counter()
-    texts: dict[str, str] = {}
-    for annotation in annotations:
-        errors = {
-            " ".join(item.text.lower().split()).strip(" ."): item.text
-            for item in annotation.of_kind(ERROR)
-            if category in item.labels[CATEGORY.name] and SIGNIFICANT in item.labels[SIGNIFICANCE]
-        }
-        counts.update(errors.keys())
-        texts = {**errors, **texts}
-    return texts[counts.most_common(1)[0][0]] if counts else None

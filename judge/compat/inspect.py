@@ -18,20 +18,18 @@ from judge.api import JudgeOptions, session_of
 from judge.backends import LEXICON
 from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import measure_of
-from judge.running.asking import RequestPolicy
 from judge.running.records import Judged, to_record
 from judge.running.run import with_classes
-from judge.running.session import JudgeSession
-from judge.running.standing import JudgeThread
+from judge.running.session import JudgeSession, JudgeThread, RequestPolicy
 from judge.studies import from_given
 from judge.studies.context import attach_context
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 from judge.types import Annotated, JudgeError
 
 # What the sample has already, or only a cache reads.
 _LEFT_OUT = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
-# inspect_ai's reasons: no readable judgement; no report from the model.
-_FAILED, _REFUSED, _NOTHING = "grader_failed", "refusal", "no_response"
+# inspect_ai's reasons for no report of the model.
+_STOPPED = {"content_filter": "refusal", "max_tokens": "truncated", "model_length": "truncated"}
 
 
 def _radiology_judge(
@@ -48,23 +46,11 @@ def _radiology_judge(
 ) -> Scorer:
     """Score reports by a rubric: the output of a sample against its target.
 
-    Parameters
-    ----------
-    rubric, judge, prompt, base_url, max_tokens, reply, sampling, cache
-        As `judge.annotate` takes them.
-    measure
-        The measure of a study that is the score, such as "green"; by default the rubric's main
-        score.
-    concurrency
-        How many samples are judged at a time; by default as many as in a run.
-
-    Returns
-    -------
-    Scorer
-        The value is the measure, the explanation the judge's answer; the metadata have outcome,
-        reason, annotation, all measures and the signature. A sample without a whole report, or
-        without the measure, is unscored: inspect_ai leaves it out of the mean and counts it.
-
+    The value is `measure`, by default the rubric's main score, the explanation the judge's answer;
+    the metadata have outcome, reason, annotation, all measures and the signature. A sample without
+    a whole report, or without the measure, is unscored: inspect_ai leaves it out of the mean and
+    counts it. `concurrency` samples are judged at a time, by default as many as in a run; the other
+    options are those of `judge.annotate`.
     """
     # One scorer judges a sample at a time: whether most can be read is not known after a few.
     policy = RequestPolicy(give_up_after=0)
@@ -100,21 +86,12 @@ def _radiology_judge(
 
 
 def _lost(output: ModelOutput) -> tuple[str, str] | None:
-    """Return why an output is not the report that the model would give, None where it is.
-
-    A report that is empty because the model ended there is a report.
-    """
-    stopped = output.choices[0].stop_reason if output.choices else None
-    if stopped == "content_filter":
-        return _REFUSED, f"a content filter stopped the model. {output.error or ''}".strip()
-    if output.error:
-        return _NOTHING, f"the model failed: {output.error}"
-    if stopped in ("max_tokens", "model_length"):
-        return "truncated", f"the report is cut off: the model stopped at {stopped}"
-    if not output.completion.strip() and stopped != "stop":
-        ended = f"it stopped for {stopped}" if stopped else "it gave no output"
-        return _NOTHING, f"the model wrote nothing: {ended}"
-    return None
+    # Why an output is not the report that the model would give: one that is empty because the model
+    # ended there is a report.
+    stopped = output.choices[0].stop_reason if output.choices else "no output"
+    is_nothing = not output.completion.strip() and stopped != "stop"
+    reason = _STOPPED.get(stopped) or ("no_response" if output.error or is_nothing else None)
+    return (reason, f"the model stopped: {stopped}. {output.error or ''}") if reason else None
 
 
 def _score(judged: Judged, signature: str, session: JudgeSession, measure: Measure) -> Score:
@@ -123,7 +100,7 @@ def _score(judged: Judged, signature: str, session: JudgeSession, measure: Measu
     metadata |= {"signature": signature, "judge_note": session.judge.note}
     if not isinstance(judged.outcome, Annotated) or judged.measures is None:
         why = f"{record['outcome']}: {record['reason']}. {record['detail'] or ''}".strip()
-        return Score.unscored(reason=_FAILED, explanation=why, metadata=metadata)
+        return Score.unscored(reason="grader_failed", explanation=why, metadata=metadata)
     rubric, completion = session.rubric, judged.completion
     explanation = completion and completion.text
     if rubric.render:

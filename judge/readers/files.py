@@ -80,7 +80,7 @@ def open_file(source: str, encoding: str | None) -> File:
     if not isinstance(frame.index, pd.RangeIndex):
         raise JudgeError(f"{content.name} has rows with more cells than its header")
     # Row numbers, as pandas writes them without a name.
-    unnamed = [name for name in frame if name.startswith("Unnamed: ")]
+    unnamed = [name for name in frame.columns if name.startswith("Unnamed: ")]
     return File(content.name, content.sha256, frame.drop(columns=unnamed))
 
 

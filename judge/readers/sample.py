@@ -113,11 +113,11 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     columns = _columns(run, sample.by)
     keys = dict(zip(columns["study_id"], _keys(columns, sample.by), strict=True))
     n_read = Counter(keys[study_id] for study_id in read)
-    strata = [
+    strata: list[Any] = [
         {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": n_read[tuple(one.key.values())]}
         for one in sample.strata
     ]
-    return {"seed": sample.seed, "by": [*sample.by], "strata": strata}  # type: ignore[typeddict-item]
+    return {"seed": sample.seed, "by": [*sample.by], "strata": strata}
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:

@@ -20,7 +20,7 @@ from judge.readers.annotations import (
 )
 from judge.readers.files import SIGNIFICANCE, File, Row, choice, count_of, identifiers, only
 from judge.rubrics.categories import CATEGORY, category_of
-from judge.rubrics.fineradscore.wording import severity_of
+from judge.rubrics.fineradscore.answers import severity_of
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.reading import EDIT, own_name
 from judge.studies.names import plain
@@ -56,9 +56,9 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     for key, of_study in places.items():
         errors = []
         with table.checking(*key, "its rows"):
-            for place, row in of_study:
-                errors.append((place, _error(file, place, row, table.rubric)))
-                _keep_fields(table.fields.setdefault(key, {}), row, place)
+            for place, cells in of_study:
+                errors.append((place, _error(file, place, cells, table.rubric)))
+                _keep_fields(table.fields.setdefault(key, {}), cells, place)
             # What is counted comes first: a list beside it repeats it.
             errors.sort(key=lambda entry: entry[1]["text"] != "")
             _check(errors, has_category=bool(categories), has_count=file.has("count"))

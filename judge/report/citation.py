@@ -9,8 +9,7 @@ from typing import Any
 
 from judge.report.latex import escaped
 from judge.report.words import counted, estimate, group_value, left_out, number, share
-from judge.rubrics.contract import Rubric, Statistic
-from judge.rubrics.sources import Source, source
+from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
 
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
@@ -21,10 +20,7 @@ _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
     ),
     "rate": ("for rates by Wilson's score method", (source("wilson1927probable"),)),
     "ratio": (
-        (
-            "for ratios by a percentile bootstrap over studies, by Wilson's score method where all "
-            "draws are alike"
-        ),
+        ("for ratios by a bootstrap, by Wilson's score method where all draws are alike"),
         (source("efron1993bootstrap"), source("wilson1927probable")),
     ),
 }
@@ -145,9 +141,10 @@ def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[s
             kinds["end"] = None
     told: list[str | Cited] = []
     named: tuple[Source, ...] = ()
+    by = f" by {summary['intervals_by']}" if "intervals_by" in summary else ""
     for kind in kinds:
         words, sources = _INTERVALS[kind]
-        told.append(f"{', ' if told else 'Brackets hold 95% confidence intervals, '}{words}")
+        told.append(f"{', ' if told else f'Brackets hold 95% confidence intervals{by}, '}{words}")
         if new := tuple(one for one in sources if one not in named):
             told.append(Cited(new))
         named += new

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from judge import distribution, rubrics
+from judge import plugins, rubrics
 from judge.rubrics.quantities import Quantity, quantities_of
 from judge.signature import Signature
 from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
 from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
-from judge.stats.correlation import LEAST_UNITS, Resamples, draw
+from judge.stats.correlation import Resamples, draw
 from judge.stats.detection import Detection, Detections, detections
 from judge.stats.metric import MINUS
 from judge.stats.paired import Resampling
 from judge.stats.panel import Values
-from judge.stats.resample import generator
+from judge.stats.resample import LEAST_UNITS, generator
 from judge.validating.errors import found_errors
 from judge.validating.raters import RatedStudies, Rater, Score
 
@@ -294,7 +294,7 @@ def _signature(found: RatedStudies, how: Resampling, epsilon: float) -> str:
         f"seed:{how.seed}",
         f"epsilon:{epsilon:g}",
         f"numpy:{version('numpy')}",
-        f"version:{distribution.version()}",
+        f"version:{plugins.version()}",
     ]
     return str(Signature(parts))
 

@@ -6,11 +6,16 @@ CheXprompt asks for them [Zambrano Chaves et al. 2024]. The measures are named a
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from judge.rubrics.categories import (
+    CATEGORIES,
     CATEGORY,
     COUNTS,
     ERROR,
@@ -20,51 +25,84 @@ from judge.rubrics.categories import (
     KEY,
     KEYS,
     LEVELS,
+    MAX_COUNT,
     SIGNIFICANCE,
     SIGNIFICANT,
-    Counting,
     level_of,
     no_error,
     stated,
 )
-from judge.rubrics.contract import Counted, Measure, Order, Rubric, Tally
-from judge.rubrics.counts.parse import parse, render
-from judge.rubrics.sources import source
+from judge.rubrics.contract import EVERYWHERE, Counted, Measure, Order, Rubric, Tally, source
+from judge.rubrics.reply_text import Form, checked, read_json, whole
 from judge.types import Annotation, Measures, ReportComparison, Study
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 _ALL = Measure(
     "n_errors", "errors", role="score", is_whole=True, counts=Counted(ERROR), needs=LEVELS
 )
-_count = Counting(COUNTS)
 
 
-def _reply_model() -> type[BaseModel]:
-    from judge.rubrics.counts.reply import Reply
+def _count(value: object) -> int:
+    count = whole(value)
+    if type(count) is int and 0 <= count <= MAX_COUNT:  # True is an int
+        return count
+    raise PydanticCustomError(
+        "unreadable count", f"a count is a whole number from 0 to {MAX_COUNT}"
+    )
 
-    return Reply
+
+_Count = Annotated[int, BeforeValidator(_count)]
+
+
+class Errors(Form):
+    """How many errors of one level there are, each in one of the six categories."""
+
+    # Named as the categories are.
+    a: _Count = Field(description="False findings.")
+    b: _Count = Field(description="Missing findings.")
+    c: _Count = Field(description="Findings in the wrong location.")
+    d: _Count = Field(description="Findings of the wrong severity.")
+    e: _Count = Field(description="Comparisons that are not in the reference.")
+    f: _Count = Field(description="Comparisons that are left out.")
+
+
+class Reply(Form):
+    """How many errors the candidate has, clinically significant and insignificant ones."""
+
+    significant: Errors
+    insignificant: Errors
+
+
+def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
+    """Return the twelve counts that an answer states, each a whole number from 0."""
+    reply = checked(Reply, read_json(text)).model_dump()
+    return Annotation(
+        stated_counts={
+            KEY[level, category]: reply[level][category.value]
+            for level in LEVELS
+            for category in CATEGORIES
+        }
+    )
+
+
+def render(annotation: Annotation) -> str:
+    """Return the counts as a reply; raises ValueError for an annotation that has anything else."""
+    counts = annotation.stated_counts
+    if annotation != Annotation(stated_counts=counts) or counts.keys() != {*KEYS}:
+        raise ValueError("the reply has the twelve counts and nothing beside them")
+    reply = {level: {one.value: counts[KEY[level, one]] for one in CATEGORIES} for level in LEVELS}
+    return json.dumps(reply, separators=(",", ":"))
 
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
-    """Return the study's counts as stated, their sum by level and the sum of all."""
-    return _with_sum(stated(annotation))
-
-
-def count(annotation: Annotation, _study: Study) -> Measures:
-    """Return the same of what a reader wrote, who lists the errors and states no counts."""
-    return _with_sum(_count(annotation))
-
-
-def _with_sum(found: dict[str, int]) -> Measures:
-    return {_ALL.name: sum(found[f"n_{level}"] for level in LEVELS), **found}
+    """Return the study's counts, their sum by level and the sum of all."""
+    counts = stated(annotation)
+    return {_ALL.name: sum(counts[f"n_{level}"] for level in LEVELS), **counts}
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     """Return how many discrepancies of each kind rules found, as significant as GREEN's are."""
-    found = Counter(KEY[level_of(one), one.category] for one in comparison.discrepancies)
-    return Annotation(stated_counts={name: found[name] for name in KEYS})
+    counts = Counter(KEY[level_of(one), one.category] for one in comparison.discrepancies)
+    return Annotation(stated_counts={name: counts[name] for name in KEYS})
 
 
 RUBRIC = Rubric(
@@ -78,7 +116,7 @@ RUBRIC = Rubric(
     facets=(CATEGORY, GRADES),
     measures=(_ALL, *COUNTS),
     statistics=(
-        replace(ERRORS, shown=frozenset({"head", "groups", "compare"})),
+        replace(ERRORS, shown=EVERYWHERE),
         no_error(SIGNIFICANT, "clinically significant errors"),
     ),
     worst=(Order("n_significant", largest_first=True), Order("n_errors", largest_first=True)),
@@ -86,7 +124,6 @@ RUBRIC = Rubric(
     parse=parse,
     render=render,
     measure=measure,
-    count=count,
     baseline=baseline,
-    reply_model=_reply_model,
+    reply_model=lambda: Reply,
 )

@@ -7,10 +7,9 @@ told what is known of the patient.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from judge.rubrics.categories import ERRORS, no_error
-from judge.rubrics.contract import Order, Rubric, Statistic, Tally
+from judge.rubrics.contract import EVERYWHERE, Order, Rubric, Statistic, Tally, source
+from judge.rubrics.crimson.answers import Reply, parse, render
 from judge.rubrics.crimson.baseline import baseline
 from judge.rubrics.crimson.measures import (
     CANDIDATE,
@@ -22,19 +21,6 @@ from judge.rubrics.crimson.measures import (
     TYPE,
     measure,
 )
-from judge.rubrics.crimson.parse import parse
-from judge.rubrics.crimson.render import render
-from judge.rubrics.sources import source
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-
-def _reply_model() -> type[BaseModel]:
-    from judge.rubrics.crimson.reply import Reply
-
-    return Reply
-
 
 RUBRIC = Rubric(
     name="crimson",
@@ -49,13 +35,10 @@ RUBRIC = Rubric(
     measures=MEASURES,
     statistics=(
         Statistic(
-            "crimson",
-            "CRIMSON",
-            "mean",
-            ("crimson",),
+            *("crimson", "CRIMSON", "mean", ("crimson",)),
             higher_is_better=True,
             scale=(-1, 1),
-            shown=frozenset({"head", "groups", "compare"}),
+            shown=EVERYWHERE,
         ),
         ERRORS,
         no_error("urgent", "errors at urgent findings"),
@@ -72,5 +55,5 @@ RUBRIC = Rubric(
     render=render,
     measure=measure,
     baseline=baseline,
-    reply_model=_reply_model,
+    reply_model=lambda: Reply,
 )

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from judge.rubrics.categories import ERROR
+from judge.rubrics.crimson.answers import a_match, alone
 from judge.rubrics.crimson.measures import (
     CANDIDATE,
     FALSE,
@@ -21,7 +22,6 @@ from judge.rubrics.crimson.measures import (
     SIGNIFICANCE,
     TYPE,
 )
-from judge.rubrics.crimson.parse import a_match, alone
 from judge.types import Annotation, Item, ReportComparison, ReportFinding, Study
 
 _ELDERLY = 65

@@ -10,27 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from statistics import fmean, stdev
 
 from judge.rubrics.contract import Measure, Order, Parse, Rubric, Statistic
-from judge.rubrics.direct.parse import ASPECTS, HIGH, LOW, SCORE, parse, render, samples
+from judge.rubrics.direct.answers import ASPECTS, HIGH, LOW, SCORE, parse, render, reply_on, samples
+from judge.rubrics.reply_text import Form
 from judge.types import Annotation, Measures, Study
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 _NAME, _SPREAD = "direct", "spread"
 _SCALE: tuple[float, float] = (0, 100)
 
 
-def _reply_model(scale: tuple[float, float] = _SCALE) -> type[BaseModel]:
-    from judge.rubrics.direct.reply import reply_on
-
-    return reply_on(*scale)
-
-
-def _on_scale(scale: tuple[float, float]) -> tuple[Parse, Callable[[], type[BaseModel]]]:
-    return partial(parse, scale=scale), partial(_reply_model, scale)
+def _on_scale(scale: tuple[float, float]) -> tuple[Parse, Callable[[], type[Form]]]:
+    return partial(parse, scale=scale), partial(reply_on, *scale)
 
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
@@ -39,8 +31,6 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     Each is the mean over the answers; an aspect that an answer has no score for is undefined.
     `spread` is the sample standard deviation of the scores, undefined for a single answer.
     """
-    from statistics import fmean, stdev  # takes longer to import than the rubric
-
     low, high = annotation.values[LOW], annotation.values[HIGH]
     found: dict[str, float | None] = {}
     for name in (SCORE, *ASPECTS):
@@ -54,10 +44,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 def _mean(name: str, label: str, *shown: str) -> Statistic:
     return Statistic(
-        name,
-        label,
-        "mean",
-        (name,),
+        *(name, label, "mean", (name,)),
         higher_is_better=name != _SPREAD,
         scale=(0, None) if name == _SPREAD else _SCALE,
         shown=frozenset(shown),  # type: ignore[arg-type]
@@ -74,17 +61,10 @@ RUBRIC = Rubric(
     prompt="direct",
     measures=(
         Measure(_NAME, "direct score", _SCALE, higher_is_better=True, role="score"),
-        Measure(
-            _SPREAD,
-            "spread of the answers",
-            role="check",
-            undefined="one answer alone",
-        ),
+        Measure(_SPREAD, "spread of the answers", role="check", undefined="one answer alone"),
         *(
             Measure(
-                name,
-                label,
-                _SCALE,
+                *(name, label, _SCALE),
                 higher_is_better=True,
                 role="check",
                 undefined="the judge gave no score for it",
@@ -103,5 +83,5 @@ RUBRIC = Rubric(
     takes_samples=True,
     render=render,
     measure=measure,
-    reply_model=_reply_model,
+    reply_model=partial(reply_on, *_SCALE),
 )

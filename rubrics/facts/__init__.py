@@ -8,8 +8,8 @@ report, by its text alone, and the phrases of each held against the other.
 
 from __future__ import annotations
 
-from judge.rubrics.contract import Order, Rubric
-from judge.rubrics.facts.answers import STEPS, parse, render, verdicts_form
+from judge.rubrics.contract import Order, Rubric, source
+from judge.rubrics.facts.answers import STEPS, Verdicts, parse, render
 from judge.rubrics.facts.measures import (
     EVIDENCE,
     FACT,
@@ -19,7 +19,6 @@ from judge.rubrics.facts.measures import (
     baseline,
     measure,
 )
-from judge.rubrics.sources import source
 
 RUBRIC = Rubric(
     name="facts",
@@ -41,6 +40,6 @@ RUBRIC = Rubric(
     render=render,
     measure=measure,
     baseline=baseline,
-    reply_model=verdicts_form,
+    reply_model=lambda: Verdicts,
     steps=STEPS,
 )

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from judge.rubrics.facts.measures import (
     EVIDENCE,
@@ -21,11 +23,37 @@ from judge.rubrics.facts.measures import (
     facts_of,
 )
 from judge.rubrics.questions import Question, Step, Steps, of_step, parts
-from judge.rubrics.reply_text import checked, is_blank, read_json, twice
+from judge.rubrics.reply_text import Form, Line, Whole, checked, is_blank, read_json, twice
 from judge.types import Annotation, Side, Study, UnparsedError
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+
+class Phrases(Form):
+    """All findings of one report, each by itself."""
+
+    phrases: list[Line] = Field(
+        description="Short phrases, each of a single finding, in the order of the report."
+    )
+
+
+class Verdict(Form):
+    """What a report says of one phrase."""
+
+    phrase: Whole = Field(description="The number of the phrase in the list.")
+    evidence: list[Line] = Field(
+        description="The sentences of the report that decide it, copied word for word; empty for "
+        "a phrase that is not mentioned."
+    )
+    verdict: Literal["entailed", "contradicted", "not_mentioned"] = Field(
+        description="entailed: the report says it. contradicted: the report says otherwise. "
+        "not_mentioned: neither."
+    )
+
+
+class Verdicts(Form):
+    """One verdict for each phrase."""
+
+    verdicts: list[Verdict]
+
 
 # What the two questions are about, as their prompts say.
 REPORT, PHRASES = "report", "phrases"
@@ -37,29 +65,8 @@ _STEPS: Mapping[tuple[str, Side], str] = {
 }
 
 
-def phrases_form() -> type[BaseModel]:
-    """Return the form of the reply that holds a report's phrases."""
-    from judge.rubrics.facts.reply import Phrases
-
-    return Phrases
-
-
-def verdicts_form() -> type[BaseModel]:
-    """Return the form of the reply that holds the verdicts on phrases."""
-    from judge.rubrics.facts.reply import Verdicts
-
-    return Verdicts
-
-
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the phrases in the answer to what one report says.
-
-    JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
-    `UnparsedError` for what is none of these, a phrase that says nothing, and one that stands
-    twice.
-    """
-    from judge.rubrics.facts.reply import Phrases
-
+    """Return the phrases in the answer to what one report says, none blank and none twice."""
     phrases = checked(Phrases, read_json(text)).phrases
     for phrase in phrases:
         if is_blank(phrase):
@@ -72,11 +79,8 @@ def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[st
 def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fact]:  # noqa: ARG001
     """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them.
 
-    Raises `UnparsedError` for a phrase without a verdict or with two, and for evidence that does
-    not stand in `study.reference`, is missing, or stands by a phrase that is not mentioned.
+    Each has one verdict; evidence stands in `study.reference`, and is there where one is mentioned.
     """
-    from judge.rubrics.facts.reply import Verdicts
-
     phrases = study.candidate.splitlines()
     report = _quotable(study.reference)
     found: dict[int, Fact] = {}
@@ -139,8 +143,8 @@ def _speaks(report: str) -> bool:
 STEPS = Steps(
     coming,
     {
-        REPORT: Question("facts-phrases", read_phrases, phrases_form),
-        PHRASES: Question("facts-verdicts", read_verdicts, verdicts_form),
+        REPORT: Question("facts-phrases", read_phrases, lambda: Phrases),
+        PHRASES: Question("facts-verdicts", read_verdicts, lambda: Verdicts),
     },
     most=len(_STEPS),
 )
@@ -149,8 +153,7 @@ STEPS = Steps(
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Return the facts that the answers to a study's questions tell of.
 
-    Phrases are not mentioned by a report without a word. Raises `UnparsedError` for an answer
-    that cannot be read, one that is missing, and one to what is not asked.
+    Phrases are not mentioned by a report without a word.
     """
     answers = parts(text)
     texts = {"reference": study.reference, "candidate": study.candidate}
@@ -181,10 +184,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
 
 def render(annotation: Annotation) -> str:
-    """Return the annotation as the answers that a judge would give: the inverse of `parse`.
-
-    Raises ValueError for an annotation that they do not express.
-    """
+    """Return the answers to a study's questions; raises ValueError for what they do not express."""
     facts = facts_of(annotation)
     if annotated(facts) != annotation:
         raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")

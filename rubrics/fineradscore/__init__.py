@@ -8,10 +8,11 @@ ReXrank; the sum of the severities, as in the original paper, stands beside it [
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error
-from judge.rubrics.contract import Order, Parse, Rubric, Statistic, Tally
+from judge.rubrics.contract import EVERYWHERE, Order, Parse, Rubric, Statistic, Tally, source
+from judge.rubrics.fineradscore.answers import Reply, parse, render
+from judge.rubrics.fineradscore.baseline import baseline
 from judge.rubrics.fineradscore.measures import (
     CLOSENESS,
     CORRECTION,
@@ -20,18 +21,6 @@ from judge.rubrics.fineradscore.measures import (
     corrected,
     measure,
 )
-from judge.rubrics.fineradscore.parse import parse
-from judge.rubrics.fineradscore.render import baseline, render
-from judge.rubrics.sources import source
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-
-def _reply_model() -> type[BaseModel]:
-    from judge.rubrics.fineradscore.reply import Reply
-
-    return Reply
 
 
 def _parse_for(prompt: str, _model: str) -> Parse | None:
@@ -40,40 +29,28 @@ def _parse_for(prompt: str, _model: str) -> Parse | None:
 
 _STATISTICS = (
     Statistic(
-        "fineradscore",
-        "highest severity",
-        "mean",
-        ("fineradscore",),
+        *("fineradscore", "highest severity", "mean", ("fineradscore",)),
         higher_is_better=False,
         scale=(1, 4),
         shown=frozenset({"head", "groups"}),
     ),
     Statistic(
-        "inverse_fineradscore",
-        "1/FineRadScore",
-        "mean",
-        ("fineradscore",),
+        *("inverse_fineradscore", "1/FineRadScore", "mean", ("fineradscore",)),
         higher_is_better=True,
         is_reciprocal=True,
         scale=(1, 4),
         study_label="highest severity",
         rexrank="1/FineRadScore",
-        shown=frozenset({"head", "groups", "compare"}),
+        shown=EVERYWHERE,
     ),
     Statistic(
-        "fineradscore_sum",
-        "severity sum",
-        "mean",
-        ("fineradscore_sum",),
+        *("fineradscore_sum", "severity sum", "mean", ("fineradscore_sum",)),
         higher_is_better=False,
-        shown=frozenset({"head", "groups", "compare"}),
+        shown=EVERYWHERE,
     ),
     *(
         Statistic(
-            name,
-            label,
-            "mean",
-            (name,),
+            *(name, label, "mean", (name,)),
             higher_is_better=True,
             scale=(0, 1),
             shown=frozenset({"head"}),
@@ -109,5 +86,5 @@ RUBRIC = Rubric(
     measure=measure,
     baseline=baseline,
     editor=corrected,
-    reply_model=_reply_model,
+    reply_model=lambda: Reply,
 )

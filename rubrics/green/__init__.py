@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import (
     CATEGORY,
@@ -19,11 +18,11 @@ from judge.rubrics.categories import (
     GRADES,
     SIGNIFICANCE,
     SIGNIFICANT,
-    Counting,
     no_error,
     stated,
 )
 from judge.rubrics.contract import (
+    EVERYWHERE,
     Counted,
     Kind,
     Measure,
@@ -33,32 +32,22 @@ from judge.rubrics.contract import (
     Statistic,
     StructuredReply,
     Tally,
+    source,
 )
-from judge.rubrics.green.layout import MATCHED
-from judge.rubrics.green.parse import parse
-from judge.rubrics.green.render import baseline, render
-from judge.rubrics.sources import source
+from judge.rubrics.green.layout import (
+    MATCHED,
+    Reply,
+    baseline,
+    parse,
+    parse_reply,
+    render,
+    render_reply,
+)
 from judge.types import Annotation, Measures, Study
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
 _MATCHED = Measure(
-    "n_matched",
-    "matched findings",
-    higher_is_better=True,
-    is_whole=True,
-    counts=Counted(MATCHED),
+    "n_matched", "matched findings", higher_is_better=True, is_whole=True, counts=Counted(MATCHED)
 )
-_count = Counting((*COUNTS, _MATCHED))
-
-
-def _reply_model() -> type[BaseModel]:
-    from judge.rubrics.green.reply import Reply
-
-    return Reply
-
-
 # As its authors name their models, which know one prompt: StanfordAIMI/GREEN-radllama2-7b.
 _TRAINED = re.compile(r"(?:^|[/:])green-", re.IGNORECASE)
 
@@ -68,39 +57,18 @@ def _parse_for(prompt: str, model: str) -> Parse | None:
     return partial(parse, faithful=True) if is_faithful else None
 
 
-def _parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:
-    from judge.rubrics.green.reply import parse
-
-    return parse(text, study, complete=complete)
-
-
-def _render_reply(annotation: Annotation) -> str:
-    from judge.rubrics.green.reply import render
-
-    return render(annotation)
-
-
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's GREEN score and its counts, all as stated.
 
     `green` = matched / (matched + clinically significant errors), 0 when nothing matched
     [Ostmeier et al. 2024]. Insignificant errors don't enter it. Where an answer lists more
     or fewer errors than it states, the stated count holds, as in the published
-    implementation.
+    implementation. A reader lists and states no counts.
     """
-    found = stated(annotation)
-    matched = annotation.stated_counts[MATCHED]
-    return {"green": _score(matched, found["n_significant"]), "n_matched": matched, **found}
-
-
-def count(annotation: Annotation, _study: Study) -> Measures:
-    """Return the same of what a reader wrote, who lists the errors and states no counts."""
-    found = _count(annotation)
-    return {"green": _score(found[_MATCHED.name], found["n_significant"]), **found}
-
-
-def _score(matched: int, significant: int) -> float:
-    return matched / (matched + significant) if matched else 0.0
+    counts = stated(annotation)
+    matched = annotation.stated_counts.get(MATCHED, len(annotation.of_kind(MATCHED)))
+    score = matched / (matched + counts["n_significant"]) if matched else 0.0
+    return {"green": score, _MATCHED.name: matched, **counts}
 
 
 RUBRIC = Rubric(
@@ -120,13 +88,10 @@ RUBRIC = Rubric(
     ),
     statistics=(
         Statistic(
-            "green",
-            "GREEN",
-            "mean",
-            ("green",),
+            *("green", "GREEN", "mean", ("green",)),
             higher_is_better=True,
             scale=(0, 1),
-            shown=frozenset({"head", "groups", "compare"}),
+            shown=EVERYWHERE,
             rexrank="GREEN",
         ),
         ERRORS,
@@ -142,8 +107,7 @@ RUBRIC = Rubric(
     parse_for=_parse_for,
     render=render,
     measure=measure,
-    count=count,
     baseline=baseline,
-    reply_model=_reply_model,
-    structured=StructuredReply("green-structured", _parse_reply, _render_reply),
+    reply_model=lambda: Reply,
+    structured=StructuredReply("green-structured", parse_reply, render_reply),
 )

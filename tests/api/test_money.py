@@ -16,12 +16,11 @@ from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.rubrics import Rubric
-from judge.running import session
-from judge.running.asking import RequestPolicy
+from judge.running import asking
 from judge.running.cost import Budget, Forecast, Prices, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
 from judge.running.run import run
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.types import CompletionRequest, Message, Usage
 
 KIND = "0123456789abcdef"
@@ -114,7 +113,7 @@ def test_max_cost_stops_before_it_is_passed(
     runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
-    monkeypatch.setattr(session, "Prices", lambda _model, _at: PRICED)
+    monkeypatch.setattr(asking, "Prices", lambda _model, _at: PRICED)
     with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
         runner(200, max_cost=0.2, concurrency=4)
     spent = stopped.value.progress.dollars
@@ -131,7 +130,7 @@ def test_every_attempt_is_paid_for(
     server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's."""
-    monkeypatch.setattr(session, "Prices", lambda _model, _at: PRICED)
+    monkeypatch.setattr(asking, "Prices", lambda _model, _at: PRICED)
     server.set_faults(studies={"study-0001": always(Fault.MALFORMED)}, cached_tokens=50)
     _, progress = runner(3, reask=2)
     stats = server.stats()
@@ -170,11 +169,10 @@ def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path
         ask_in_batches(opened, study_set(N), policy, listener)
         done = run(opened, study_set(N), out=tmp_path / "run")
     manifest = json.loads((done.path / "manifest.json").read_text())
-    (batch,) = manifest["batches"]
     used = server.batches.stats().usage
-    assert {name: batch[name] for name in asdict(used)} == asdict(used)
+    assert {name: manifest["spent"][name] for name in asdict(used)} == asdict(used)
     dollars = Prices("gpt-4o", OPENAI_URL, in_batches=True).dollars(used)
-    assert batch["dollars"] == pytest.approx(dollars)
+    assert manifest["spent"]["dollars"] == pytest.approx(dollars)
     assert f"cost ${dollars:,.2f}" in " ".join(said)
 
 
@@ -193,7 +191,8 @@ def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, sha
     policy = BatchPolicy(50_000, 0.05)
     with opened:
         ask_in_batches(opened, study_set(N), policy, ProgressListener(say=said.append))
-    assert sum(float(batch["dollars"]) for batch in opened.batches) <= limit  # type: ignore[arg-type]
+    assert opened.asked_before.dollars is not None
+    assert opened.asked_before.dollars <= limit
     assert budget.spent <= limit
     # What was held back for the worst is free again when the answers are there.
     assert len(server.batches.stats().answered) == N

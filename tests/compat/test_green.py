@@ -35,10 +35,8 @@ def server() -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def scorer(server: FaultServer, tmp_path: Path) -> Iterator[GREEN]:
-    made = GREEN("model-x", base_url=server.url, cache=tmp_path / "cache")
-    yield made
-    made.close()
+def scorer(server: FaultServer, tmp_path: Path) -> GREEN:
+    return GREEN("model-x", base_url=server.url, cache=tmp_path / "cache")
 
 
 def examples() -> tuple[list[str], list[str]]:
@@ -128,7 +126,6 @@ def test_a_call_asks_nothing_twice_and_the_judge_stays(
     assert one_by_one == first[2]
     other = GREEN("model-x", base_url=server.url, cache=tmp_path / "cache")
     assert other(refs, hyps)[2] == first[2]
-    other.close()
     assert server.stats().requests == 5
 
 

@@ -6,18 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from cluster.clusterhelp import judged
-from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, spread
 from hypothesis import given
 from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 from judge import rubrics
-from judge.rubrics.categories import CATEGORIES, KEYS, LEVELS, error
-from judge.rubrics.quantities import quantities_of
+from judge.rubrics.categories import KEYS, LEVELS, error
 from judge.rubrics.reading import as_read
 from judge.running.folder import Run
-from judge.studies import from_given
 from judge.types import Annotation, Item, Study, UnparsedError
 
 COUNTS, GREEN = rubrics.load("counts"), rubrics.load("green")
@@ -79,26 +75,6 @@ def test_the_built_in_judge_counts_as_it_does_for_green(invoke: Invoke, tmp_path
     assert all(found[0][name] == found[1][name] for name in found[0])
 
 
-def test_both_rubrics_share_their_quantities() -> None:
-    ours, theirs = quantities_of(COUNTS), quantities_of(GREEN)
-    assert ours.keys() == theirs.keys()
-    for name in ours.keys() - {"score"}:
-        assert ours[name].measures == theirs[name].measures
-
-
-def test_a_study_shows_its_counts(invoke: Invoke, tmp_path: Path) -> None:
-    invoke("counts", *FILES, "--out", tmp_path / "run")
-    text = invoke("audit", tmp_path / "run", "ex-015").stdout
-    record = Run(tmp_path / "run").record("ex-015")
-    assert record["annotation"]["items"] == []
-    assert f"Errors: {record['measures']['n_errors']}" in text
-    for name, n in record["annotation"]["stated_counts"].items():
-        level, letter = name.rsplit("_", 1)
-        (label,) = (one.label for one in CATEGORIES if one.value == letter)
-        assert (f"- clinically {level}: {label}: {n}" in text) == bool(n)
-    assert "counts say" not in text
-
-
 def test_a_reader_lists_what_a_judge_counts() -> None:
     reader = as_read(COUNTS, {})
     assert reader.graded
@@ -118,27 +94,3 @@ def test_a_reader_lists_what_a_judge_counts() -> None:
     part = as_read(COUNTS, {"insignificant": "not asked for"})
     measures = part.measured(Annotation(items[:1]), STUDY)
     assert (measures["n_significant"], measures["n_errors"]) == (1, None)
-
-
-@pytest.mark.parametrize("name", ["counts", "direct"])
-def test_a_models_answers_with_every_kind_of_trouble(tmp_path: Path, name: str) -> None:
-    n = 60
-    ids = [f"study-{at:04}" for at in range(n)]
-    studies = from_given(
-        [f"{one}. The lungs are clear." for one in ids], ["Effusion."] * n, study_ids=ids
-    )
-    faults = {Fault.RATE_LIMIT: 0.1, Fault.MALFORMED: 0.1, Fault.REFUSAL: 0.1, Fault.DROP: 0.05}
-    plans = spread(ids, faults)
-    with FaultServer(Behaviour(studies=plans), rubric=name) as server:
-        run = judged(studies, tmp_path / "run", rubric=name, judge="model-x", url=server.url)
-        again = judged(studies, tmp_path / "run", rubric=name, judge="model-x", url=server.url)
-    rubric = rubrics.load(name)
-    lost = {key for key, plan in plans.items() if plan.then in (Fault.MALFORMED, Fault.REFUSAL)}
-    assert len(lost) == 12
-    for record in run.records():
-        key = record["study_id"]
-        assert (record["outcome"] == "annotated") == (key not in lost), record["reason"]
-        right = ANNOTATE[name](key, 0)
-        expected = None if key in lost else rubric.measured(right, STUDY)
-        assert record["measures"] == expected
-    assert again.table().equals(run.table())

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.backends.lexicon import compare, load
@@ -158,29 +156,3 @@ def test_what_differs_of_a_finding(
     reference: str, candidate: str, expected: dict[str, str]
 ) -> None:
     assert types(reference, candidate) == expected
-
-
-def test_the_examples_are_judged(invoke: Invoke, tmp_path: Path) -> None:
-    args = (EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", tmp_path / "run")
-    done = invoke("crimson", *args)
-    assert done.exit_code == 0, done.stderr
-    assert "no urgent error" in done.stdout
-    study = invoke("audit", tmp_path / "run", "ex-015").stdout
-    assert "Large left tension pneumothorax (urgent)" in study
-    assert "missing finding, in the reference: Large left tension pneumothorax" in study
-
-
-def test_the_three_prediction_files_come_in_their_order(
-    invoke: Invoke, shared: Path, tmp_path: Path
-) -> None:
-    refs = json.loads((shared / "refs.json").read_text("utf-8"))
-    some = {key: refs[key] for key in list(refs)[:150]}
-    path = write_json(tmp_path / "refs.json", some)
-    means = {}
-    for name in ("neighbour", "indication", "random"):
-        preds = json.loads((shared / f"preds_{name}.json").read_text("utf-8"))
-        kept = write_json(tmp_path / f"{name}.json", {key: preds[key] for key in some})
-        done = invoke("crimson", kept, path, "--out", tmp_path / name, "--format", "json")
-        assert done.exit_code == 0, done.stderr
-        means[name] = json.loads(done.stdout)["statistics"]["crimson"]["value"]
-    assert means["neighbour"] > means["indication"] > means["random"], means

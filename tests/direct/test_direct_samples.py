@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -63,26 +62,6 @@ def test_the_mean_and_the_spread_are_kept(invoke: Invoke, both: Path, tmp_path: 
     done = invoke("rescore", tmp_path / "run")
     assert "0 of 4 studies read differently" in done.stderr
     assert (tmp_path / "run/studies.csv").read_bytes() == before
-
-
-def test_fewer_answers_are_among_the_more(invoke: Invoke, both: Path, tmp_path: Path) -> None:
-    """The first answer is that of a run with one: nothing is paid for twice."""
-    with SamplingServer(SCORES) as server:
-        for n, total in ((1, 1), (2, 2), (3, 3), (2, 3)):
-            args = ("--temperature", 0.7, "--samples", n)
-            out = f"run-{n}-{total}"
-            done = invoke("direct", both, *asked(server.url, tmp_path, out, *args))
-            assert done.exit_code == 0, done.stderr
-            assert set(server.asked.values()) == {total}
-        dry = invoke(
-            *("direct", both, "--judge", "m", "--base-url", server.url, "--temperature", 0.7),
-            *("--samples", 5, "--cache", tmp_path / "cache", "--dry-run"),
-        )
-    assert re.search(r"requests +8 \(12 cached", dry.stdout), "two more for each of four studies"
-    single = Run(tmp_path / "run-1-1").table()
-    assert single["spread"].isna().all()
-    assert single["direct"].tolist() == [70, 10, 0, 55.5]
-    assert Run(tmp_path / "run-2-2").table()["direct"].tolist() == [75, 10, 50, 61]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from support import Invoke
 
 from judge import prompts, rubrics
 from judge.prompts import Prompt
-from judge.rubrics.direct.parse import ASPECTS, samples
+from judge.rubrics.direct.answers import ASPECTS, samples
 from judge.rubrics.questions import on_scale, sampled
 from judge.running.folder import Run
 from judge.studies import from_given
@@ -72,12 +72,6 @@ def test_what_is_written_is_read_back_and_is_on_the_measures_scale(annotation: A
         assert (measures[name] is None) == (None in samples(annotation, name))
 
 
-@pytest.mark.parametrize(("score", "expected"), [(1, 0), (5, 100), (3, 50), (4.5, 87.5)])
-def test_the_ends_of_the_scale_are_0_and_100(score: float, expected: float) -> None:
-    annotation = on_scale(DIRECT, (1, 5)).parse(reply(score), STUDY)
-    assert DIRECT.measured(annotation, STUDY)["direct"] == expected
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -125,19 +119,6 @@ def test_a_scale_that_is_none_or_that_no_judge_is_told(
 ) -> None:
     with pytest.raises(JudgeError, match=says):
         prompt_of(tmp_path, PROMPT.replace("[1, 5]", scale))
-
-
-def test_a_rubric_without_a_scale_refuses_one(tmp_path: Path, invoke: Invoke) -> None:
-    path = tmp_path / "green.yaml"
-    path.write_text(PROMPT.replace("rubric: direct", "rubric: green"), "utf-8")
-    (tmp_path / "both.json").write_text(json.dumps({"a": {"report": "Clear.", "prediction": "C."}}))
-    done = invoke(
-        *("green", tmp_path / "both.json", "--judge", "gpt-4o", "--dry-run", "--prompt", path)
-    )
-    assert done.exit_code == 2
-    assert "the rubric green declares no scale" in done.stderr
-    with pytest.raises(JudgeError, match="green does not take 3 answers"):
-        sampled(rubrics.load("green"), 3)
 
 
 def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) -> None:

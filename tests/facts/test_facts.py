@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts, rubrics
-from judge.backends import lexicon
 from judge.rubrics.facts.measures import Fact, Quotable, annotated
 from judge.rubrics.questions import composed, parts
 from judge.rubrics.reply_text import same_words
@@ -18,7 +16,6 @@ from judge.sentences import lines
 from judge.types import Completion, Study, UnparsedError, Usage
 
 RUBRIC = rubrics.load("facts")
-LEXICON = lexicon.load()
 WORDS = st.sampled_from(["effusion", "Left", "no", "2.5 cm", "Größe", "(stable)", "line's", "1."])
 SENTENCE = (
     st.lists(WORDS, min_size=1, max_size=5)
@@ -136,40 +133,6 @@ def facts(entailed: int, contradicted: int, unsaid: int) -> list[Fact]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("reference", "candidate", "precision", "recall", "f1", "penalised"),
-    [
-        ((3, 1, 0), (1, 0, 1), 1 / 2, 3 / 4, 3 / 5, math.exp(1 - 10 / 2) / 2),
-        ((2, 0, 0), (9, 0, 0), 1.0, 1.0, 1.0, math.exp(1 - 10 / 9)),
-        ((2, 0, 0), (10, 0, 0), 1.0, 1.0, 1.0, 1.0),
-        ((1, 0, 1), (6, 3, 3), 1 / 2, 1 / 2, 1 / 2, 1 / 2),
-        ((0, 2, 0), (0, 0, 3), 0.0, 0.0, 0.0, 0.0),
-        ((0, 0, 0), (2, 0, 0), 1.0, None, None, math.exp(1 - 10 / 2)),
-        ((0, 0, 4), (0, 0, 0), None, 0.0, None, None),
-        ((0, 0, 0), (0, 0, 0), None, None, None, None),
-    ],
-)
-def test_the_numbers_of_a_study(
-    reference: tuple[int, int, int],
-    candidate: tuple[int, int, int],
-    precision: float | None,
-    recall: float | None,
-    f1: float | None,
-    penalised: float | None,
-) -> None:
-    made = annotated({"reference": facts(*reference), "candidate": facts(*candidate)})
-    found = RUBRIC.measured(made, Study("s", "x", "x"))
-    names = ("precision", "recall", "f1", "penalised_precision")
-    wanted = (precision, recall, f1, penalised)
-    for name, value in zip(names, wanted, strict=True):
-        assert found[name] == (None if value is None else pytest.approx(value)), name
-    assert found["n_contradicted"] == reference[1] + candidate[1]
-    assert [
-        found[f"n_candidate{of}"] for of in ("_entailed", "_contradicted", "_not_mentioned")
-    ] == [*candidate]
-    assert found["n_candidate"] == sum(candidate)
-
-
 def test_micro_is_the_ratio_of_sums_and_macro_the_mean_of_those_that_have_it() -> None:
     by_name = {one.name: one for one in RUBRIC.statistics}
     assert (by_name["micro_precision"].measures, by_name["micro_precision"].per) == (
@@ -178,28 +141,6 @@ def test_micro_is_the_ratio_of_sums_and_macro_the_mean_of_those_that_have_it() -
     )
     assert by_name["macro_recall"].measures == ("recall",)
     assert not by_name["penalised_precision"].shown
-
-
-@pytest.mark.parametrize(
-    ("reference", "candidate", "verdicts"),
-    [
-        ("Small left effusion.", "No pleural effusion.", ["contradicted", "contradicted"]),
-        ("Left effusion.", "Right effusion.", ["contradicted", "contradicted"]),
-        ("The heart is enlarged.", "Lungs are clear.", ["not_mentioned", "not_mentioned"]),
-        ("Heart size is normal.", "The heart is normal.", ["entailed", "entailed"]),
-        ("Pneumothorax.", "Normal chest radiograph.", ["contradicted", "contradicted"]),
-        ("Large effusion. Nodule.", "Large effusion.", ["entailed", "not_mentioned", "entailed"]),
-        ("Something else.", "", []),
-    ],
-)
-def test_rules_say_what_one_report_states_of_the_other(
-    reference: str, candidate: str, verdicts: list[str]
-) -> None:
-    study = Study("s", reference, candidate)
-    assert RUBRIC.baseline is not None
-    found = RUBRIC.baseline(lexicon.compare(reference, candidate, LEXICON), study)
-    assert [item.label("verdict") for item in found.of_kind("fact")] == verdicts
-    assert RUBRIC.parse(RUBRIC.render(found), study) == found
 
 
 def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from faultserver.faults import Fault, StudyPlan
-from faultserver.replies import NOTHING, Reply, plus
+from faultserver.replies import NOTHING, Reply, error_for, plus
 from judge.types import Usage
 
 
@@ -130,7 +130,7 @@ class Batches:
         fault = plan.at(self._met[endpoint])
         self._met[endpoint] += 1
         if fault and not is_after:
-            return fault, Reply(200, b"{}")
+            return fault, error_for(fault) or Reply(200, b"{}")
         return fault, self._do(endpoint, name, body)
 
     def _do(self, endpoint: str, name: str, body: bytes) -> Reply:

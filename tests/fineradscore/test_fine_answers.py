@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 
 import pytest
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 
 from judge import rubrics
 from judge.rubrics.categories import error as an_error
-from judge.rubrics.fineradscore.measures import closeness
-from judge.rubrics.fineradscore.reply import Reply
+from judge.rubrics.fineradscore.answers import Reply
 from judge.rubrics.questions import asked_by
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Item, Study, UnparsedError
@@ -94,19 +92,6 @@ def test_lines_without_a_space_between_them_get_one_where_something_changes() ->
     assert RUBRIC.editor(deleted, study) == "Clear bilaterally. Normal heart."
 
 
-def test_200_lines() -> None:
-    report = "\n".join(f"- Statement {n} of the report" for n in range(200))
-    study = Study("s", "Clear.", report)
-    assert len(lines(report)) == 200
-    annotation = Annotation((error(Edit("delete", 199, "")),))
-    assert RUBRIC.parse(RUBRIC.render(annotation), study) == annotation
-    assert RUBRIC.editor is not None
-    assert RUBRIC.editor(annotation, study) == report.rsplit("\n", 1)[0]
-    beyond = RUBRIC.render(Annotation((error(Edit("delete", 200, "")),)))
-    with pytest.raises(UnparsedError, match="line off the report"):
-        RUBRIC.parse(beyond, study)
-
-
 @pytest.mark.parametrize(
     "annotation",
     [
@@ -122,22 +107,6 @@ def test_200_lines() -> None:
 def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
     with pytest.raises(ValueError, match=r"correction"):
         RUBRIC.render(annotation)
-
-
-@pytest.mark.parametrize("depth", [30, 10_000])
-@pytest.mark.parametrize("form", ["{}", '{{"corrections": [{{"line": {}}}]}}', '{{"0": {}}}'])
-def test_deep_nesting_is_no_answer(depth: int, form: str) -> None:
-    with pytest.raises(UnparsedError):
-        RUBRIC.parse(form.format("[" * depth + "1" + "]" * depth), STUDY)
-
-
-@pytest.mark.parametrize("piece", ["```json\n", "[", "{", '{"a":', "1 x) ", "<think>"])
-def test_a_long_answer_of_one_piece_takes_no_time(piece: str) -> None:
-    long = piece * (60_000 // len(piece))
-    answer = {"corrections": [{"line": 0, "edit": "delete", "severity": long}]}
-    for text in (long, json.dumps(answer)):
-        with pytest.raises(UnparsedError):
-            RUBRIC.parse(text, STUDY)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -160,11 +129,6 @@ def test_the_form_of_the_original_is_read_where_it_was_asked_for() -> None:
         RUBRIC.parse("{}", STUDY)
 
 
-def test_an_endless_number_is_no_answer() -> None:
-    with pytest.raises(UnparsedError):
-        RUBRIC.parse(json.dumps({"corrections": []})[:-2] + "9" * 5000 + "]}", STUDY)
-
-
 def test_the_schema_is_one_that_strict_structured_output_takes() -> None:
     schema = Reply.model_json_schema()
     objects = [schema, *schema["$defs"].values()]
@@ -176,16 +140,3 @@ def test_the_schema_is_one_that_strict_structured_output_takes() -> None:
     assert properties["edit"]["enum"] == ["change", "delete", "insert"]
     assert properties["categories"]["items"]["enum"] == [c.value for c in Category]
     assert all(one["description"] for one in properties.values())
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ("", "", 1.0),
-        ("Clear.", "", 0.0),
-        ("No effusion. Heart normal.", "heart NORMAL; no effusion", 1.0),
-        ("a a b", "a b b", 2 / 3),
-    ],
-)
-def test_closeness(one: str, other: str, expected: float) -> None:
-    assert closeness(one, other) == closeness(other, one) == pytest.approx(expected)

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
-from judge import backends, prompts, rubrics
-from judge.running.asking import RequestPolicy
-from judge.running.session import JudgeSession
-from judge.stats.estimate import mean_interval
-from judge.studies import from_given
+from judge import prompts
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
-RUBRIC = rubrics.load("fineradscore")
 
 
 @pytest.fixture
@@ -52,27 +45,6 @@ def test_the_table_shows_both_rates_and_every_figure(invoke: Invoke) -> None:
     assert "n/a" not in row
 
 
-def test_corpus_numbers_are_those_of_the_table(fine_run: Path) -> None:
-    summary = json.loads((fine_run / "summary.json").read_text("utf-8"))
-    table = pd.read_parquet(fine_run / "studies.parquet")
-    found = summary["statistics"]
-    mean = table["fineradscore"].mean()
-    assert found["fineradscore"]["value"] == pytest.approx(mean)
-    assert found["inverse_fineradscore"]["value"] == pytest.approx(1 / mean)
-    interval = mean_interval(table["fineradscore"].tolist(), (1, 4))
-    assert interval.low is not None
-    assert interval.high is not None
-    assert found["inverse_fineradscore"]["low"] == pytest.approx(1 / interval.high)
-    assert found["inverse_fineradscore"]["high"] == pytest.approx(1 / interval.low)
-    assert found["fineradscore"]["low"] == pytest.approx(interval.low)
-    assert found["fineradscore_sum"]["value"] == pytest.approx(table["fineradscore_sum"].mean())
-    assert found["no_actionable_error"]["k"] == (table["fineradscore"] == 1).sum()
-    assert found["no_significant_error"]["k"] == (table["fineradscore"] <= 2).sum()
-    for n in (1, 2, 3, 4):
-        assert summary["totals"][f"n_severity{n}"]["n"] == table[f"n_severity{n}"].sum()
-    assert (table["fineradscore"] >= 1).all()
-
-
 def test_a_study_without_correction_scores_one_and_sums_to_nothing(fine_run: Path) -> None:
     perfect = pd.read_parquet(fine_run / "studies.parquet").set_index("study_id").loc["ex-001"]
     assert (perfect["fineradscore"], perfect["fineradscore_sum"]) == (1, 0)
@@ -86,20 +58,6 @@ def test_the_corrected_report_is_kept(fine_run: Path) -> None:
             assert record["corrected"] != record["candidate"]
         else:
             assert record["corrected"] == record["candidate"]
-
-
-def test_rates_and_rescore(invoke: Invoke, fine_run: Path) -> None:
-    first = json.loads((fine_run / "summary.json").read_text("utf-8"))
-    assert json.loads(invoke("rates", fine_run, "--format", "json").stdout) == first
-    by_site = invoke("rates", fine_run, "--by", "site", "--by", "study_class").stdout
-    assert re.search(r"harbour +normal +2 ", by_site)
-    assert "0 of 15 studies read differently" in invoke("rescore", fine_run).stderr
-    records = records_of(fine_run)
-    records[0]["answer"]["text"] = '{"corrections": [{"line": 0'
-    rewrite(fine_run, records)
-    again = json.loads(invoke("rescore", fine_run, "--format", "json").stdout)
-    assert again["reasons"] == {"unparsed: cut short": 1}
-    assert again["n_scored"] == 14
 
 
 def test_audit_shows_an_edit_that_reads_without_colour(invoke: Invoke, tmp_path: Path) -> None:
@@ -143,16 +101,3 @@ def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_
     record = json.loads(Path("run/annotations.jsonl").read_text("utf-8"))
     (error,) = record["annotation"]["items"]
     assert asked[error["edit"]["line"]][1] == "IMPRESSION: Old rib fracture."
-
-
-def test_the_form_of_the_reply_stands_in_the_signature() -> None:
-    studies = from_given(["Clear."], ["Clear."], study_ids=["1"], study_classes=["normal"])
-    settings = backends.JudgeSettings(base_url="http://127.0.0.1:9/v1")
-
-    def line(rubric: str, settings: backends.JudgeSettings) -> str:
-        session = JudgeSession.load(rubric, "model-x", settings, policy=RequestPolicy(reask=1))
-        return session.signature(studies, "study_class")
-
-    assert re.search(r"\|reply:[0-9a-f]{8}\|reask:1\|", line("fineradscore", settings))
-    assert re.search(r"\|reply:[0-9a-f]{8}\|", line("green", settings))
-    assert "|reply:text|" in line("green", replace(settings, reply="text"))

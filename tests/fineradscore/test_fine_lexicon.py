@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 from judge import rubrics
 from judge.backends import lexicon
-from judge.sentences import lines
 from judge.types import Annotation, Category, Discrepancy, ReportComparison, Study
 
 RUBRIC = rubrics.load("fineradscore")
@@ -35,31 +33,6 @@ def told(annotation: Annotation) -> list[tuple[Any, ...]]:
         for error in annotation.items
         if error.edit
     ]
-
-
-@pytest.mark.parametrize(
-    ("reference", "candidate", "expected"),
-    [
-        ("No pneumothorax.", "No pneumothorax.", []),
-        (
-            "Lungs are clear. No effusion.",
-            "Lungs are clear. Calcified granuloma. No effusion.",
-            [("delete", 1, "", "a", 1)],
-        ),
-        (
-            "Large left tension pneumothorax. Heart size normal.",
-            "Heart size normal.",
-            [("insert", 0, "Large left tension pneumothorax.", "b", 4)],
-        ),
-        (
-            "Small left pleural effusion. Heart size normal.",
-            "Small right pleural effusion. Heart size normal.",
-            [("change", 0, "Small left pleural effusion.", "c", 3)],
-        ),
-    ],
-)
-def test_corrections(reference: str, candidate: str, expected: list[tuple[Any, ...]]) -> None:
-    assert told(annotate(reference, candidate)) == expected
 
 
 def test_a_tension_pneumothorax_is_not_a_granuloma() -> None:
@@ -107,56 +80,12 @@ def test_a_report_needs_no_correction_into_itself(reports: dict[str, Any], secti
     assert all(not annotate(text, text).items for text in texts)
 
 
-@pytest.mark.data
-def test_near_misses_are_less_wrong_and_corrections_bring_all_nearer(
-    reports: dict[str, Any],
-) -> None:
-    means: dict[str, Counter[str]] = {}
-    farther = 0
-    for name in ("neighbour", "indication", "random"):
-        total: Counter[str] = Counter()
-        for study_id, ref in reports["refs"].items():
-            prediction = reports[f"preds_{name}"][study_id]
-            candidate = prediction["model_prediction"]
-            study = Study(study_id, ref["section_findings"], candidate)
-            assert lines(candidate) or not candidate.strip()
-            annotation = annotate(study.reference, candidate)
-            measures = RUBRIC.measured(annotation, study)
-            farther += measures["closeness_corrected"] < measures["closeness_candidate"]
-            total.update({key: value / len(reports["refs"]) for key, value in measures.items()})
-        means[name] = total
-    scores = {name: total["fineradscore"] for name, total in means.items()}
-    assert scores["neighbour"] < min(scores["indication"], scores["random"])
-    for total in means.values():
-        assert total["closeness_corrected"] > total["closeness_candidate"] + 0.1
-    assert farther <= 0.02 * 3 * len(reports["refs"])
-
-
 def test_a_candidate_that_says_nothing_lacks_every_line() -> None:
     annotation = annotate("Heart size normal. Large left pneumothorax. No effusion.", " \n")
     assert told(annotation) == [
         ("insert", None, "Heart size normal.", "b", 1),
         ("insert", None, "Large left pneumothorax.", "b", 4),
         ("insert", None, "No effusion.", "b", 1),
-    ]
-
-
-def test_what_two_lines_speak_of_goes_to_the_one_that_is_more_like_it() -> None:
-    study = Study(
-        "s", "Heart size is normal.", "Heart is large. Heart size is not normal. Granuloma."
-    )
-    comparison = ReportComparison(
-        (
-            Discrepancy(Category.WRONG_SEVERITY, 2, "heart", "Large.", 0, 0),
-            Discrepancy(Category.WRONG_LOCATION, 3, "heart", "Not there.", 0, 1),
-            Discrepancy(Category.FALSE_FINDING, 1, "granuloma", "None.", 0, 2),
-        ),
-        (),
-        "",
-    )
-    assert told(RUBRIC.baseline(comparison, study)) == [
-        ("change", 1, "Heart size is normal.", "cd", 3),
-        ("delete", 2, "", "a", 1),
     ]
 
 

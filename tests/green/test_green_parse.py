@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from green_layouts import KEYS, N_READ, PARTS, PUBLISHED, SHORT, STUDY, grammatical, made
+from green_layouts import KEYS, N_READ, PARTS, STUDY, grammatical, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts
 from judge.rubrics.green import RUBRIC
-from judge.rubrics.green.layout import DIFFERS
 from judge.rubrics.questions import asked_by
 from judge.types import Annotation, UnparsedError
 
@@ -26,7 +24,6 @@ SECTIONS = (
 ADVERSARIAL: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("adversarial.yaml").read_text("utf-8")
 )
-FAITHFUL = asked_by(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
 
 
 def answer(significant: str = "None.", insignificant: str = "None.", matched: str = "0.") -> str:
@@ -170,44 +167,6 @@ def test_a_template_is_no_answer() -> None:
             assert read(said) is None
 
 
-def parity_answer(rng: random.Random) -> tuple[str, dict[str, int]]:
-    """An answer as tests/parity makes them for the reference implementation, and its counts."""
-    items = (*("right effusion not mentioned", "nodule of 2.5 cm (left upper lobe)"), "no mass")
-    items += ("T12: old fracture", "tip 3. intercostal space", "heart size is normal.")
-    stated, parts = {}, ["[Explanation]:\nTwo errors.\n\nIn (a) 1. x; matched findings: 3."]
-    marks, labels = rng.choice(["abcdef", "123456"]), rng.choice([PUBLISHED, SHORT])
-
-    def listed(count: int) -> str:
-        if count == 0:
-            return rng.choice(["0.", "0. None", "0. "])
-        return f"{count}. {'; '.join(rng.choices(items, k=rng.choice([count, 1])))}"
-
-    for level in ("significant", "insignificant"):
-        lines = [f"[Clinically {level.capitalize()} Errors]:"]
-        for letter, mark in zip("abcdef", marks, strict=True):
-            stated[f"{level}_{letter}"] = count = rng.choice([0, 0, 1, 2, 3, 11])
-            lines.append(f"({mark}) {labels[letter]}: {listed(count)}")
-        parts.append("\n".join(lines))
-    stated["matched"] = rng.choice([0, 1, 2, 12])
-    return "\n\n".join([*parts, f"[Matched Findings]:\n{listed(stated['matched'])}"]), stated
-
-
-def test_a_green_model_states_its_counts() -> None:
-    """As in the reference implementation; `tests/parity` holds 1,500 answers to it itself."""
-    rng = random.Random(2024)
-    n_differ = 0
-    for _ in range(300):
-        text, stated = parity_answer(rng)
-        found = FAITHFUL.parse(text, STUDY, complete=True)
-        assert found.stated_counts == stated, text
-        differ = {one.removeprefix(DIFFERS) for one in found.warnings}
-        n_differ += bool(differ)
-        assert FAITHFUL.parse(RUBRIC.render(found), STUDY, complete=True) == found
-        if differ:
-            assert read(text) is None
-    assert n_differ > 100
-
-
 @pytest.mark.parametrize(
     ("prompt", "model", "is_faithful"),
     [
@@ -223,14 +182,3 @@ def test_who_is_read_so(prompt: str, model: str, is_faithful: bool) -> None:
         assert rubric.parse(text, STUDY, complete=True).stated_counts["matched"] == 3
     else:
         assert rubric is RUBRIC
-
-
-@pytest.mark.parametrize(
-    "piece", ["(a) ", "no ", "1. x\n", "; ", "- ", "<think>", "[Matched Findings]:\n", "((", "a:b "]
-)
-def test_the_longest_answer_takes_no_time(piece: str) -> None:
-    long = piece * (60_000 // len(piece))
-    for text in (long, answer(significant=f"(a): 1. {long}"), answer(matched=f"1. {long}")):
-        start = time.process_time()
-        read(text)
-        assert time.process_time() - start < 2

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.rubrics.green import RUBRIC
-from judge.rubrics.green.layout import DIFFERS, NOT_LISTED, an_error, matched_finding, warnings_on
+from judge.rubrics.green.layout import NOT_LISTED, an_error, matched_finding, warnings_on
 from judge.rubrics.questions import asked_by
 from judge.types import (
     Annotation,
     Category,
     Discrepancy,
-    Edit,
     ReportComparison,
     UnparsedError,
 )
@@ -106,16 +105,6 @@ def test_parse_reads_back_what_render_writes(annotation: Annotation) -> None:
         assert error.reason in ("count and list differ", "doubtful item")  # noqa: PT017
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(plain, max_size=3), st.lists(plain, max_size=3))
-def test_plain_items_are_always_written(errors: list[str], matched: list[str]) -> None:
-    stated = dict.fromkeys(KEYS, 0) | {"significant_b": len(errors), "matched": len(matched)}
-    items = [an_error("significant", Category.MISSING_FINDING, one) for one in errors]
-    items += map(matched_finding, matched)
-    annotation = Annotation(tuple(items), "Why.", stated_counts=stated)
-    assert RUBRIC.parse(RUBRIC.render(annotation), STUDY, complete=True) == annotation
-
-
 discrepancies = st.builds(
     Discrepancy,
     category=st.sampled_from(list(Category)),
@@ -142,29 +131,6 @@ def test_whatever_rules_find_can_be_rendered(comparison: ReportComparison) -> No
     assert measures["n_insignificant"] == len(comparison.discrepancies) - significant
     assert measures["n_matched"] == len(comparison.matched)
     assert annotation.warnings == ()
-
-
-def test_plain_comparison_keeps_its_words() -> None:
-    comparison = ReportComparison(
-        discrepancies=(
-            Discrepancy(Category.WRONG_SEVERITY, 1, "effusion", "small; reference: moderate"),
-            Discrepancy(Category.MISSING_FINDING, 3, "nodule", "nodule of 2.5 cm\nnot mentioned"),
-        ),
-        matched=("heart size normal",),
-        explanation="Two findings differ.",
-    )
-    annotation = RUBRIC.baseline(comparison, STUDY)
-    assert annotation.items == (
-        an_error("significant", Category.MISSING_FINDING, "nodule of 2.5 cm not mentioned"),
-        an_error("insignificant", Category.WRONG_SEVERITY, "small, reference: moderate"),
-        matched_finding("heart size normal"),
-    )
-    assert annotation.explanation == "Two findings differ."
-    assert {key for key, count in annotation.stated_counts.items() if count} == {
-        "significant_b",
-        "insignificant_d",
-        "matched",
-    }
 
 
 def _good() -> Annotation:
@@ -198,33 +164,18 @@ def _finding(text: str) -> dict[str, object]:
     "changes",
     [
         {"stated_counts": {}},
-        {"stated_counts": _good().stated_counts | {"further": 1}},
-        {"stated_counts": _good().stated_counts | {"significant_b": -1}},
         {"stated_counts": _good().stated_counts | {"significant_b": 10_000}},
         {"stated_counts": _good().stated_counts | {"significant_b": 0}},
-        {"stated_counts": _good().stated_counts | {"matched": 0}},
-        {"stated_counts": _good().stated_counts | {"significant_a": 1}},
         {"items": _good().items[::-1]},
         {"explanation": "Words.\n[Matched Findings]:\n9."},
-        {"explanation": " Words."},
         {"explanation": "<|im_start|>"},
-        _finding(""),
         _finding("one; two"),
         {"warnings": ("odd",)},
         {"warnings": (NOT_LISTED + "significant_b",)},
-        {"warnings": (DIFFERS + "matched",)},
-        {"warnings": tuple(NOT_LISTED + f"insignificant_{mark}" for mark in "abdef")},
-        _error(text=""),
         _error(text="one; two"),
-        _error(text="one\ntwo"),
-        _error(text=" one"),
-        _error(text="**one**"),
         _error(text="one (c) Wrong location: 2. two"),
-        _labelled(significance=("grave",)),
         _labelled(category=("b", "c")),
-        _error(edit=Edit("delete", 0, "")),
         _error(side="candidate"),
-        _error(links=(1,)),
         _error(kind="fact"),
         {"values": {"confidence": 0.5}},
     ],
@@ -233,16 +184,5 @@ def _finding(text: str) -> dict[str, object]:
 def test_what_cannot_be_read_back_is_not_rendered(changes: dict[str, object]) -> None:
     assert RUBRIC.parse(RUBRIC.render(_good()), STUDY, complete=True) == _good()
     annotation = replace(_good(), **changes)
-    if "warnings" in changes and len(changes["warnings"]) == 5:
-        # Five of six left out is fine; so the sixth must be what makes the difference.
-        assert RUBRIC.parse(RUBRIC.render(annotation), STUDY, complete=True) == annotation
-        stated = annotation.stated_counts | {"insignificant_c": 0}
-        warnings = tuple(NOT_LISTED + f"insignificant_{mark}" for mark in "abcdef")
-        annotation = replace(
-            annotation,
-            items=annotation.items[:1] + annotation.items[2:],
-            stated_counts=stated,
-            warnings=warnings,
-        )
     with pytest.raises(ValueError, match=r"."):
         RUBRIC.render(annotation)

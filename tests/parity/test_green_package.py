@@ -72,7 +72,6 @@ def test_a_models_answers_too(reference: Any, server: FaultServer, tmp_path: Pat
     scorer = GREEN("model-x", base_url=server.url, reply="text", cache=tmp_path)
     refs = [f"study-{at:04}. The lungs are clear." for at in range(60)]
     assert_alike(reference, scorer, refs, ["Clear."] * 60)
-    scorer.close()
 
 
 def test_what_the_package_scores_0_is_nan_here(
@@ -84,7 +83,6 @@ def test_what_the_package_scores_0_is_nan_here(
     refs = [f"study-{at:04}. The lungs are clear." for at in range(4)]
     with pytest.warns(UserWarning, match="4 of 4 studies are not scored"):
         mean, _, scores, _, result = scorer(refs, ["Clear."] * 4)
-    scorer.close()
     assert all(map(math.isnan, (mean, *scores)))
     own = theirs(reference, refs, ["Clear."] * 4, result["green_analysis"].tolist())
     assert own[:3] == (0.0, 0.0, [0, 0, 0, 0])

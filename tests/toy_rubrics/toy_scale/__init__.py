@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.categories import CATEGORY, ERROR, count_measures, counted, error
+from judge.rubrics.categories import CATEGORY, ERROR, Counting, count_measures, error
 from judge.types import Annotation, Measures, ReportComparison, Study, UnparsedError
 
 STEP = Facet(
@@ -44,7 +44,7 @@ def render(annotation: Annotation) -> str:
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return minus the points of all errors, and their counts."""
     points = sum(_POINTS[item.label(STEP.name)] for item in annotation.items)
-    return {"points": 0.0 - points, **counted(annotation, COUNTS)}
+    return {"points": 0.0 - points, **Counting(COUNTS)(annotation)}
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
