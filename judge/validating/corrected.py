@@ -20,10 +20,10 @@ from judge.running.folder import Run
 from judge.signature import Signature
 from judge.stats.estimate import summed
 from judge.stats.prediction_powered import Values, corrected
-from judge.stats.table import grouped, summarise
+from judge.stats.table import grouped
 from judge.studies.names import as_text
 from judge.types import JudgeError
-from judge.validating.raters import Rater, check_texts, raters, readers_below
+from judge.validating.raters import Rater, check_texts, raters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +56,7 @@ def corrected_summary(
             f"{run.path} is a reader's run, and what is corrected is a judge's: name the judge's "
             "run, and give this one with --readings"
         )
-    choices = [each for path in paths for each in readers_below(RunChoice(path, str(path)))]
-    readers = raters(choices, readers=True)
+    readers = raters([RunChoice(path, str(path)) for path in paths], readers=True)
     named = [(reader.shown, reader.run) for reader in readers]
     judge = load([(str(run.path), run)])
     runs = load([(str(run.path), run), *named], lambda judged, *_: judged)
@@ -73,13 +72,12 @@ def corrected_summary(
             f"nothing of {run.path} can be corrected by these readings: "
             f"{'; '.join(dict.fromkeys(why_not.values()))}"
         )
-    table = run.table()
-    aligned = table.iloc[runs.rows[0]]
+    aligned = run.table().iloc[runs.rows[0]]
     is_scored = runs.is_scored
     is_read = is_scored[:, 1:].any(axis=1)
     how, sample_by, strata = _drawn(runs, aligned, at_random=at_random)
     patient, patients = judge.patients(patient_field) or (None, None)
-    summary = {**run.summary(), **summarise(table, run.rubric, by)}
+    summary = run.regrouped(by, patient_field)
     blocks = [summary, *summary["rates"]]
     parts = [list(range(len(aligned))), *(rows for _, rows in grouped(aligned, by))]
     for block, rows in zip(blocks, parts, strict=True):

@@ -62,25 +62,15 @@ class Rater:
         return levels_of(self.rubric, self.lacks)
 
 
-def readers_below(choice: RunChoice) -> list[RunChoice]:
-    """Return the runs in a folder that is none itself, as `judge import` leaves it; else the run.
-
-    Raises `JudgeError` where there is none in it.
-    """
-    if not choice.path.is_dir() or (choice.path / MANIFEST).exists():
-        return [choice]
-    below = sorted(path.parent for path in choice.path.glob(f"*/{MANIFEST}"))
-    if not below:
-        raise JudgeError(f"{choice.shown} holds no run; judge import makes readers' runs")
-    return [RunChoice(path, str(Path(choice.shown) / path.name), choice.model) for path in below]
-
-
 def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
     """Open the runs of judges, or of readers, by the names given or their own.
 
-    Raises `JudgeError` for a run of the other kind, the same readings twice, and where two would
-    have one name.
+    A folder of readers' runs, as `judge import` leaves it, stands for all of them. Raises
+    `JudgeError` for a run of the other kind, the same readings twice, and where two would have one
+    name.
     """
+    if readers:
+        choices = [each for choice in choices for each in _below(choice)]
     opened: dict[str, Rater] = {}
     for choice in choices:
         run = Run(choice.path)
@@ -104,6 +94,15 @@ def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
             )
         opened[name] = Rater(name, choice.shown, run)
     return tuple(opened.values())
+
+
+def _below(choice: RunChoice) -> list[RunChoice]:
+    if not choice.path.is_dir() or (choice.path / MANIFEST).exists():
+        return [choice]
+    below = sorted(path.parent for path in choice.path.glob(f"*/{MANIFEST}"))
+    if not below:
+        raise JudgeError(f"{choice.shown} holds no run; judge import makes readers' runs")
+    return [RunChoice(path, str(Path(choice.shown) / path.name), choice.model) for path in below]
 
 
 @dataclass(frozen=True)
