@@ -60,8 +60,8 @@ def corrected_summary(
     named = [(reader.shown, reader.run) for reader in readers]
     judge = load([(str(run.path), run)])
     runs = load([(str(run.path), run), *named], lambda judged, *_: judged)
-    for reader, rows in zip(readers, runs.rows[1:], strict=True):
-        if not (rows >= 0).any():
+    for reader, places in zip(readers, runs.rows[1:], strict=True):
+        if not (places >= 0).any():
             raise JudgeError(
                 f"{run.path} has none of the studies of {reader.shown}; they are joined by study id"
             )
@@ -74,7 +74,7 @@ def corrected_summary(
         )
     aligned = run.table().iloc[runs.rows[0]]
     is_scored = runs.is_scored
-    is_read = is_scored[:, 1:].any(axis=1)
+    is_read = np.asarray(is_scored[:, 1:].any(axis=1))
     how, sample_by, strata = _drawn(runs, aligned, at_random=at_random)
     patient, patients = judge.patients(patient_field) or (None, None)
     summary = run.regrouped(by, patient_field)
@@ -91,7 +91,7 @@ def corrected_summary(
                     None if patients is None else patients[rows],
                     is_even=_is_even(strata, is_read),
                 ).plain()
-    about = [
+    about: list[dict[str, Any]] = [
         {
             "reader": reader.name,
             "run": reader.shown,
@@ -182,7 +182,7 @@ def _drawn(
     one_stratum = np.zeros(len(table), np.intp)
     if is_read.any(axis=1).all():
         return "all", (), one_stratum
-    samples = [(run.reading or {}).get("sample") for run in runs.runs[1:]]
+    samples = [run.reading.get("sample") if run.reading else None for run in runs.runs[1:]]
     known = [sample for sample in samples if sample]
     if len(known) < len(samples):
         name = runs.names[1 + samples.index(None)]

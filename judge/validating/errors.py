@@ -138,7 +138,7 @@ def matched_errors(
     if not counts:
         return [], notes
     estimates = iter(_ratios(np.concatenate([*counts.values()], axis=1), resampling))
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "rater": name,
             "is_reader": is_reader,

@@ -170,17 +170,17 @@ def _level(
 ) -> Iterator[dict[str, Any]]:
     is_clean = _is_clean(studies.values[one.name])
     names = sorted({name for name in studies.study_classes if name is not None})
-    groups = [(None, np.arange(len(is_clean)), resamples)]
+    groups: list[tuple[str | None, Any, Resamples]] = [(None, slice(None), resamples)]
     for name in names if len(names) > 1 else ():
         rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
         clusters = None if studies.clusters is None else studies.clusters[rows]
         rng = generator(how.seed, "validation", {"study_class": name})
         groups.append((name, rows, draw(clusters, len(rows), rng, how.resamples)))
-    for name, rows, drawn in groups:
+    for group, rows, drawn in groups:
         figures = detections(is_clean[rows], len(studies.judges), drawn)
         for rater, its in zip(studies.raters, (*figures.judges, *figures.ceiling), strict=True):
             side = "reader" if rater.is_reader else "judge"
-            yield {side: rater.name, "study_class": name, **its.plain()}
+            yield {side: rater.name, "study_class": group, **its.plain()}
 
 
 def _is_clean(counts: Values) -> Values:
