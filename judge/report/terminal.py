@@ -33,6 +33,7 @@ def as_rich(table: Table, width: int) -> RenderableType:
     head = [_one_line(cell) for cell in table.head]
     rows = [[_one_line(cell) for cell in row] for row in table.rows]
     title = Text(_one_line(table.title), "bold", overflow="fold")
+    note = [Text(_one_line(table.note), "dim", overflow="fold"), ""] if table.note else []
     columns = list(zip(head, *rows, strict=True))
     whole = [_longest(cells) for cells in columns]
     pieces = [_longest([p for cell in cells for p in _PIECE.findall(cell)]) for cells in columns]
@@ -49,7 +50,7 @@ def as_rich(table: Table, width: int) -> RenderableType:
             break
     else:
         records = ["\n".join(map("{}: {}".format, head, row)) for row in rows]
-        return Group(title, "", Text("\n\n".join(records), overflow="fold"), "")
+        return Group(title, "", Text("\n\n".join(records), overflow="fold"), "", *note)
     grid = Grid(box=box.SIMPLE, show_edge=False, padding=(0, gap - 2, 0, 1), header_style="bold")
     for column, (name, wide) in enumerate(zip(head, widths, strict=True)):
         justify: JustifyMethod = "left" if column < table.n_left else "right"
@@ -57,7 +58,7 @@ def as_rich(table: Table, width: int) -> RenderableType:
     for row in rows:
         figures = map(_broken, row[table.n_left :], widths[table.n_left :])
         grid.add_row(*map(Text, (*row[: table.n_left], *figures)))
-    return Group(title, Padding(grid, (1, 0, 1, 1)))
+    return Group(title, Padding(grid, (1, 0, 1, 1)), *note)
 
 
 def _one_line(text: str) -> str:
