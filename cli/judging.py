@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from judge.cli.asking import (
+from judge.cli.options import (
     RUNNING_OPTIONS,
     SAMPLES,
     SERVER_OPTIONS,
     WHO,
     WORDING,
+    FiniteRange,
+    GroupedCommand,
+    heading,
     policy_of,
     sampling_options,
     settings_of,
+    with_options,
 )
-from judge.cli.options import FiniteRange, GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
 from judge.cli.studies import (
     TOLD_OPTIONS,
@@ -51,8 +54,7 @@ if TYPE_CHECKING:
         RunStoppedError,
         UnreadableError,
     )
-    from judge.running.run import Finished
-    from judge.running.session import JudgeSession
+    from judge.running.session import Finished, JudgeSession
     from judge.running.shards import Shard
     from judge.studies import StudySet
     from judge.types import Study
@@ -264,8 +266,8 @@ def command_for(rubric: Rubric) -> click.Command:
 
 def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dict[str, Finished]:
     from judge.backends import LEXICON
-    from judge.running.run import run as run_session
     from judge.running.session import JudgeSession
+    from judge.running.session import run as run_session
 
     batches, names = _batch_policy(options), options.pop("judge_names")
     settings, policy = settings_of(options), policy_of(options)

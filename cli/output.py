@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judge.cli.options import Decorator
 from judge.report.words import harmless
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, JustifyMethod, RenderableType
 
-    from judge.report.study import Beside, Line
+    from judge.cli.options import Decorator
+    from judge.report.study import Line
     from judge.report.tables import Table
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
-_SIDE_BY_SIDE = 120
-"""Columns from which two reports stand side by side."""
 _STYLES = {
     "title": "bold",
     "heading": "bold cyan",
@@ -112,21 +111,19 @@ def console(pipe_width: int = _PIPE_WIDTH) -> Console:
 
 def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None:
     """Print a summary in the format asked for."""
-    from judge.report import formats
-    from judge.report.tables import headline, tables, unread_lines
+    from judge.report.tables import headline, signatures, tables, unread_lines
 
-    if form == "json":
-        emit(formats.as_json(summary))
-    elif form == "csv":
-        emit(formats.as_csv(summary, rubric))
-    elif form == "md":
-        emit(formats.as_markdown(summary, rubric))
+    if form != "table":
+        from judge.report import formats
+
+        writes = {"csv": formats.as_csv, "md": formats.as_markdown}
+        emit(writes[form](summary, rubric) if form in writes else formats.as_json(summary))
     else:
         print_facts(headline(summary, rubric))
         print_tables(tables(summary, rubric))
         for line in unread_lines(summary, rubric):
             emit(f"{line}\n")
-        for name, line in formats.signatures(summary):
+        for name, line in signatures(summary):
             emit(f"{name:9}  {line}")
 
 
@@ -144,7 +141,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 def print_tables(tables: Iterable[Table]) -> None:
     """Print tables one below the other."""
-    from judge.report.terminal import as_rich
+    from judge.cli.output import as_rich
 
     out = console(_PIPE_TABLE_WIDTH)
     for table in tables:
@@ -157,35 +154,13 @@ def _show(out: Console, renderable: RenderableType) -> None:
     click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
 
 
-def print_lines(lines: Iterable[Line | Beside]) -> None:
+def print_lines(lines: Iterable[Line]) -> None:
     """Print an audit's lines; reports are text from outside and never read as markup."""
-    from rich.console import Group
-    from rich.table import Table as RichTable
-
-    from judge.report.study import Beside
-
     out = console()
-    has_room = out.is_terminal and out.width >= _SIDE_BY_SIDE
     for line in lines:
-        if not isinstance(line, Beside):
-            _print_line(out, line)
-        elif has_room:
-            grid = RichTable.grid(padding=(0, 4, 0, 0), expand=True)
-            grid.add_column(ratio=1)
-            grid.add_column(ratio=1)
-            sides = ([_as_rich(out, each) for each in side] for side in (line.left, line.right))
-            grid.add_row(*(Group(*side) for side in sides))
+        if line.style == "heading":
             click.echo()
-            _show(out, grid)
-        else:
-            for each in (*line.left, *line.right):
-                _print_line(out, each)
-
-
-def _print_line(out: Console, line: Line) -> None:
-    if line.style == "heading":
-        click.echo()
-    _show(out, _as_rich(out, line))
+        _show(out, _as_rich(out, line))
 
 
 def _as_rich(out: Console, line: Line) -> RenderableType:
@@ -207,3 +182,79 @@ def _as_rich(out: Console, line: Line) -> RenderableType:
     grid = RichTable.grid()
     grid.add_row(Text(harmless(line.lead), style=style), text)
     return grid
+
+
+_WIDE, _NARROW = 3, 2
+"""Characters between two columns, where there is room and where there is not."""
+_FOLD = 12
+"""What a name may be broken to before the numbers beside it are."""
+# An interval, a count of studies, a number with its sign before it, or a word.
+_PIECE = re.compile(r"\[[^\]]*\]|\([^)]*\)|[±<] \S+|\S+")
+
+
+def as_rich(table: Table, width: int) -> RenderableType:
+    """Return a table for a terminal of `width` characters, its text never read as markup.
+
+    Where a row does not fit in one line, its cells take several; numbers stay whole, and
+    names for as long as there is room. Where even that is too wide, each cell of a row gets
+    a line of its own after the name of its column.
+    """
+    from rich import box
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    head = [_one_line(cell) for cell in table.head]
+    rows = [[_one_line(cell) for cell in row] for row in table.rows]
+    title = Text(_one_line(table.title), "bold", overflow="fold")
+    columns = list(zip(head, *rows, strict=True))
+    whole = [_longest(cells) for cells in columns]
+    pieces = [_longest([p for cell in cells for p in _PIECE.findall(cell)]) for cells in columns]
+    words = [_longest([word for cell in cells for word in cell.split()]) for cells in columns]
+    for gap, least in (
+        (_WIDE, pieces),
+        (_NARROW, pieces),
+        (_NARROW, _folded(pieces, table.n_left)),
+        (_NARROW, _folded(words, table.n_left)),
+    ):
+        room = width - gap * len(head)
+        if sum(least) <= room:
+            widths = _widened(_widened(least, pieces, room), whole, room)
+            break
+    else:
+        records = ["\n".join(map("{}: {}".format, head, row)) for row in rows]
+        return Group(title, "", Text("\n\n".join(records), overflow="fold"), "")
+    grid = Grid(box=box.SIMPLE, show_edge=False, padding=(0, gap - 2, 0, 1), header_style="bold")
+    for column, (name, wide) in enumerate(zip(head, widths, strict=True)):
+        justify: JustifyMethod = "left" if column < table.n_left else "right"
+        grid.add_column(Text(name), width=wide, justify=justify, overflow="fold")
+    for row in rows:
+        figures = map(_broken, row[table.n_left :], widths[table.n_left :])
+        grid.add_row(*map(Text, (*row[: table.n_left], *figures)))
+    return Group(title, Padding(grid, (1, 0, 1, 1)))
+
+
+def _one_line(text: str) -> str:
+    return harmless(text).replace("\n", " ").replace("\t", " ")
+
+
+def _longest(parts: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, parts), default=1)
+
+
+def _folded(least: Sequence[int], n_left: int) -> list[int]:
+    return [min(n, _FOLD) if column < n_left else n for column, n in enumerate(least)]
+
+
+def _widened(widths: Sequence[int], goal: Sequence[int], room: int) -> list[int]:
+    found = list(widths)
+    for column in sorted(range(len(found)), key=lambda column: goal[column] - found[column]):
+        found[column] += max(0, min(goal[column] - found[column], room - sum(found)))
+    return found
+
+
+def _broken(cell: str, width: int) -> str:
+    return cell if _longest([cell]) <= width else "\n".join(_PIECE.findall(cell))

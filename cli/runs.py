@@ -37,7 +37,7 @@ def runs(folders: tuple[Path, ...], form: str) -> None:
     itself is listed too. What cannot be read is named on standard error.
     """
     from judge.report.formats import as_json
-    from judge.running.run import RUNS
+    from judge.running.session import RUNS
     from judge.types import JudgeError
 
     chosen = folders or (RUNS,)

@@ -10,23 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.asking import (
+from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
+from judge.cli.judging import account, end_stopped, end_uncovered, shared_servers, watching
+from judge.cli.options import (
     RUNNING_OPTIONS,
     SERVER_OPTIONS,
     WHO,
     WORDING,
+    GroupedCommand,
+    NamedPath,
+    heading,
     policy_of,
     sampling_options,
     settings_of,
+    with_options,
 )
-from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
-from judge.cli.judging import account, end_stopped, end_uncovered, shared_servers, watching
-from judge.cli.options import GroupedCommand, NamedPath, heading, with_options
 from judge.cli.output import emit, format_of, format_option, list_option, note, print_tables
 
 if TYPE_CHECKING:
-    from judge.running.run import Finished
-    from judge.running.session import JudgeSession
+    from judge.running.session import Finished, JudgeSession
     from judge.stress.candidates import Made
     from judge.stress.changes import Change
     from judge.stress.report import StressReport
@@ -309,7 +311,7 @@ def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> Finished:
-    from judge.running.run import default_folder, run, with_classes
+    from judge.running.session import default_folder, run, with_classes
     from judge.stress.report import RUNS
 
     line = session.signature(*with_classes(studies))

@@ -20,14 +20,13 @@ from judge.running.aggregate import panel as panel_of
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.records import Judged, corrected_report
-from judge.running.run import run as run_session
-from judge.running.run import with_classes
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, with_classes
+from judge.running.session import run as run_session
 from judge.running.shards import Shard
 from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
-from judge.studies.context import attach_context
+from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 T = TypeVar("T")

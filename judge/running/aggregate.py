@@ -28,8 +28,7 @@ from judge.rubrics.contract import Facet, Label, Measure, Rubric, Scale, Statist
 from judge.running.engine import Progress
 from judge.running.folder import MADE_BY, Run, RunWriter, claim, writing
 from judge.running.records import Judged, judged_of
-from judge.running.run import Finished, finish
-from judge.running.session import read_today
+from judge.running.session import Finished, finish, read_today
 from judge.signature import Signature
 from judge.stats.reliability import krippendorff
 from judge.stats.table import check_fields, reserved_names

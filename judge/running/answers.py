@@ -12,8 +12,7 @@ from judge.jsonio import from_line
 from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim, writing
 from judge.running.records import judged_of, read
-from judge.running.run import finish
-from judge.running.session import read_today
+from judge.running.session import finish, read_today
 from judge.types import Annotated, JudgeError
 
 

@@ -15,8 +15,7 @@ from judge.backends.base import Notes
 from judge.running.engine import Progress
 from judge.running.folder import MADE_BY, Run, claim, writing
 from judge.running.records import Judged, judged_of
-from judge.running.run import Finished, finish
-from judge.running.session import read_today
+from judge.running.session import Finished, finish, read_today
 from judge.signature import studies_digest
 from judge.stats.table import check_fields
 from judge.studies import StudySet
