@@ -368,7 +368,8 @@ RUNNING_OPTIONS = (
 
 def settings_of(options: dict[str, Any]) -> JudgeSettings:
     """Return what the options say of a judge."""
-    from judge.backends import JudgeSettings, sampling
+    from judge.backends import JudgeSettings
+    from judge.backends.base import sampling_of_body
 
     parameters = {name: options[name] for name in ("temperature", "top_p", "reasoning_effort")}
     parameters["seed"] = options.get("sampling_seed", options.get("seed"))
@@ -382,7 +383,7 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
         max_tokens=options["max_tokens"],
         samples=options.get("samples", 1),
         reply=None if options["reply"] == "auto" else options["reply"],
-        sampling=_set(parameters) | sampling.from_body(options["body"]),
+        sampling=_set(parameters) | sampling_of_body(options["body"]),
         environ=os.environ,
         say=note,
         sends=not options["dry_run"],

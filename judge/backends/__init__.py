@@ -12,8 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from judge import plugins
-from judge.backends import sampling
-from judge.backends.base import TIMEOUT, CountedNote, Judge, JudgeSettings
+from judge.backends.base import (
+    TIMEOUT,
+    CountedNote,
+    Judge,
+    JudgeSettings,
+    checked_sampling,
+    longest_answer,
+    refuse_sampling,
+)
 from judge.prompts import STRUCTURED
 from judge.rubrics import Rubric
 from judge.types import JudgeError
@@ -42,7 +49,7 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
     for what the judge does not take.
     """
     settings = settings or JudgeSettings()
-    settings = replace(settings, sampling=sampling.checked(settings.sampling))
+    settings = replace(settings, sampling=checked_sampling(settings.sampling))
     judge = _load(spec, rubric, settings)
     if judge.prompt is not None:
         from judge.backends import wording
@@ -121,7 +128,7 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         prompt=prompt,
         reply=reply,
         servers=Pool([*zip(places, keys, strict=True)], spec, settings.say, sends=settings.sends),
-        max_tokens=sampling.max_tokens(spec, settings.sampling, settings.max_tokens),
+        max_tokens=longest_answer(spec, settings.sampling, settings.max_tokens),
         asked=settings.sampling,
         say=settings.say,
     )
@@ -130,7 +137,7 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     from judge.backends.transformers import TransformersJudge
 
-    sampling.refuse(settings.sampling, f"hf:{model}, which decodes greedily,", {"temperature": 0})
+    refuse_sampling(settings.sampling, f"hf:{model}, which decodes greedily,", {"temperature": 0})
     from judge.backends import wording
 
     prompt, _ = wording.for_own_model(
@@ -143,7 +150,7 @@ def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         prompt,
         cpu=bool(settings.options.get("cpu")),
         environ=settings.environ,
-        max_tokens=sampling.max_tokens(model, {}, settings.max_tokens),
+        max_tokens=longest_answer(model, {}, settings.max_tokens),
         say=settings.say,
     )
 
@@ -151,7 +158,7 @@ def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 def _lexicon(rubric: Rubric, path: Path | None, settings: JudgeSettings) -> Judge:
     from judge.backends.lexicon.judge import LexiconJudge
 
-    sampling.refuse(settings.sampling, f"{LEXICON}, which follows rules,", {})
+    refuse_sampling(settings.sampling, f"{LEXICON}, which follows rules,", {})
     if settings.reply:
         raise JudgeError(f"--reply belongs to a model that is asked, not to {LEXICON}")
     judge = LexiconJudge(rubric, path)

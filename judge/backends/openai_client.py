@@ -14,8 +14,8 @@ import aiohttp
 import httpx2  # comes with openai
 import openai
 
+from judge.backends.base import UnavailableError, UnreachableError, UnreadableReplyError
 from judge.backends.connection import CHAT, Connection, shown
-from judge.backends.errors import UnavailableError, UnreachableError, UnreadableReplyError
 from judge.backends.replies import ErrorReply, completion
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.backends.base import OverloadError, TransientError, UnavailableError
 from judge.backends.connection import CHAT, Connection, shown
-from judge.backends.errors import OverloadError, TransientError, UnavailableError
 from judge.backends.structured import Mode
 from judge.types import Completion
 

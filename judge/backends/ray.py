@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends import local, vllm
-from judge.backends.base import Judge, JudgeSettings
+from judge.backends.base import AskError, Judge, JudgeSettings, UnavailableError
 from judge.backends.connection import CHAT
-from judge.backends.errors import AskError, UnavailableError
 from judge.backends.local import ModelFiles
 from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError

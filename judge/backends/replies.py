@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from judge import jsonio
-from judge.backends.connection import NO_KEY, shown
-from judge.backends.errors import (
+from judge.backends.base import (
     OverloadError,
     StudyError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
 )
+from judge.backends.connection import NO_KEY, shown
 from judge.backends.structured import KEYS, Mode, called, refuses
 from judge.types import Completion, JudgeError, Usage
 

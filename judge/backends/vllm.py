@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from judge.backends import local, sampling, wording
-from judge.backends.base import TIMEOUT, Judge, JudgeSettings
+from judge.backends import local, wording
+from judge.backends.base import TIMEOUT, Judge, JudgeSettings, UnavailableError, longest_answer
 from judge.backends.connection import CHAT, COMPLETIONS, NO_KEY, Connection
-from judge.backends.errors import UnavailableError
 from judge.backends.local import LocalJudge, ModelFiles
 from judge.backends.openai import OpenAIJudge
 from judge.backends.pool import Pool, Servers
@@ -464,7 +463,7 @@ def load(
         "prompt": prompt,
         "served_as": model if settings.base_urls else files.source,
         "servers": servers,
-        "max_tokens": sampling.max_tokens(model, settings.sampling, settings.max_tokens),
+        "max_tokens": longest_answer(model, settings.sampling, settings.max_tokens),
         "asked": settings.sampling,
         "say": settings.say,
     }

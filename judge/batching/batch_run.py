@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from judge import jsonio
-from judge.backends.errors import AskError, StudyError, TransientError
+from judge.backends.base import AskError, StudyError, TransientError
 from judge.backends.openai import OpenAIJudge
 from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
 from judge.backends.replies import RefusedError

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import tenacity
 
-from judge.backends.connection import NO_KEY, Connection
-from judge.backends.errors import (
+from judge.backends.base import (
     AskError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
 )
+from judge.backends.connection import NO_KEY, Connection
 from judge.backends.openai_client import client
 from judge.backends.replies import ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from judge import backends, plugins, rubrics
 from judge.backends import CountedNote, Judge, JudgeSettings
-from judge.backends.base import Notes
-from judge.backends.errors import StudyError
+from judge.backends.base import Notes, StudyError
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric

@@ -14,8 +14,8 @@ from hostile import Hostile, completion, judged, reply, self_signed
 from running import Runner, study_set
 
 from judge import backends, rubrics
+from judge.backends.base import UnreachableError
 from judge.backends.connection import OPENAI_URL, Connection
-from judge.backends.errors import UnreachableError
 from judge.backends.openai_client import Client
 from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError

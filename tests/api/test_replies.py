@@ -12,7 +12,7 @@ from hostile import ANSWER, Hostile, Serve, completion, judged, reply
 from running import study_set
 
 from judge import rubrics
-from judge.backends.errors import (
+from judge.backends.base import (
     AskError,
     OverloadError,
     StudyError,

@@ -13,7 +13,7 @@ import pytest
 
 from judge import backends, rubrics
 from judge.backends import local
-from judge.backends.errors import (
+from judge.backends.base import (
     OverloadError,
     StudyError,
     TransientError,

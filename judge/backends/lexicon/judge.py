@@ -10,8 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from judge import plugins
-from judge.backends.base import CountedNote, Judge
-from judge.backends.errors import StudyError
+from judge.backends.base import CountedNote, Judge, StudyError
 from judge.backends.lexicon.data import Lexicon, load
 from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
 from judge.backends.lexicon.mention import Mention, Pair, together
