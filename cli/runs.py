@@ -164,19 +164,12 @@ def merge(runs: tuple[Path, ...], out: Path, by: list[str], form: str) -> None:
     help="What a study's numbers become. majority: the middle one, a tie to the worse; mean: the "
     "mean, of rates too.",
 )
-@click.option(
-    "--min-judges",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Score a study that at least N judges scored. Default: all of them.",
-)
 @format_option
 def panel(
     runs: tuple[Path, ...],
     out: Path,
     by: list[str],
     rule: Any,  # noqa: ANN401 - one of the choices
-    min_judges: int | None,
     form: str,
 ) -> None:
     """Make one run out of the RUNS of several judges, of one rubric over the same studies.
@@ -191,7 +184,7 @@ def panel(
     from judge.running.aggregate import panel as panel_of
     from judge.running.folder import Run
 
-    made = panel_of([Run(path) for path in runs], out, rule, min_judges=min_judges, by=by or None)
+    made = panel_of([Run(path) for path in runs], out, rule, by=by or None)
     note(f"{len(runs)} judges, by the rule {rule}")
     _print(made.path, form)
 

@@ -202,7 +202,7 @@ def merge(
     default as in the shards. Raises `JudgeError` for shards that are missing, there twice, damaged
     or not of one run, and for an `out` that holds another run.
     """
-    return Run(merge_runs(_runs(runs), Path(out), by=_names(by)).path)
+    return merge_runs(_runs(runs), Path(out), by=_names(by))
 
 
 def panel(
@@ -210,18 +210,15 @@ def panel(
     out: str | Path,
     *,
     rule: Literal["majority", "mean"],
-    min_judges: int | None = None,
     by: Sequence[str] | None = None,
 ) -> Run:
     """Make one run out of those of several judges, of one rubric over the same studies.
 
-    `rule` is "majority" or "mean", as in `judge panel`; a study is scored where all judges
-    scored it, or at least `min_judges`. `by` are the fields that the rates are grouped by, by
-    default as in the run of the judge that is first by name. Raises `JudgeError` for runs that do
-    not fit together, and for an `out` that holds another run.
+    `rule` is "majority" or "mean", as in `judge panel`. `by` are the fields that the rates are
+    grouped by, by default as in the run of the judge that is first by name. Raises `JudgeError`
+    for runs that do not fit together, and for an `out` that holds another run.
     """
-    finished = panel_of(_runs(runs), Path(out), rule, min_judges=min_judges, by=_names(by))
-    return Run(finished.path)
+    return panel_of(_runs(runs), Path(out), rule, by=_names(by))
 
 
 def _open(

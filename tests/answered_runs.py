@@ -13,6 +13,7 @@ from judge.jsonio import from_line, to_line
 from judge.rubrics import Rubric
 from judge.running.folder import ANNOTATIONS, writing
 from judge.running.records import FORMAT, Judged, read
+from judge.signature import studies_digest
 from judge.stats.table import summarise
 from judge.types import Completion, Failed, Measures, Study
 
@@ -87,9 +88,16 @@ def answered(
     `fields` have their values by study. Judges of one set of studies may sit on one panel.
     """
     rubric, fields = rubrics.load(rubric_name), fields or {}
+    studies = [
+        Study(
+            *(study_id, reference, candidate, "abnormal"),
+            fields={name: values[study_id] for name, values in fields.items()},
+        )
+        for study_id in answers
+    ]
     made_by: dict[str, Any] = {
         "signature": f"{rubric.name}:{rubric.version}|judge:{judge}|prompt:{prompt}"
-        f"|section:{section}|class:study_class|omitted:0|studies:{len(answers)}+{path.name}"
+        f"|section:{section}|class:study_class|omitted:0|studies:{studies_digest(studies)}"
         "|version:0",
         "rubric": rubric.name,
         "model": path.name,
@@ -101,9 +109,7 @@ def answered(
         "notes": [],
     }
     with writing(path, rubric, list(fields)) as writer:
-        for at, (study_id, answer) in enumerate(answers.items()):
-            own = {name: values[study_id] for name, values in fields.items()}
-            study = Study(study_id, reference, candidate, "abnormal", fields=own)
+        for at, (study, answer) in enumerate(zip(studies, answers.values(), strict=True)):
             if answer is None:
                 writer.add(Judged(at, study, Failed("timeout"), None, None))
             else:

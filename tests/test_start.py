@@ -9,7 +9,6 @@ from pathlib import Path
 
 from support import EXAMPLES
 
-
 MOST = 45
 UNUSED = {"aiohttp", "diskcache", "instructor", "openai", "tenacity", "torch", "transformers"}
 PROGRAM = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -390,6 +390,22 @@ def finish(
     whole = {"format": FORMAT, **made_by, **known, "versions": versions()}
     writer.finish(table, summary, whole)
     return summary
+
+
+def write_run(
+    path: Path,
+    rubric: Rubric,
+    ends: Iterable[Judged],
+    made_by: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    by: Sequence[str],
+) -> None:
+    """Write the run of studies whose ends are known, whole or not at all."""
+    with writing(path, rubric, manifest["fields"]) as writer:
+        check_fields(by, writer.columns)
+        for end in ends:
+            writer.add(end)
+        finish(writer, made_by, manifest, by)
 
 
 def _empty(studies: StudySet) -> CountedNote:

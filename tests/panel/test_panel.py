@@ -266,11 +266,6 @@ def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: 
     assert "by the rule majority" in cited
     assert "1 of 3 studies were scored; 2 that not all judges scored are in no figure" in cited
     assert "@misc{krippendorff2011alpha," in cited
-    fewer = invoke("panel", *runs, "--rule", "majority", "--min-judges", 2, "--out", "two")
-    assert fewer.exit_code == 0, fewer.stderr
-    assert Run(Path("two")).table()["judges_n"].tolist()[1:] == [2, 3]
-    assert "+least2|" in Run(Path("two")).signature
-    assert "2 of 3 studies were scored" in invoke("cite", "two").stdout
 
 
 def test_an_answer_that_cannot_be_read_stays_unparsed(invoke: Invoke, tmp_path: Path) -> None:
@@ -330,9 +325,9 @@ REFUSED: dict[str, tuple[Made, str]] = {
     "one judge": (pair(name="x"), "--seed"),
     "two rubrics": (two_rubrics, "rubric"),
     "two sections": (pair(section="impression"), "section"),
-    "other reports": (pair(reference="No effusion."), "reference"),
-    "fewer studies": (pair(counts={"a": (0, 0, 1)}), "'b'"),
-    "more studies": (pair(counts={**OTHER, "d": (0, 0, 1)}), "'d'"),
+    "other reports": (pair(reference="No effusion."), "studies"),
+    "fewer studies": (pair(counts={"a": (0, 0, 1)}), "studies"),
+    "more studies": (pair(counts={**OTHER, "d": (0, 0, 1)}), "studies"),
     "a panel": (a_panel, "p"),
     "no run": (lambda folder: [folder, *pair()(folder)], "run"),
 }
@@ -353,7 +348,5 @@ def test_from_python(tmp_path: Path) -> None:
     found = judge.panel(runs, tmp_path / "out", by="site", rule="majority")
     assert found.rates("site")["n_scored"].tolist() == [3, 3]
     assert found.manifest["prompt"] == "green, other"
-    with pytest.raises(JudgeError, match="--min-judges 3: there are 2 judges"):
-        judge.panel(runs, tmp_path / "other", min_judges=3, rule="majority")
     with pytest.raises(JudgeError, match="'median'"):
         judge.panel(runs, tmp_path / "other", rule="median")  # type: ignore[arg-type]
