@@ -62,9 +62,6 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN_LINES = 30.0
 _LONGEST_TROUBLE = 60
 _LOW_COVERAGE = 3
-# The most requests of a batch: `judge.batching.MOST_REQUESTS`.
-_MOST_REQUESTS = 50_000
-
 # OpenAI takes no more in a batch.
 _MOST_REQUESTS = 50_000
 BATCH_OPTIONS = (
