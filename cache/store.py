@@ -123,8 +123,9 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     def add(self, entry: Entry) -> Completion | None:
         """Keep an entry from elsewhere; returns the answer that is there already, if any."""
         if (present := self.find(entry.key)) is None:
-            about = {"key": entry.key, "model": entry.model}
-            about = {"request": entry.request} if entry.request else about
+            about: dict[str, object] = {"key": entry.key, "model": entry.model}
+            if entry.request:
+                about = {"request": entry.request}
             self._keep(entry.key, encode(about, entry.completion), None).result()
         return present
 

@@ -34,7 +34,6 @@ _COMMANDS = {
     "panel": "Make one run out of several judges' runs.",
     "prompts": "List prompts, show one, or fetch an official one.",
     "rates": "Compute a run's rates again, by any field.",
-    "readings": "Make runs of what readers found on the page.",
     "rescore": "Read a run's answers again with today's parser.",
     "reviews": "Show how right the judge was to its reviewers.",
     "runs": "List the runs there are.",

@@ -185,6 +185,15 @@ patient_option = click.option(
     help="Resample by this field. Default: patient, patient_id, subject_id or subject where a "
     "run has it; none takes studies as independent.",
 )
+common_option = click.option(
+    "--common", is_flag=True, help="Compare on the studies that all runs have."
+)
+allow_option = click.option(
+    "--allow",
+    multiple=True,
+    type=click.Choice(("judge", "prompt", "references")),
+    help="What may differ: the judge or the prompt of a rubric, the references (repeatable).",
+)
 resamples_option = click.option(
     "--resamples",
     type=click.IntRange(min=100),

@@ -222,7 +222,7 @@ def _report(runs: tuple[str, ...], figures: Path | None, html: Path | None, form
     by its prompts and repeats. A folder of judge stress stands for all runs in it. No judge is
     asked. docs/stress.md explains each number.
     """
-    from judge.report.stress_page.file import MARK
+    from judge.report.stress_page.data import MARK
     from judge.stress.report import stress_report
 
     check_drawn(html, figures, MARK)
@@ -231,7 +231,7 @@ def _report(runs: tuple[str, ...], figures: Path | None, html: Path | None, form
 
 def _run(options: dict[str, Any]) -> None:
     """Make the candidates or find them, judge them and print the report."""
-    from judge.report.stress_page.file import MARK
+    from judge.report.stress_page.data import MARK
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.stress import candidates
     from judge.stress.changes import chosen
@@ -344,8 +344,7 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
 def _write_page(report: StressReport, path: Path) -> None:
     from judge.cli.page import write_html
     from judge.plots import available, stress_page_figures
-    from judge.report.stress_page.data import pairs
-    from judge.report.stress_page.file import MARK, page
+    from judge.report.stress_page.data import MARK, page, pairs
 
     data = report.plain()
     figures = stress_page_figures(data) if available() else None

@@ -30,13 +30,15 @@ from judge.running.records import Judged, judged_of
 from judge.running.session import read_today, write_run
 from judge.signature import Signature
 from judge.stats.reliability import krippendorff
-from judge.stats.table import reserved_names
+from judge.stats.table import patients, reserved_names
 from judge.studies import StudySet
 from judge.studies.names import free_name
 from judge.types import Annotated, Annotation, Failed, Item, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 Rule = Literal["majority", "mean", "best"]
 _FACETS = {"judge": "said_by", "reference": "against"}
@@ -216,20 +218,25 @@ def _says(measures: Sequence[str], scored: pd.DataFrame) -> pd.Series[Any]:
     return (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
 
 
-def agreement(rubric: Rubric, scored: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return Krippendorff's alpha between the parts, for each rate and for the score."""
+def agreement(
+    rubric: Rubric, scored: pd.DataFrame, patients: NDArray[np.intp] | None = None
+) -> list[dict[str, Any]]:
+    """Return Krippendorff's alpha between the parts, for each rate and for the score.
+
+    `patients` has each study's patient by number, None where no patient has several studies.
+    """
     said = {(one.name, one.label): _says(one.measures, scored) for one in rates(rubric)}
     levels = ["nominal"] * len(said)
     if score := score_of(rubric):
         said[f"score {score.name}", score.label] = scored[score.name]
         levels.append("interval")
-    return [
-        {"name": name, "label": label, "level": level}
-        | krippendorff(
-            column.groupby([scored["row"], scored["part"]]).first().unstack().to_numpy(float)
-        ).plain()
-        for ((name, label), column), level in zip(said.items(), levels, strict=True)
-    ]
+    alphas = []
+    for ((name, label), column), level in zip(said.items(), levels, strict=True):
+        values = column.groupby([scored["row"], scored["part"]]).first().unstack()
+        clusters = None if patients is None else patients[values.index]
+        alpha = krippendorff(values.to_numpy(float), clusters)
+        alphas.append({"name": name, "label": label, "level": level} | alpha.plain())
+    return alphas
 
 
 def aggregate(
@@ -237,6 +244,7 @@ def aggregate(
     rubric: Rubric,
     studies: Parts,
     best_field: str = "",
+    patients: NDArray[np.intp] | None = None,
 ) -> tuple[list[Judged], list[dict[str, Any]], list[str]]:
     """Return the end of each study by those of its parts, how the parts agree, and notes.
 
@@ -281,7 +289,7 @@ def aggregate(
         }
         judged.append(Judged(row, study, Annotated(annotation), measures, None))
     notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
-    alphas = agreement(rubric, scored) if how.of == "judge" else []
+    alphas = agreement(rubric, scored, patients) if how.of == "judge" else []
     if alphas:
         each = ", ".join(
             f"{one['label']} {NOTHING if one['value'] is None else number(one['value'])} "
@@ -337,7 +345,11 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule, *, by: Sequence[str] | Non
     rubric = _apart(how.rubric(first.rubric), fields)
     records = zip(*(run.records() for run in runs), strict=True)
     ends = [[judged_of(part, record) for part, record in enumerate(each)] for each in records]
-    judged, alphas, about = aggregate(how, first.rubric, [(each[0].study, each) for each in ends])
+    of_patients = patients(first.table())
+    judged, alphas, about = aggregate(
+        *(how, first.rubric, [(each[0].study, each) for each in ends]),
+        patients=of_patients and of_patients[1],
+    )
     named = list(zip(runs, how.names, strict=True))
     of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
     notes = [(note, name) for run, name in named for note in run.summary()["notes"]]

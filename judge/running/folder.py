@@ -293,9 +293,16 @@ class Run:
             self._check_version()
         return self._summary
 
-    def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
-        """Return the summary with the rates grouped by any fields of the studies."""
-        return {**self.summary(), **summarise(self.table(), self.rubric, by)}
+    def regrouped(self, by: Sequence[str], patient_field: str | None = None) -> dict[str, Any]:
+        """Return the summary with the rates grouped by any fields of the studies.
+
+        Intervals are by the patients of `patient_field`, by default the usual field; `none` takes
+        studies as independent.
+
+        Raises `JudgeError` for a field that the run has not, and as `table` does.
+        """
+        summary = {k: v for k, v in self.summary().items() if k != "intervals_by"}
+        return {**summary, **summarise(self.table(), self.rubric, by, patient_field)}
 
     def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
         """Return the rates and figures by group, as `judge rates --format csv` prints them.

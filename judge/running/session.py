@@ -386,6 +386,8 @@ def finish(
     table = writer.table()
     made_by = {"reply_modes": writer.reply_modes, **made_by}
     summary = {**made_by, **summarise(table, writer.rubric, by)}
+    if alphas := (manifest.get("combined") or {}).get("agreement"):
+        summary["agreement"] = alphas
     known = {name: value for name, value in manifest.items() if value or name not in _SELDOM}
     whole = {"format": FORMAT, **made_by, **known, "versions": versions()}
     writer.finish(table, summary, whole)

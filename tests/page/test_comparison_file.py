@@ -14,8 +14,7 @@ from page_records import records_of
 from seeded_comparison import seeded, seeded_panel
 
 from judge.report.compare_page import FRONTEND
-from judge.report.compare_page.choice import wanted
-from judge.report.compare_page.file import page
+from judge.report.compare_page.data import page, wanted
 from judge.stats.compare import Comparison, compare
 
 

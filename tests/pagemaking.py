@@ -24,7 +24,7 @@ from judge.types import (
     Study,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 HOSTILE = (
     "<script>window.struck = 1</script></script></textarea><!--"
     "<img src=x onerror='window.struck = 2'><svg onload=alert(3)>"
