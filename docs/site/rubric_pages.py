@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from command_pages import own_rubrics
 
 from judge import rubrics
-from judge.rubrics.contract import Facet, Kind, Measure, Rubric, Source, Statistic
+from judge.rubrics.contract import Facet, Kind, Measure, Rubric, Statistic
+from judge.rubrics.contract import Source
 
 _FOLDER = "reference/rubrics/"
 
