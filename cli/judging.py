@@ -483,8 +483,6 @@ def account(progress: Progress) -> list[str]:
             f"{progress.damaged:,} cached answers were damaged and asked for again "
             "(judge cache info --check looks at the others)"
         )
-    if progress.without_usage:
-        lines.append(f"{progress.without_usage:,} answers came without a token count")
     if progress.retries:
         tried = ", ".join(f"{reason} {n:,}" for reason, n in sorted(progress.retries.items()))
         lines.append(f"sent again after: {tried}")

@@ -184,10 +184,8 @@ def _as_rich(out: Console, line: Line) -> RenderableType:
     return grid
 
 
-_WIDE, _NARROW = 3, 2
-"""Characters between two columns, where there is room and where there is not."""
+# What a name may be broken to before the numbers beside it are.
 _FOLD = 12
-"""What a name may be broken to before the numbers beside it are."""
 # An interval, a count of studies, a number with its sign before it, or a word.
 _PIECE = re.compile(r"\[[^\]]*\]|\([^)]*\)|[±<] \S+|\S+")
 
@@ -195,9 +193,8 @@ _PIECE = re.compile(r"\[[^\]]*\]|\([^)]*\)|[±<] \S+|\S+")
 def as_rich(table: Table, width: int) -> RenderableType:
     """Return a table for a terminal of `width` characters, its text never read as markup.
 
-    Where a row does not fit in one line, its cells take several; numbers stay whole, and
-    names for as long as there is room. Where even that is too wide, each cell of a row gets
-    a line of its own after the name of its column.
+    Where a row does not fit in one line, its cells take several, and numbers stay whole. Where even
+    that is too wide, each cell of a row gets a line of its own after the name of its column.
     """
     from rich import box
     from rich.console import Group
@@ -205,56 +202,43 @@ def as_rich(table: Table, width: int) -> RenderableType:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    head = [_one_line(cell) for cell in table.head]
-    rows = [[_one_line(cell) for cell in row] for row in table.rows]
-    title = Text(_one_line(table.title), "bold", overflow="fold")
+    head, *rows = [
+        [harmless(cell).replace("\n", " ").replace("\t", " ") for cell in row]
+        for row in (table.head, *table.rows)
+    ]
+    title = Text(harmless(table.title), "bold", overflow="fold")
     columns = list(zip(head, *rows, strict=True))
-    whole = [_longest(cells) for cells in columns]
-    pieces = [_longest([p for cell in cells for p in _PIECE.findall(cell)]) for cells in columns]
-    words = [_longest([word for cell in cells for word in cell.split()]) for cells in columns]
-    for gap, least in (
-        (_WIDE, pieces),
-        (_NARROW, pieces),
-        (_NARROW, _folded(pieces, table.n_left)),
-        (_NARROW, _folded(words, table.n_left)),
-    ):
-        room = width - gap * len(head)
-        if sum(least) <= room:
-            widths = _widened(_widened(least, pieces, room), whole, room)
-            break
-    else:
+    whole = list(map(_longest, columns))
+    widths = [_longest([piece for cell in column for piece in _pieces(cell)]) for column in columns]
+    widths[: table.n_left] = [min(_FOLD, name) for name in widths[: table.n_left]]
+    gap = 3 if sum(whole) + 3 * len(head) <= width else 2
+    spare = width - gap * len(head) - sum(widths)
+    if spare < 0:
         records = ["\n".join(map("{}: {}".format, head, row)) for row in rows]
         return Group(title, "", Text("\n\n".join(records), overflow="fold"), "")
     grid = Grid(box=box.SIMPLE, show_edge=False, padding=(0, gap - 2, 0, 1), header_style="bold")
-    for column, (name, wide) in enumerate(zip(head, widths, strict=True)):
-        justify: JustifyMethod = "left" if column < table.n_left else "right"
-        grid.add_column(Text(name), width=wide, justify=justify, overflow="fold")
+    for at, name in enumerate(head):
+        more = min(spare, whole[at] - widths[at])  # names first: they stand on the left
+        spare -= more
+        widths[at] += more
+        justify: JustifyMethod = "left" if at < table.n_left else "right"
+        grid.add_column(Text(name), width=widths[at], justify=justify, overflow="fold")
     for row in rows:
-        figures = map(_broken, row[table.n_left :], widths[table.n_left :])
-        grid.add_row(*map(Text, (*row[: table.n_left], *figures)))
+        cells = [
+            cell
+            if at < table.n_left or _longest([cell]) <= widths[at]
+            else "\n".join(_pieces(cell))
+            for at, cell in enumerate(row)
+        ]
+        grid.add_row(*map(Text, cells))
     return Group(title, Padding(grid, (1, 0, 1, 1)))
 
 
-def _one_line(text: str) -> str:
-    return harmless(text).replace("\n", " ").replace("\t", " ")
+def _pieces(cell: str) -> list[str]:
+    return _PIECE.findall(cell)
 
 
 def _longest(parts: Sequence[str]) -> int:
     from rich.cells import cell_len
 
     return max(map(cell_len, parts), default=1)
-
-
-def _folded(least: Sequence[int], n_left: int) -> list[int]:
-    return [min(n, _FOLD) if column < n_left else n for column, n in enumerate(least)]
-
-
-def _widened(widths: Sequence[int], goal: Sequence[int], room: int) -> list[int]:
-    found = list(widths)
-    for column in sorted(range(len(found)), key=lambda column: goal[column] - found[column]):
-        found[column] += max(0, min(goal[column] - found[column], room - sum(found)))
-    return found
-
-
-def _broken(cell: str, width: int) -> str:
-    return cell if _longest([cell]) <= width else "\n".join(_PIECE.findall(cell))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +32,8 @@ _COLUMNS = ("run", "model", "judge", "studies", "scored")
 def runs(folders: tuple[Path, ...], form: str) -> None:
     """List the runs in FOLDER, the newest first. Default: judge-runs.
 
-    Shows for each its model, judge, studies, headline figures and age. A FOLDER that is a run
-    itself is listed too. What cannot be read is named on standard error.
+    Shows for each its model, judge, studies, headline figures and when it ended. A FOLDER that is a
+    run itself is listed too. What cannot be read is named on standard error.
     """
     from judge.report.formats import as_json
     from judge.running.session import RUNS
@@ -98,22 +97,11 @@ def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
             *(run["run"], run["model"] or NOTHING, run["judge"]),
             *(f"{run[name]:,}" for name in ("studies", "scored")),
             *(run["figures"].get(name, "") for name in figures),
-            _age(run["finished"]),
+            str(run["finished"] or NOTHING)[:16],
         )
         for run in runs
     )
-    return Table(title, (*_COLUMNS, *figures, "age"), rows, n_left=3)
-
-
-def _age(finished: object) -> str:
-    try:
-        seconds = (datetime.now(UTC) - datetime.fromisoformat(str(finished))).total_seconds()
-    except (ValueError, TypeError):
-        return "unknown"
-    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= size:
-            return counted(int(seconds // size), unit, f"{unit}s")
-    return "just now"
+    return Table(title, (*_COLUMNS, *figures, "finished"), rows, n_left=3)
 
 
 def _makes(run: str, by: str) -> Decorator:
