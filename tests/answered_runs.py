@@ -11,10 +11,11 @@ import pandas as pd
 from judge import rubrics
 from judge.jsonio import from_line, to_line
 from judge.rubrics import Rubric
-from judge.running.folder import ANNOTATIONS, writing
-from judge.running.records import FORMAT, Judged, read
+from judge.running.folder import ANNOTATIONS
+from judge.running.records import Judged, read
+from judge.running.session import write_run
 from judge.signature import studies_digest
-from judge.stats.table import summarise
+from judge.stats.table import DEFAULT_BY
 from judge.types import Completion, Failed, Measures, Study
 
 
@@ -108,14 +109,10 @@ def answered(
         "omitted": {},
         "notes": [],
     }
-    with writing(path, rubric, list(fields)) as writer:
-        for at, (study, answer) in enumerate(zip(studies, answers.values(), strict=True)):
-            if answer is None:
-                writer.add(Judged(at, study, Failed("timeout"), None, None))
-            else:
-                completion = Completion(answer, "stop", judge)
-                writer.add(Judged(at, study, *read(rubric, study, completion), completion))
-        table = writer.table()
-        manifest = {"format": FORMAT, **made_by, "inputs": [], "fields": list(fields)}
-        writer.finish(table, {**made_by, **summarise(table, rubric)}, manifest)
+    ends = []
+    for at, (study, answer) in enumerate(zip(studies, answers.values(), strict=True)):
+        completion = None if answer is None else Completion(answer, "stop", judge)
+        end = (Failed("timeout"), None) if completion is None else read(rubric, study, completion)
+        ends.append(Judged(at, study, *end, completion))
+    write_run(path, rubric, ends, made_by, {"inputs": [], "fields": list(fields)}, DEFAULT_BY)
     return path

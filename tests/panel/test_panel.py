@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 from answered_runs import answered, green, tables
-from click.testing import CliRunner
 from support import EXAMPLES, Invoke
 
 import judge
 from judge import rubrics
-from judge.cli import main
 from judge.report.overview import index, overview
 from judge.rubrics.facts.measures import Fact, annotated
-from judge.running.aggregate import Aggregation, Rule, aggregate, numbers
+from judge.running.aggregate import Aggregation, numbers
 from judge.running.folder import Run
-from judge.running.records import judged_of, study_of
 from judge.stats.reliability import krippendorff
-from judge.stats.table import TableBuilder, summarise
 from judge.types import (
     Annotated,
     Failed,
@@ -138,46 +134,6 @@ def test_krippendorff_is_that_of_the_published_example() -> None:
     assert found.low < 0.095 < found.high
     for alike in (0.0, 0.1, 1e6):
         assert krippendorff(np.full((8, 3), alike)).value is None
-
-
-@pytest.fixture(scope="module", params=["green", "facts"])
-def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of the examples by a rubric of counts, and by one of ratios."""
-    out = tmp_path_factory.mktemp("panel") / request.param
-    words = (request.param, EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", out)
-    assert CliRunner().invoke(main, list(map(str, words))).exit_code == 0
-    return Run(out)
-
-
-@pytest.mark.parametrize("rule", get_args(Rule))
-def test_a_panel_of_one_judge_thrice_is_that_judge(example: Run, rule: Rule) -> None:
-    rubric = example.rubric
-    how = Aggregation("judge", rule, ("one", "two", "three"))
-    records = list(example.records())
-    studies = [
-        (study_of(record), [judged_of(part, record) for part in range(3)]) for record in records
-    ]
-    judged, *_ = aggregate(how, rubric, studies)
-    combined = how.rubric(rubric)
-    table = TableBuilder(combined, ["best"])
-    for record, end in zip(records, judged, strict=True):
-        assert isinstance(end.outcome, Annotated)
-        assert end.measures is not None
-        found = end.measures
-        own = record["measures"]
-        assert {one.name: found[one.name] for one in rubric.measures} == pytest.approx(own)
-        items = end.outcome.annotation.items
-        n_items = len(record["annotation"]["items"])
-        assert len(items) == n_items * (1 if rule == "best" else 3)
-        assert not any(combined.item_fault(item.kind, item.labels) for item in items)
-        for one in combined.measures:
-            value = found[one.name]
-            assert one.undefined is not None if value is None else one.has(value), one.name
-        table.add(end.study, end.outcome, found)
-    now = summarise(table.build(), combined)["statistics"]
-    for one in rubric.statistics:
-        then = example.summary()["statistics"][one.name]["value"]
-        assert now[one.name]["value"] == pytest.approx(then), one.name
 
 
 def facts_of(entailed: int, n: int) -> Measures:
