@@ -297,7 +297,7 @@ def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
                 options["rubric"],
                 name,
                 replace(settings, prompt=prompt),
-                policy=replace(policy, max_cost=None),
+                policy=policy,
                 cache=options["cache"],
                 budget=budget,
                 repeat=repeat,

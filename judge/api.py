@@ -191,18 +191,15 @@ def run(
     return _outside_any_loop(work)
 
 
-def merge(
-    runs: Sequence[str | Path | Run], out: str | Path, *, by: Sequence[str] | None = None
-) -> Run:
+def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
     `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
     files are those of the run of the whole set, to the byte but for the manifest, which names the
-    shards and adds up what they spent. `by` are the fields that the rates are grouped by, by
-    default as in the shards. Raises `JudgeError` for shards that are missing, there twice, damaged
-    or not of one run, and for an `out` that holds another run.
+    shards and adds up what they spent. Raises `JudgeError` for shards that are missing, there
+    twice, damaged or not of one run, and for an `out` that holds another run.
     """
-    return merge_runs(_runs(runs), Path(out), by=_names(by))
+    return merge_runs(_runs(runs), Path(out))
 
 
 def panel(
@@ -210,15 +207,13 @@ def panel(
     out: str | Path,
     *,
     rule: Literal["majority", "mean"],
-    by: Sequence[str] | None = None,
 ) -> Run:
     """Make one run out of those of several judges, of one rubric over the same studies.
 
-    `rule` is "majority" or "mean", as in `judge panel`. `by` are the fields that the rates are
-    grouped by, by default as in the run of the judge that is first by name. Raises `JudgeError`
-    for runs that do not fit together, and for an `out` that holds another run.
+    `rule` is "majority" or "mean", as in `judge panel`. Raises `JudgeError` for runs that do not
+    fit together, and for an `out` that holds another run.
     """
-    return panel_of(_runs(runs), Path(out), rule, by=_names(by))
+    return panel_of(_runs(runs), Path(out), rule)
 
 
 def _open(

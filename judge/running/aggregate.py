@@ -327,12 +327,12 @@ def _apart(rubric: Rubric, fields: Iterable[str]) -> Rubric:
 # Panels
 
 
-def panel(runs: Sequence[Run], out: Path, rule: Rule, *, by: Sequence[str] | None = None) -> Run:
+def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
     """Make one run out of several judges' runs of the same studies. Nothing is asked.
 
-    A study is scored where all judges scored it. `by` are the fields that the rates are grouped
-    by, by default as in the run of the judge that is first by name. Raises `JudgeError` for runs
-    that do not fit together, and for an `out` that holds another run.
+    A study is scored where all judges scored it. Rates are grouped as in the run of the judge that
+    is first by name. Raises `JudgeError` for runs that do not fit together, and for an `out` that
+    holds another run.
     """
     if rule not in ("majority", "mean"):
         raise JudgeError(f"a panel has no rule {rule!r}; there are: majority, mean")
@@ -380,7 +380,7 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule, *, by: Sequence[str] | Non
         "started": now,
         "finished": now,
     }
-    write_run(out, rubric, judged, made_by, manifest, by or first.summary()["by"])
+    write_run(out, rubric, judged, made_by, manifest, first.summary()["by"])
     return Run(out)
 
 

@@ -65,11 +65,10 @@ class Shard:
         }
 
 
-def merge(runs: Sequence[Run], out: Path, *, by: Sequence[str] | None = None) -> Run:
+def merge(runs: Sequence[Run], out: Path) -> Run:
     """Join the runs of all shards of a set; the files are those of the run of the whole set.
 
-    That holds to the byte for all but the manifest, which adds up what was spent. `by` are the
-    fields that the rates are grouped by, by default those of the first run.
+    That holds to the byte for all but the manifest, which adds up what was spent.
     """
     line = _signature(runs)
     claim(out, line)
@@ -88,8 +87,8 @@ def merge(runs: Sequence[Run], out: Path, *, by: Sequence[str] | None = None) ->
         "started": min(str(run.manifest.get("started")) for run in runs),
         "finished": max(str(run.manifest.get("finished")) for run in runs),
     }
-    by = first.summary()["by"] if by is None else by
-    write_run(out, first.rubric, _joined(runs, line), made_by, manifest, by)
+    ends = _joined(runs, line)
+    write_run(out, first.rubric, ends, made_by, manifest, first.summary()["by"])
     return Run(out)
 
 

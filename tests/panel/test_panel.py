@@ -301,7 +301,7 @@ def test_judges_that_do_not_fit_together(
 
 def test_from_python(tmp_path: Path) -> None:
     runs = pair(prompt="other@1+bb")(tmp_path)
-    found = judge.panel(runs, tmp_path / "out", by="site", rule="majority")
+    found = judge.panel(runs, tmp_path / "out", rule="majority")
     assert found.rates("site")["n_scored"].tolist() == [3, 3]
     assert found.manifest["prompt"] == "green, other"
     with pytest.raises(JudgeError, match="'median'"):
