@@ -1,9 +1,7 @@
-"""What every judge has, and what one is made from."""
+"""What every judge has, what one is made from, and how asking it can go wrong."""
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from judge import jsonio
 from judge.prompts import Prompt
 from judge.rubrics.questions import Step
 from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
@@ -19,7 +16,14 @@ from judge.types import Completion, CompletionRequest, JudgeError, Study, Unpars
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from judge.backends.pool import Servers
+    from judge.backends.servers import Servers
+    from judge.backends.structured import Mode
+
+TIMEOUT = 120.0
+CONCURRENCY = 16
+"""How many requests are under way where neither the user nor the server says."""
+Form: TypeAlias = "type[BaseModel] | None"
+"""The form that a reply is held to, None for text."""
 
 
 class AskError(Exception):
@@ -62,100 +66,13 @@ class UnreadableReplyError(TransientError):
         super().__init__("unreadable response", detail)
 
 
-MAX_TOKENS = 2048
-"""The longest answer in tokens: several times what one takes."""
-REASONING_MAX_TOKENS = 25_000
-"""The same for a model that reasons, whose reasoning counts as answer.
+class RefusedError(Exception):
+    """The server refuses the request, which may be for `what`: a parameter's name, or a mode."""
 
-As many as OpenAI's guide to reasoning models advises to reserve at least, to begin with
-(developers.openai.com/docs/guides/reasoning, "Allocating space for reasoning").
-"""
-
-# Hosted and open models that reason without being told to, as their providers name them.
-_REASONS = re.compile(
-    r"(?:^|[/:])(?:o[1-9](?:-|$)|gpt-5|gpt-oss|deepseek-r(?:1|easoner)|qwq|magistral)"
-    r"|[-_](?:thinking|reasoner|reasoning)(?:[-_:]|$)",
-    re.IGNORECASE,
-)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_OPTIONS = {
-    name: "--" + name.replace("_", "-")
-    for name in ("temperature", "top_p", "seed", "reasoning_effort")
-}
-# What another option sets, and what would spoil the one whole answer that is read.
-_NOT_HERE = {
-    **dict.fromkeys(("max_tokens", "max_completion_tokens"), "set it by --max-tokens"),
-    **dict.fromkeys(("response_format", "tools", "tool_choice"), "set it by --reply"),
-    **dict.fromkeys(("messages", "prompt"), "set it by --prompt"),
-    "model": "set it by --judge",
-    **dict.fromkeys(
-        ("stream", "n", "best_of", "echo", "stop", "stop_token_ids"), "one whole answer is read"
-    ),
-}
-
-
-def checked_sampling(given: Mapping[str, object]) -> dict[str, object]:
-    """Return the parameters that a user asks for as JSON's values; 0 and 0.0 are one question."""
-    parameters = {}
-    for name, value in given.items():
-        if name in _NOT_HERE or not _NAME.fullmatch(name):
-            advice = _NOT_HERE.get(name, "no parameter has such a name")
-            raise JudgeError(f"sampling: {name!r} cannot be a parameter here: {advice}")
-        try:
-            plain = jsonio.read(json.dumps(value, allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:  # json.dumps raises all three
-            raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
-        is_whole = isinstance(plain, float) and plain.is_integer()
-        parameters[name] = int(plain) if is_whole else plain
-    return parameters
-
-
-def sampling_of_body(options: Iterable[str]) -> dict[str, object]:
-    """Return the parameters of `--body KEY=JSON`, given any number of times."""
-    parameters: dict[str, object] = {}
-    for option in options:
-        name, _, text = option.partition("=")
-        if name in _OPTIONS or name in parameters:
-            advice = f"use {_OPTIONS[name]}" if name in _OPTIONS else "it is given twice"
-            raise JudgeError(f"--body {name}: {advice}")
-        try:
-            parameters[name] = jsonio.read(text)
-        except jsonio.JsonError as error:
-            raise JudgeError(
-                f"--body {option!r} is not KEY=JSON ({error}); write --body top_k=20, or "
-                "--body 'name=\"text\"'"
-            ) from error
-    return parameters
-
-
-def longest_answer(model: str, given: Mapping[str, object], asked: int | None) -> int:
-    """Return how many tokens bound an answer: as `asked`, else by whether the model reasons."""
-    if asked is not None:
-        return asked
-    effort = given.get("reasoning_effort")
-    reasons = effort != "none" if effort is not None else _REASONS.search(model) is not None
-    return REASONING_MAX_TOKENS if reasons else MAX_TOKENS
-
-
-def is_greedy(sampling: Mapping[str, object]) -> bool:
-    """Return whether the same question gets the same answer."""
-    return sampling.get("temperature") == 0
-
-
-def refuse_sampling(given: Mapping[str, object], judge: str, taken: Mapping[str, object]) -> None:
-    """Raise `JudgeError` for a parameter of `given` that is not `taken`, with that value."""
-    for name, value in given.items():
-        if name not in taken or taken[name] != value:
-            what = _OPTIONS.get(name, f"--body {name}")
-            only = f" but {taken[name]}" if name in taken else ""
-            raise JudgeError(f"the judge {judge} takes no {what}{only}; leave it out")
-
-
-TIMEOUT = 120.0
-CONCURRENCY = 16
-"""How many requests are under way where neither the user nor the server says."""
-Form: TypeAlias = "type[BaseModel] | None"
-"""The form that a reply is held to, None for text."""
+    def __init__(self, what: str | Mode, detail: str = "") -> None:
+        super().__init__(what, detail)
+        self.what = what
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +104,7 @@ class Notes:
     @classmethod
     def read(cls, counted: Iterable[Mapping[str, Any]], others: Iterable[str]) -> Self:
         """Return the notes that a manifest holds."""
-        return cls(tuple(CountedNote(**one) for one in counted), tuple(others))
+        return cls(tuple(CountedNote(**note) for note in counted), tuple(others))
 
     def __add__(self, other: Notes) -> Notes:
         """Return the notes of two parts as those of both."""
@@ -223,6 +140,7 @@ class Judge(ABC):
         is_deterministic: Whether it answers the same question the same each time.
         billing_url: The address whose answers are paid for.
         questions: Prompt and form of each question, where a rubric asks several about a study.
+        counted: What is counted of the questions so far, always the same in the same order.
     """
 
     name: str
@@ -236,6 +154,7 @@ class Judge(ABC):
     billing_url: str | None = None
     servers: Servers | None = None
     questions: Mapping[str, tuple[Prompt, Form]] = MappingProxyType({})
+    counted: tuple[CountedNote, ...] = ()
 
     @property
     def concurrency(self) -> int:
@@ -247,11 +166,6 @@ class Judge(ABC):
         """The wordings of all that is asked about a study."""
         several = tuple(prompt for prompt, _ in self.questions.values())
         return several or (() if self.prompt is None else (self.prompt,))
-
-    @property
-    def counted(self) -> tuple[CountedNote, ...]:
-        """What is counted of the questions asked so far, always the same in the same order."""
-        return ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -275,7 +189,7 @@ class Judge(ABC):
 
     @abstractmethod
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the judge's raw answer; raises `judge.backends.base.AskError` without one."""
+        """Return the judge's raw answer; raises `AskError` without one."""
 
     def repair_request(
         self,

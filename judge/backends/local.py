@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import jsonio
 from judge.backends import structured
-from judge.backends.base import CountedNote, Judge, StudyError, is_greedy
+from judge.backends.base import CountedNote, Judge, StudyError
 from judge.plugins import install
 from judge.prompts import CHAT, GREEN, Prompt
 from judge.rubrics.questions import Step
@@ -344,7 +344,7 @@ class LocalJudge(Judge):
         """
         if self.encoder.layout == CHAT:
             return structured.repair_request(request, completion.text, unparsed)
-        if is_greedy(request.sampling):
+        if request.sampling.get("temperature") == 0:
             self._counts["greedy"] += 1
             return None
         seed = request.sampling.get("seed")

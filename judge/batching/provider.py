@@ -19,13 +19,13 @@ import tenacity
 
 from judge.backends.base import (
     AskError,
+    RefusedError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.connection import NO_KEY, Connection
-from judge.backends.openai_client import client
-from judge.backends.replies import ErrorReply, RefusedError, completion_of
+from judge.backends.openai_client import ErrorReply, client, completion_of
+from judge.backends.servers import NO_KEY, Connection
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
 

@@ -10,8 +10,9 @@ from operator import itemgetter
 from pathlib import Path
 
 from judge import plugins
-from judge.backends.base import CountedNote, Judge, StudyError
-from judge.backends.lexicon.data import Lexicon, load
+from judge.backends.base import CountedNote, Judge, JudgeSettings, StudyError
+from judge.backends.lexicon.data import Lexicon
+from judge.backends.lexicon.data import load as load_lexicon
 from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
 from judge.backends.lexicon.mention import Mention, Pair, together
 from judge.backends.lexicon.reading import Alignment, Report, align, unfamiliar
@@ -364,6 +365,20 @@ _UNFAMILIAR = {
 """Why a study is not judged -> what it has."""
 
 
+def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the built-in judge with the lexicon at `path`, "" for its own."""
+    if settings.sampling or settings.reply:
+        wrong = ", ".join(settings.sampling) or "--reply"
+        raise JudgeError(f"lexicon follows rules and takes no {wrong}; leave it out")
+    judge = LexiconJudge(rubric, Path(path) if path else None)
+    if settings.prompt:
+        from judge.backends import options
+
+        options.load_prompt(rubric, settings.prompt, settings.environ)
+        settings.say(f"--prompt has no effect: the judge {judge.name} reads no prompt.")
+    return judge
+
+
 class LexiconJudge(Judge):
     """Compares two reports by the lexicon's rules.
 
@@ -384,7 +399,7 @@ class LexiconJudge(Judge):
         self._rubric = rubric
         self._baseline, self._render = rubric.baseline, rubric.render
         self._is_added = bool(plugins.RUBRICS.packages(rubric.name))
-        self._lexicon = load(path) if path else load()
+        self._lexicon = load_lexicon(path) if path else load_lexicon()
         self.name = f"lexicon:{path}" if path else "lexicon"
         self.version = f"{self._lexicon.version}(baseline)"
         self._asked = 0
