@@ -9,7 +9,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from judge.report.tables import Table, headline, run_title, tables, unread_lines
+from judge.report.tables import (
+    Table,
+    headline,
+    run_title,
+    signatures,
+    tables,
+    unread_lines,
+)
 from judge.report.words import group_value, harmless
 from judge.rubrics import Rubric
 
@@ -28,15 +35,6 @@ def as_markdown(summary: Mapping[str, Any], rubric: Rubric) -> str:
     text = "\n\n".join(markdown_table(table) for table in parts)
     lines = [f"{name.capitalize()}: `{line}`" for name, line in signatures(summary)]
     return "\n\n".join([text, *map(markdown_text, unread_lines(summary, rubric)), *lines])
-
-
-def signatures(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines that name what made the numbers: the run's, and those of its readings."""
-    found = [("signature", summary["signature"])]
-    if "readings" in summary:
-        found.append(("corrected", summary["readings"]["signature"]))
-        found += [("reader", one["signature"]) for one in summary["readings"]["runs"]]
-    return found
 
 
 def rate_rows(summary: Mapping[str, Any], rubric: Rubric) -> list[dict[str, object]]:

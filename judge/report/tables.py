@@ -337,3 +337,12 @@ def review_tables(measured: Mapping[str, Any], rubric: Rubric) -> list[Table]:
             Table("Agreement", ("readers", "errors of both", "agreed", "Cohen's kappa"), pairs)
         )
     return found
+
+
+def signatures(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines that name what made the numbers: the run's, and those of its readings."""
+    found = [("signature", summary["signature"])]
+    if "readings" in summary:
+        found.append(("corrected", summary["readings"]["signature"]))
+        found += [("reader", one["signature"]) for one in summary["readings"]["runs"]]
+    return found
