@@ -2,7 +2,7 @@
 
 import { alarm, button, el, grid, isolated, printedTable } from "./dom.js";
 import { App, factList } from "./app.js";
-import { Listing } from "./list.js";
+import { Listing, choiceFilter } from "./list.js";
 import { ask, isFile, load, packets } from "./load.js";
 import { Reader } from "./reader.js";
 import { Review } from "./review.js";
@@ -105,10 +105,9 @@ class RunView {
     const { data, index, labels: named } = this;
     const { filters } = data;
     const of = (name) => (row) => index[name][row];
-    const itself = (value) => ({ value, label: value });
-    const choice = (name, label, choices, read, more = false) =>
-      ({ name, label, kind: "choice", choices, values: () => (row) => [String(read(row) ?? "")], more });
-    const classes = filters.classes && [...filters.classes.map(itself), ...(filters.no_class ? [{ value: "", label: "(none)" }] : [])];
+    const choice = (name, label, choices, column, more = false) =>
+      choiceFilter(name, label, choices, (row) => String(index[column][row] ?? ""), more);
+    const classes = filters.classes && [...filters.classes, ...(filters.no_class ? [{ value: "", label: "(none)" }] : [])];
     this.list = new Listing({
       key: data.rubric.name,
       ids: index.study_id,
@@ -116,14 +115,15 @@ class RunView {
       ordered: "worst first",
       columns: data.columns.map((column) => ({ ...column, value: of(column.name), draw: this.#drawing(column) })),
       filters: [
-        classes ? choice("class", "Class", classes, of("study_class"))
+        classes ? choice("class", "Class", classes, "study_class")
           : { name: "class", label: "Class", kind: "text", value: of("study_class") },
         ...filters.labels.map((name) => this.#labelFilter(name)),
-        choice("outcome", "Outcome", filters.outcomes.map((value) => ({ value, label: capital(value) })), of("outcome")),
-        ...(this.base ? [choice("reviewed", "Reviewed", [itself("yes"), { value: "no", label: "not yet" }], (row) => (this.reviews[row] ? "yes" : "no"))] : []),
+        choice("outcome", "Outcome", filters.outcomes, "outcome"),
+        ...(this.base ? [choiceFilter("reviewed", "Reviewed", ["yes", "no"], (row) => (this.reviews[row] ? "yes" : "no"))] : []),
         ...named.scores.filter(({ name }) => filters.scores[name]).map(({ name, label }) =>
           ({ name, label, kind: "range", value: of(name), ...filters.scores[name], more: true })),
-        ...filters.fields.map(({ name, values }) => (values ? choice(`field.${name}`, name, values.map(itself), of(name), values.length > MOST_CHOICES || values.length < 2)
+        ...filters.fields.map(({ name, values }) => (values
+          ? choice(`field.${name}`, name, values, name, values.length > MOST_CHOICES || values.length < 2)
           : { name: `has.${name}`, label: name, kind: "text", value: of(name), more: true })),
       ],
       searched: "Search in ids, reports, errors",
@@ -280,7 +280,10 @@ function ratesFigure({ label, definition, rows }, app) {
 
 // A name that narrows the list when it is pressed.
 function filtering(text, changes, app) {
-  const click = () => app.set(changes).then(() => document.getElementById("studies-title").scrollIntoView());
+  const click = async () => {
+    await app.set(changes);
+    app.toList();
+  };
   return button(text, click, { class: "quiet", title: "Filter the list" });
 }
 
