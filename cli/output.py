@@ -205,7 +205,9 @@ def as_rich(table: Table, width: int) -> RenderableType:
         for row in (table.head, *table.rows)
     ]
     title = Text(harmless(table.title), "bold", overflow="fold")
-    note = [Text(_one_line(table.note), "dim", overflow="fold"), ""] if table.note else []
+    note: list[RenderableType] = []
+    if table.note:
+        note = [Text(harmless(table.note), "dim", overflow="fold"), ""]
     columns = list(zip(head, *rows, strict=True))
     whole = list(map(_longest, columns))
     widths = [_longest([piece for cell in column for piece in _pieces(cell)]) for column in columns]
