@@ -85,13 +85,12 @@ def command(
         if len(files) > 1:
             raise click.UsageError("readings are imported of one run at a time")
         opened = Run(Path(files[0]))
-        found, inputs = own.finished(opened, reader)
-        whole, model = [*found.values()], model or opened.manifest.get("model")
+        readings, inputs = own.finished(opened, reader)
+        model = model or opened.manifest.get("model")
     else:
         layout, readings, inputs = datasets.read(layout, files, reader, encoding, strict=strict)
-        whole = [readings]
     runs = write_runs(
-        layout, whole, inputs, out, model=model, section=known, by=by, arguments=arguments
+        layout, readings, inputs, out, model=model, section=known, by=by, arguments=arguments
     )
     if form == "json":
         from judge.report.formats import as_json
