@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from judge.readers import kept
@@ -28,7 +29,7 @@ def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple
     if why := kept.unreadable(run.rubric):
         raise JudgeError(f"{run.path} has no readings: {why}")
     path = run.path / kept.FILE
-    readings, digest = kept.read_with_digest(run.path)
+    readings = kept.read(run.path)
     last = {
         (one.reader, one.study_id): one
         for one in kept.latest(readings).values()
@@ -49,6 +50,7 @@ def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple
         InputFile(one["path"], one["role"], one["sha256"], one.get("n_records", 0))
         for one in run.manifest["inputs"]
     ]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     inputs.append(InputFile(str(path), "readings", digest, len(readings)))
     found = []
     for name in sorted({name for name, _ in last}):

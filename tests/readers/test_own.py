@@ -12,7 +12,7 @@ from support import EXAMPLES, Invoke
 
 from judge.readers import kept
 from judge.readers.kept import MarkedItem, new_reading
-from judge.readers.sample import read_sample
+from judge.readers.sample import kept_sample
 from judge.running.folder import Run
 from judge.types import Edit
 
@@ -41,7 +41,7 @@ def exported(invoke: Invoke, run: Path, out: Path, *options: object) -> dict[str
 
 def queue(invoke: Invoke, run: Path, n: int) -> Sequence[str]:
     assert invoke("sample", run, "-n", n).exit_code == 0
-    sample = read_sample(run)
+    sample = kept_sample(Run(run))
     assert sample is not None
     return sample.order
 
