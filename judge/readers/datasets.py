@@ -289,15 +289,9 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
 
 
 def _impression(rows: Sequence[Cells]) -> str:
-    """Return the candidate that the rows make; an empty line parts them where one break fails."""
-    if report := rows[0]["report"]:
-        return report
+    """Return the candidate that the rows make; an empty line keeps them apart."""
     originals = [" ".join(text.split()) for row in rows if (text := row["impression_original"])]
-    wanted = [line for text in originals for line in lines(text)]
-    return next(
-        (text for gap in ("\n", "\n\n") if lines(text := gap.join(originals)) == wanted),
-        "\n".join(originals),
-    )
+    return rows[0]["report"] or "\n\n".join(originals)
 
 
 def _is_kept(row: Cells) -> bool:

@@ -17,11 +17,11 @@ from judge.readers.annotations import Readings
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.folder import ANOTHER, MANIFEST, Run, entries_of, folder_at_once, writing
+from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once, writing
 from judge.running.records import FORMAT, Judged, adapter
 from judge.running.run import versions, with_classes
 from judge.signature import Signature, safe_name, studies_digest
-from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
+from judge.stats.table import DEFAULT_BY, reserved_names, summarise
 from judge.studies.names import model_of, renamed, tidy_column
 from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
@@ -43,15 +43,13 @@ def write_runs(
     *,
     model: str | None = None,
     section: Section | None = None,
-    by: Sequence[str] = DEFAULT_BY,
-    arguments: Mapping[str, object] | None = None,
+    arguments: Mapping[str, object],
 ) -> list[Run]:
     """Write the run of each reader below `out`, all of them at once.
 
-    `out` may be new, empty, or hold the same runs, which then stay as they are. `model` is by
-    default the field `model` where that is one for all, else what the file of the candidates is
-    named after. Raises `JudgeError` for an `out` that holds anything else, for two readers of one
-    folder, and for an unknown field in `by`.
+    `out` is new or empty. `model` is by default the field `model` where that is one for all, else
+    what the file of the candidates is named after. Raises `JudgeError` for an `out` that holds
+    anything, and for two readers of one folder.
     """
     runs: dict[str, _ReaderRun] = {}
     for one in readings:
@@ -70,26 +68,12 @@ def write_runs(
             f"two of the readers {names} would share a folder; write the name of one reader in "
             "one way, and those of two in ways that differ in letters or digits"
         )
-    if _is_free(out, runs):
-        with folder_at_once(out) as place:
-            for folder, run in runs.items():
-                run.write(place / folder, by, arguments or {})
+    if entries_of(out):
+        raise JudgeError(f"{out} is not empty; {ANOTHER}")
+    with folder_at_once(out) as place:
+        for folder, run in runs.items():
+            run.write(place / folder, arguments)
     return [Run(out / folder) for folder in runs]
-
-
-def _is_free(out: Path, runs: Mapping[str, _ReaderRun]) -> bool:
-    """Whether runs are to be written to `out`; False where it holds just these already."""
-    entries = entries_of(out)
-    if not entries:
-        return True
-    if entries != {*runs}:
-        raise JudgeError(f"{out} holds something else than these readers' runs; {ANOTHER}")
-    for folder, run in runs.items():
-        other = Run(out / folder) if (out / folder / MANIFEST).is_file() else None
-        expected = (run.signature, run.studies.model)
-        if not other or (other.signature, other.manifest["model"]) != expected:
-            raise JudgeError(f"{out / folder} holds another run; {ANOTHER}")
-    return False
 
 
 def _study_set(
@@ -174,7 +158,7 @@ class _ReaderRun:
         )
         return str(Signature(parts))
 
-    def write(self, path: Path, by: Sequence[str], arguments: Mapping[str, object]) -> None:
+    def write(self, path: Path, arguments: Mapping[str, object]) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         studies, readings = self.studies, self.readings
         name = f"{READER}{readings.reader}"
@@ -197,7 +181,6 @@ class _ReaderRun:
             "reply_modes": {},
         }
         with writing(path, self.rubric, list(studies.fields)) as writer:
-            check_fields(by, writer.columns)
             for at, (study, reading) in enumerate(zip(studies, readings.said, strict=True)):
                 measures = self.rubric.measured(reading.annotation, study)
                 writer.add(Judged(at, study, Annotated(reading.annotation), measures, None))
@@ -213,7 +196,7 @@ class _ReaderRun:
                 "finished": now,
                 "versions": versions(),
             }
-            writer.finish(table, {**made_by, **summarise(table, self.rubric, by)}, manifest)
+            writer.finish(table, {**made_by, **summarise(table, self.rubric, DEFAULT_BY)}, manifest)
 
     def _notes(self) -> list[str]:
         notes = []

@@ -101,13 +101,13 @@ def test_refisco(invoke: Invoke, tmp_path: Path) -> None:
     assert "row 13" in note
     # The lines as they were edited; a row of several sentences has none.
     record = runs["ann"].record("s1/alder")
-    assert record["candidate"] == "No pneumothorax.\nSmall left effusion.\nOld rib fracture."
+    assert record["candidate"] == "No pneumothorax.\n\nSmall left effusion.\n\nOld rib fracture."
     assert [one["edit"] for one in record["annotation"]["items"]] == [
         {"kind": "change", "line": 1, "corrected": "Small right effusion."},
         {"kind": "delete", "line": 2, "corrected": ""},
         {"kind": "insert", "line": None, "corrected": "Nodule in the right upper lobe."},
     ]
-    corrected = "No pneumothorax.\nSmall right effusion. Nodule in the right upper lobe."
+    corrected = "No pneumothorax.\n\nSmall right effusion. Nodule in the right upper lobe."
     assert record["corrected"] == corrected
     other = runs["ann"].record("s2")
     assert [one["edit"] for one in other["annotation"]["items"]] == [None, None]
