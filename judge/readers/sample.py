@@ -116,15 +116,18 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     columns = _columns(run, sample.by)
     keys = dict(zip(columns["study_id"], _keys(columns, sample.by), strict=True))
     n_read = Counter(keys[study_id] for study_id in read)
-    strata = [
-        {
-            "key": {**stratum.key},
-            "n_studies": stratum.n_studies,
-            "n_drawn": n_read[tuple(stratum.key.values())],
-        }
-        for stratum in sample.strata
-    ]
-    return {"seed": sample.seed, "by": [*sample.by], "strata": strata}  # type: ignore[typeddict-item]
+    return {
+        "seed": sample.seed,
+        "by": [*sample.by],
+        "strata": [
+            {
+                "key": {**stratum.key},
+                "n_studies": stratum.n_studies,
+                "n_drawn": n_read[tuple(stratum.key.values())],
+            }
+            for stratum in sample.strata
+        ],
+    }
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
