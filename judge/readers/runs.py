@@ -19,7 +19,7 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once, writing
 from judge.running.records import FORMAT, Judged, adapter
-from judge.running.run import versions, with_classes
+from judge.running.session import versions, with_classes
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, reserved_names, summarise
 from judge.studies.names import model_of, renamed, tidy_column

@@ -22,6 +22,7 @@ from judge.report.leaderboard import (
     panels,
 )
 from judge.report.overview import counts, declared
+from judge.report.tables import definitions
 from judge.report.view import judged_view
 from judge.report.words import group_value, in_natural_order, number
 from judge.rubrics import Rubric
@@ -131,6 +132,7 @@ def overview(c: Comparison) -> dict[str, Any]:
         "resampling": _resampling(c),
         "signature": c.signature,
         "notes": list(c.notes),
+        "definitions": definitions((one.label, one.definition) for one in panel.metrics),
     }
 
 

@@ -93,8 +93,8 @@ class ComparisonView {
     this.drawn = drawn;
     const focused = document.activeElement?.dataset?.metric;
     this.board.replaceChildren(this.#board(state, app), el("p", { class: "small" },
-      `${count(group.n, "study", "studies")}. Mean or share with 95% CI (studies treated as independent); n = scored studies if fewer. `
-      + "A heading ranks by its metric; a number lists its studies."));
+      `${count(group.n, "study", "studies")}. Mean or share with its 95% interval; n = scored studies if fewer. `
+      + "A heading ranks by its metric; a number lists its studies.", this.data.definitions ? ` ${this.data.definitions}.` : null));
     if (focused) this.board.querySelector(`[data-metric="${CSS.escape(focused)}"]`)?.focus();
     this.pairs.replaceChildren(...this.#tests(state, app));
     this.errors.replaceChildren(...group.errors.map((table) => printedTable({ ...table, n_left: 2 })),
