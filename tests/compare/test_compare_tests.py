@@ -239,3 +239,16 @@ def test_what_an_interval_and_a_p_value_do_not_agree_about_is_said() -> None:
         if said:
             break
     assert said
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("n", [10, 20, 60])
+def test_intervals_of_rates_hold_where_few_studies_differ(n: int) -> None:
+    rng, hits = np.random.default_rng(n), []
+    for seed in range(1000):
+        hard = rng.random(n) < 0.9
+        first, second = (np.where(rng.random(n) < 0.5, hard, rng.random(n) < 0.9) for _ in range(2))
+        panel = panel_of({RATE: np.column_stack([first, second])})
+        (test,) = compare_pairs(panel, {}, Resampling(seed, 100, 100)).pairs["rate"]
+        hits.append(test.low <= 0 <= test.high)
+    assert np.mean(hits) > 0.93
