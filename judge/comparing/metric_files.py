@@ -74,9 +74,11 @@ class MetricFile:
     def _rows(
         self, study_ids: Sequence[str], models: Sequence[str]
     ) -> tuple[_Places, tuple[_Places, _Places]]:
-        known = models if self.models[0] is not None else [None]
+        number_of: dict[str | None, int] = {name: at for at, name in enumerate(models)}
+        if self.models[0] is None:
+            number_of = {None: 0}
         studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
-        columns = pd.Index(known, dtype=object).get_indexer(pd.Index(self.models, dtype=object))
+        columns = np.array([number_of.get(name, -1) for name in self.models])
         rows = np.flatnonzero((studies >= 0) & (columns >= 0))
         return rows, (studies[rows], columns[rows])
 
