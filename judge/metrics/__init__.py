@@ -20,10 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
 from judge.plugins import METRICS, install
 from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
-from judge.stats.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
 from judge.types import JudgeError
 
 OVERLAP = ("bleu2", "rougel", "corpus_bleu")
@@ -124,12 +124,6 @@ def compute(
         return Missing(label, columns)
     found: list[Found] = [Scored(metric, columns[metric.name]) for metric in metrics]
     return (*found, *([Counted(figures, columns)] if figures else []))
-
-
-def columns_of(name: str) -> tuple[str, ...]:
-    """Return the columns of values of single studies that a metric has, its counts aside."""
-    several = _OF_SEVERAL.get(name)
-    return tuple(metric.name for metric in several[1]) if several else (name,)
 
 
 Columns = dict[str, tuple[float, ...]]

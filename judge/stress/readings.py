@@ -14,8 +14,8 @@ from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import levels_of
 from judge.running.folder import Run
-from judge.stats.estimate import summed
 from judge.stats.panel import Values
+from judge.stats.rates import summed
 from judge.stats.table import OUTCOMES
 from judge.stress.candidates import FIELDS
 from judge.stress.changes import IDENTICAL, all_changes
