@@ -394,6 +394,18 @@ def test_bad_values_of_radpref(
     assert left_out(invoke, tmp_path / "out", *files) == {"user_2": [f"p1_s1/{path[0]}"]}
 
 
+def test_a_study_of_radpref_with_two_texts_is_left_out(invoke: Invoke, tmp_path: Path) -> None:
+    files, _ = radpref_files(tmp_path)
+    reports = json.loads(files[0].read_text())
+    files[0].write_text(json.dumps([*reports, reports[0] | {"C1_report": "Other words."}]))
+    lost = left_out(invoke, tmp_path / "out", *files)
+    assert lost == {"user_1": ["p1_s1/C1"], "user_2": ["p1_s1/C1"]}
+    # A reading of a study that the file of reports lacks is named too.
+    files[0].write_text(json.dumps(reports[1:]))
+    lost = left_out(invoke, tmp_path / "fewer", *files)
+    assert lost["user_1"] == ["p1_s1/C1", "p1_s1/C2"]
+
+
 def test_the_layout_is_that_of_the_content(invoke: Invoke, tmp_path: Path) -> None:
     out, other = tmp_path / "out", tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
