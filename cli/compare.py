@@ -107,8 +107,8 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     name of its file of predictions (a for preds_a.json); NAME=RUN sets it. Runs of several
     rubrics on one model become one row. No judge is asked.
 
-    Runs that do not fit together are refused, with a table of what differs between them and the
-    option that allows it.
+    Runs that do not fit together are refused, with what differs between them and the option that
+    allows it.
 
     Runs of judge stress compare judges: name them A=RUN B=RUN, with --by change --allow judge.
     """

@@ -42,7 +42,7 @@ _MODULES = {
     "running.session": ("RequestPolicy",),
     "running.engine": ("RunStoppedError",),
     "running.folder": ("Run",),
-    "stats.paired": ("Resampling",),
+    "stats.significance": ("Resampling",),
     "stress.report": ("StressReport", "stress_report"),
     "types": ("Annotated", "Annotation", "Failed", "JudgeError", "Outcome", "Study", "Unparsed"),
     "validating.api": ("Validation", "validate"),

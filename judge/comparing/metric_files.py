@@ -50,34 +50,34 @@ class MetricFile:
         Raises `JudgeError` where the file names no model and there are several, or where
         nothing in it is about these models and studies.
         """
-        rows, cells = self._cells(study_ids, models)
-        for metric, column in self.columns:
-            grid = np.full((len(study_ids), len(models)), np.nan)
-            grid[cells] = column[rows]
-            yield metric, grid
-
-    def n_unused(self, study_ids: Sequence[str], models: Sequence[str]) -> int:
-        """Return how many rows are about no study or model that is compared."""
-        return len(self.study_ids) - len(self._cells(study_ids, models)[0])
-
-    def _cells(
-        self, study_ids: Sequence[str], models: Sequence[str]
-    ) -> tuple[_Places, tuple[_Places, _Places]]:
         if None in self.models and len(models) > 1:
             raise JudgeError(
                 f"{self.path} does not say which model it is about; add a column 'model' with "
                 f"their names here: {', '.join(models)}"
             )
-        known = models if self.models[0] is not None else (None,)
-        studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
-        columns = np.array([known.index(one) if one in known else -1 for one in self.models])
-        rows = np.flatnonzero((studies >= 0) & (columns >= 0))
+        rows, places = self._rows(study_ids, models)
         if not len(rows):
             raise JudgeError(
                 f"nothing in {self.path} is about these runs: it has the study "
                 f"{self.study_ids[0]!r} of {self.models[0] or 'no model'}, and they have "
                 f"{study_ids[0]!r} of {', '.join(models)}"
             )
+        for metric, column in self.columns:
+            grid = np.full((len(study_ids), len(models)), np.nan)
+            grid[places] = column[rows]
+            yield metric, grid
+
+    def n_unused(self, study_ids: Sequence[str], models: Sequence[str]) -> int:
+        """Return how many rows are about no study or model that is compared."""
+        return len(self.study_ids) - len(self._rows(study_ids, models)[0])
+
+    def _rows(
+        self, study_ids: Sequence[str], models: Sequence[str]
+    ) -> tuple[_Places, tuple[_Places, _Places]]:
+        known = models if self.models[0] is not None else [None]
+        studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
+        columns = pd.Index(known, dtype=object).get_indexer(pd.Index(self.models, dtype=object))
+        rows = np.flatnonzero((studies >= 0) & (columns >= 0))
         return rows, (studies[rows], columns[rows])
 
 
