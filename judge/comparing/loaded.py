@@ -193,4 +193,6 @@ def load(
 def _file(run: Run, side: str) -> object:
     role, field = _ROLES[side]
     file, asked = input_file(run, role), run.manifest.get("arguments") or {}
-    return (file["sha256"], asked.get("id_field"), asked.get(field)) if file else None
+    read_as = (run.manifest["section"], asked.get("id_field"), asked.get(field))
+    # How a reader's reports were read from their file is not in the reader's run.
+    return (file["sha256"], *read_as) if file and run.reading is None else None

@@ -138,14 +138,18 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     if len(reports) != 1 or len(files) == 1:
         raise JudgeError("RadPref is one file of reports and one for each reader; name them all")
     table = AnnotationTable(FINERADSCORE, _RADPREF_LACKS, source=reports[0].name)
-    records = {record["id"]: record for record in reports[0].data if isinstance(record, dict)}
-    for study, record in records.items():
+    records: dict[str, Mapping[str, Any]] = {}
+    for number, record in enumerate(reports[0].data, start=1):
+        study = record.get("id") if isinstance(record, dict) else None
+        if not isinstance(study, str):
+            raise JudgeError(f"{reports[0].name}, record {number}: its id is no text")
+        records[study] = record
         fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
         for side in _SIDES:
             texts = {"reference": record.get("ground_truth_report")}
             texts["candidate"] = record.get(f"{side}_report")
             fields["model"] = record.get(f"{side}_source") or side
-            table.describe(f"{study}/{side}", f"study {study!r}", **texts, **fields, patient=study)
+            table.describe(f"{study}/{side}", f"record {number}", **texts, **fields, patient=study)
     readers = [stem_of(file.name) for file in files]
     if len({*readers}) < len(readers):
         raise JudgeError(f"two files are of one reader ({', '.join(readers)}); rename one of them")

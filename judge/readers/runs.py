@@ -17,11 +17,11 @@ from judge.readers.annotations import Readings
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once, writing
-from judge.running.records import FORMAT, Judged, adapter
-from judge.running.session import versions, with_classes
+from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once
+from judge.running.records import Judged, adapter
+from judge.running.session import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
-from judge.stats.table import DEFAULT_BY, reserved_names, summarise
+from judge.stats.table import DEFAULT_BY, reserved_names
 from judge.studies.names import model_of, renamed, tidy_column
 from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
@@ -161,12 +161,15 @@ class _ReaderRun:
     def write(self, path: Path, arguments: Mapping[str, object]) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         studies, readings = self.studies, self.readings
-        name = f"{READER}{readings.reader}"
         made_by = {
             "signature": self.signature,
             "rubric": self.rubric.name,
             "model": studies.model,
-            "judge": {"name": name, "version": self.version, "note": NOTE},
+            "judge": {
+                "name": f"{READER}{readings.reader}",
+                "version": self.version,
+                "note": NOTE,
+            },
             "prompt": None,
             "section": studies.section,
             "class_source": self.class_source,
@@ -178,25 +181,26 @@ class _ReaderRun:
                 "own": list(readings.own),
                 **({"sample": readings.sample} if readings.sample else {}),
             },
-            "reply_modes": {},
         }
-        with writing(path, self.rubric, list(studies.fields)) as writer:
-            for at, (study, reading) in enumerate(zip(studies, readings.said, strict=True)):
-                measures = self.rubric.measured(reading.annotation, study)
-                writer.add(Judged(at, study, Annotated(reading.annotation), measures, None))
-            table = writer.table()
-            manifest = {
-                "format": FORMAT,
-                **made_by,
-                "arguments": dict(arguments),
-                "inputs": [asdict(file) for file in studies.inputs],
-                "fields": list(studies.fields),
-                "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
-                "started": now,
-                "finished": now,
-                "versions": versions(),
-            }
-            writer.finish(table, {**made_by, **summarise(table, self.rubric, DEFAULT_BY)}, manifest)
+        manifest = {
+            "arguments": dict(arguments),
+            "inputs": [asdict(file) for file in studies.inputs],
+            "fields": list(studies.fields),
+            "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
+            "started": now,
+            "finished": now,
+        }
+        ends = (
+            Judged(
+                row,
+                study,
+                Annotated(reading.annotation),
+                self.rubric.measured(reading.annotation, study),
+                None,
+            )
+            for row, (study, reading) in enumerate(zip(studies, readings.said, strict=True))
+        )
+        write_run(path, self.rubric, ends, made_by, manifest, DEFAULT_BY)
 
     def _notes(self) -> list[str]:
         notes = []

@@ -114,6 +114,33 @@ def test_refisco(invoke: Invoke, tmp_path: Path) -> None:
     assert other["corrected"] is None
 
 
+def test_refisco_is_read_under_either_header(invoke: Invoke, tmp_path: Path) -> None:
+    names = {
+        "id": "data_id",
+        "source": "report_type",
+        "impression_original": "original_line",
+        "impression_edited": "corrected_line",
+        "score": "error_clinical_severity",
+        "annotator": "annotator_id",
+        "notes": "comments",
+    }
+    head, _, rows = (DATA / "refisco.csv").read_text().partition("\n")
+    v1 = tmp_path / "v1.csv"
+    v1.write_text(",".join(names.get(name, name) for name in head.split(",")) + "\n" + rows)
+    runs = [imported(invoke, tmp_path / file.stem, file) for file in (DATA / "refisco.csv", v1)]
+    first, second = ({name: measures(run) for name, run in of.items()} for of in runs)
+    assert first == second
+    # In v1 the whole report may stand beside its lines.
+    v1.write_text(
+        "data_id,report_type,report_text,original_line,corrected_line,error_clinical_severity,"
+        "comments,annotator_id\n1,xrem,No effusion. Clear.,Clear.,Left nodule.,Urgent error,,ann\n"
+    )
+    (run,) = imported(invoke, tmp_path / "whole", v1).values()
+    record = run.record("1")
+    assert record["candidate"] == "No effusion. Clear."
+    assert record["annotation"]["items"][0]["edit"]["line"] == 1
+
+
 def by_level(runs: dict[str, Run]) -> dict[str, dict[str, tuple[float | None, ...]]]:
     return {
         reader: {study: (m["n_significant"], m["n_insignificant"]) for study, m in found.items()}
@@ -365,6 +392,18 @@ def test_bad_values_of_radpref(
     files[2].write_text(json.dumps({"user_id": "2", "annotations": annotations}))
     assert names in refused(invoke, tmp_path / "out", *files)
     assert left_out(invoke, tmp_path / "out", *files) == {"user_2": [f"p1_s1/{path[0]}"]}
+
+
+def test_a_study_of_radpref_with_two_texts_is_left_out(invoke: Invoke, tmp_path: Path) -> None:
+    files, _ = radpref_files(tmp_path)
+    reports = json.loads(files[0].read_text())
+    files[0].write_text(json.dumps([*reports, reports[0] | {"C1_report": "Other words."}]))
+    lost = left_out(invoke, tmp_path / "out", *files)
+    assert lost == {"user_1": ["p1_s1/C1"], "user_2": ["p1_s1/C1"]}
+    # A reading of a study that the file of reports lacks is named too.
+    files[0].write_text(json.dumps(reports[1:]))
+    lost = left_out(invoke, tmp_path / "fewer", *files)
+    assert lost["user_1"] == ["p1_s1/C1", "p1_s1/C2"]
 
 
 def test_the_layout_is_that_of_the_content(invoke: Invoke, tmp_path: Path) -> None:

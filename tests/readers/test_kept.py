@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -91,21 +88,6 @@ def test_wherever_a_save_was_cut_the_one_before_counts(
     assert before == saves[:n_whole]
     kept.append(folder, last := reading())
     assert kept.read(folder) == [*before, last]
-
-
-def test_killed_while_it_saves_what_was_said_to_be_kept_is_there(tmp_path: Path) -> None:
-    for attempt in range(2):
-        with writer(tmp_path, f"r{attempt}", 10**6, 200_000) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(0.05 * attempt)
-            os.kill(process.pid, signal.SIGKILL)
-            said = [0, *map(int, process.stdout.read().split())]
-        found = [
-            int(one.study_id[1:]) for one in kept.read(tmp_path) if one.reader[1:] == str(attempt)
-        ]
-        assert found[: len(said)] == said
-        assert len(found) <= len(said) + 1  # written, and killed before it was said
 
 
 def test_two_processes_lose_and_mix_nothing(tmp_path: Path) -> None:

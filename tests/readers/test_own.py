@@ -153,3 +153,17 @@ def test_the_examples_readings_are_of_the_examples(
     again = invoke("green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", example_run)
     assert again.exit_code == 0, again.stderr
     assert len({one.reader for one in kept.read(example_run)}) == 2  # they stay with the run
+
+
+def test_readings_of_one_section_say_nothing_of_another_of_the_same_files(
+    invoke: Invoke, example_run: Path, read: Read, tmp_path: Path
+) -> None:
+    read("ash", "ex-001", WRONG, MATCHED)
+    ash = exported(invoke, example_run, tmp_path / "readers")["ash"].path
+    files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+    assert invoke("validate", example_run, "--readers", ash).exit_code == 0
+    other = ("green", *files, "--section", "impression", "--allow-missing", "--min-coverage", 0)
+    assert invoke(*other, "--out", tmp_path / "other").exit_code == 0
+    done = invoke("validate", tmp_path / "other", "--readers", ash)
+    assert done.exit_code == 2
+    assert "--section" in done.stderr

@@ -260,40 +260,20 @@ def graded_radpref(folder: Path, n: int = 24) -> list[Path]:
     rng = np.random.default_rng(3)
     reports, annotations = [], {}
     for number in range(n):
-        named = {
-            side: [
-                *rng.choice(_GRAVE, rng.integers(0, 4), replace=False),
-                *rng.choice(_MILD, rng.integers(0, 3), replace=False),
-            ]
-            for side in ("C1", "C2")
-        }
-        words = {
-            f"{side}_report": " ".join(f"There is {one}." for one in found) or "Clear lungs."
-            for side, found in named.items()
-        }
-        findings = {
-            f"{side}_findings": [f"There is {one}." for one in found]
-            for side, found in named.items()
-        }
-        reports.append(
-            {
-                "id": f"p{number}",
-                "ground_truth_report": "Clear lungs.",
-                "ground_truth_findings": ["Clear lungs."],
-                **words,
-                **findings,
+        report = {"ground_truth_report": "Clear lungs.", "ground_truth_findings": ["Clear lungs."]}
+        sides = {}
+        for side in ("C1", "C2"):
+            named = [*rng.choice(_GRAVE, rng.integers(0, 4), replace=False)]
+            named += [*rng.choice(_MILD, rng.integers(0, 3), replace=False)]
+            findings = [f"There is {one}." for one in named]
+            report |= {
+                f"{side}_findings": findings,
+                f"{side}_report": " ".join(findings) or "Clear lungs.",
             }
-        )
-        annotations[f"p{number}"] = {
-            side: {
-                "finding_errors": {
-                    str(at): _radpref_error(one, number * 7 + at) for at, one in enumerate(found)
-                },
-                "missing_findings": {},
-                "rating": 3,
-            }
-            for side, found in named.items()
-        }
+            errors = {str(at): _radpref_error(one, number * 7 + at) for at, one in enumerate(named)}
+            sides[side] = {"finding_errors": errors, "missing_findings": {}, "rating": 3}
+        reports.append({"id": f"p{number}", **report})
+        annotations[f"p{number}"] = sides
     files = [folder / "preference_data.json", folder / "user_1.json", folder / "user_2.json"]
     files[0].write_text(json.dumps(reports))
     for file in files[1:]:
@@ -302,14 +282,15 @@ def graded_radpref(folder: Path, n: int = 24) -> list[Path]:
 
 
 def _radpref_error(finding: str, turn: int) -> dict[str, Any]:
-    if finding in _MILD:
-        if turn % 5 == 0:
-            return {"error_type": "attribute", "attributes": {"certainty": "negligible"}}
-        return {"error_type": "false", "clinical_significance": "benign_expected"}
+    is_mild = finding in _MILD
     if turn % 5 == 0:
-        return {"error_type": "attribute", "attributes": {"severity": "significant"}}
-    grade = "urgent" if turn % 23 == 0 else "actionable_not_urgent"
-    return {"error_type": "false", "clinical_significance": grade}
+        name, weight = ("certainty", "negligible") if is_mild else ("severity", "significant")
+        return {"error_type": "attribute", "attributes": {name: weight}}
+    grave = "urgent" if turn % 23 == 0 else "actionable_not_urgent"
+    return {
+        "error_type": "false",
+        "clinical_significance": "benign_expected" if is_mild else grave,
+    }
 
 
 def test_significant_is_compared_at_a_level_that_judge_and_readers_both_have(

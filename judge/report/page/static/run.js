@@ -272,12 +272,13 @@ function bars(rows) {
 function ratesFigure({ label, definition, rows }, app) {
   const isClass = (group) => app.view.data.filters.classes?.includes(group);
   return el("figure", { class: "figure" },
-    el("figcaption", {}, `Studies with ${definition ?? label}`),
+    el("figcaption", {}, `Studies with ${label}`),
     bars(rows.map((row) => {
       const name = isolated(row.group);
       return [isClass(row.group) ? filtering(name, { class: row.group }, app) : name, bar(row), rate(row)];
     })),
-    el("p", { class: "small" }, "Share of scored studies with its 95% Wilson interval."));
+    el("p", { class: "small" },
+      `${definition ? `${label}: ${definition}. ` : ""}Share of scored studies with its 95% Wilson interval.`));
 }
 
 // A name that narrows the list when it is pressed.
