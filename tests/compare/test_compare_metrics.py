@@ -45,9 +45,8 @@ def test_bleu2_is_nltks_and_words_are_cut_as_in_rexranks_scripts() -> None:
 
 
 def counts_of(references: list[str], candidates: list[str]) -> dict[str, np.ndarray]:
-    (found,) = metrics.compute("corpus_bleu", references, candidates)
-    assert isinstance(found, metrics.Counted)
-    return {name: np.array(column) for name, column in found.counts.items()}
+    scores = metrics.compute("corpus_bleu", references, candidates)
+    return {name: np.array(column) for name, column in scores.columns.items()}
 
 
 def bleus(references: list[str], candidates: list[str]) -> list[float | None]:
@@ -107,16 +106,14 @@ def test_f1_chexbert_by_hand() -> None:
 
 def test_rouge_l_by_hand_and_what_it_cannot_read() -> None:
     # "effusions" and "effusion" have one stem; in order: no, effusion; case and stop do not count.
-    (found,) = metrics.compute("rougel", ["No large effusion."], ["no pleural EFFUSIONS"])
-    assert found.values == (pytest.approx(2 / 3),)
-    assert found.metric.label == "ROUGE-L"
-    assert metrics.compute("rougel", [""], ["Clear."])[0].values == (0,)
+    scores = metrics.compute("rougel", ["No large effusion."], ["no pleural EFFUSIONS"])
+    assert scores.columns == {"rougel": (pytest.approx(2 / 3),)}
+    assert metrics.compute("rougel", [""], ["Clear."]).columns["rougel"] == (0,)
     for report in ("胸部CT：两肺清晰。", "КТ (CT): узел 12 мм в S3.", "２０２４"):  # noqa: RUF001
-        missing = metrics.compute("rougel", ["CT: clear lungs.", "Clear."], [report, "Clear."])
-        assert isinstance(missing, metrics.Missing)
-        assert "1 of 4 reports" in missing.why
+        with pytest.raises(metrics.MissingMetricError, match="1 of 4 reports"):
+            metrics.compute("rougel", ["CT: clear lungs.", "Clear."], [report, "Clear."])
     for report in ("Größe, keine Ergüsse.", "Cœur élargi.", "Se\u0301quelles (~30 \u03bcL).", "12"):
-        assert metrics.compute("rougel", [report], [report])[0].values == (1.0,)
+        assert metrics.compute("rougel", [report], [report]).columns["rougel"] == (1.0,)
 
 
 # The command
@@ -208,9 +205,42 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_the_packages_values_are_taken_study_by_study(package) -> None:
     package(GIVES.format("{'radcliq_v1': [len(a) + 10 * len(b) for a, b in zip(refs, hyps)]}"))
-    (found,) = metrics.compute("radcliq", ["a", "bb"], ["ccc", ""])
-    assert found.values == (31, 2)
-    assert (found.metric.label, found.metric.kind) == ("1/RadCliQ-v1", "inverse")
+    scores = metrics.compute("radcliq", ["a", "bb"], ["ccc", ""])
+    assert scores.columns == {"radcliq": (31, 2)}
+    (metric,) = scores.metrics
+    assert (metric.label, metric.kind) == ("1/RadCliQ-v1", "inverse")
 
 
 # RadEval's values of single studies
+
+
+def test_values_of_radeval_join_by_position_or_by_id(invoke: Invoke, tmp_path: Path) -> None:
+    bleu, other = [row / 20 for row in range(15)], [*range(14), None]
+    given = {"bertscore": bleu[::-1], "own": other[::-1], "study_id": IDS[::-1]}
+    for values in ({"bertscore": bleu, "own": other}, given):
+        write_json(tmp_path / "scores.json", values)
+        assert invoke("metrics", *PAIR, "--radeval", "scores.json", "--out", "m.csv").exit_code == 0
+        table = pd.read_csv(tmp_path / "m.csv")
+        assert list(table["radeval_bertscore"]) == pytest.approx(bleu)
+        assert list(table["radeval_own"].dropna()) == list(range(14))
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([1], "scores.json"),
+        ({"bleu": 0.5}, "'bleu'"),
+        ({"bleu": [0.5]}, "'bleu'"),
+        ({"rougeL": [0.5] * 14 + [1.5]}, "1.5"),
+        ({"bleu": [0.5] * 14 + ["high"]}, "high"),
+        ({"bleu": [0.5] * 15, "study_id": ["nobody"] * 15}, repr(IDS[0])),
+    ],
+)
+def test_a_file_of_radeval_that_is_wrong_is_refused(
+    invoke: Invoke, tmp_path: Path, values: object, names: str
+) -> None:
+    write_json(tmp_path / "scores.json", values)
+    done = invoke("metrics", *PAIR, "--radeval", "scores.json", "--out", "m.csv")
+    assert done.exit_code == 2, done.stderr
+    assert names in done.stderr
+    assert not (tmp_path / "m.csv").exists()
