@@ -124,7 +124,7 @@ def command(
 
 
 def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> list[_Track]:
-    from judge.running.run import with_classes
+    from judge.running.session import with_classes
     from judge.signature import safe_name
 
     sections = read_sections(options)
