@@ -55,13 +55,6 @@ class _Track:
     "f1radgraph, f1chexbert. Or one that an installed package adds. Repeat it, or separate with "
     "commas. Default: bleu2.",
 )
-@click.option(
-    "--radeval",
-    type=NamedPath(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Take RadEval's values of single studies too, from JSON: what RadEval(..., "
-    "per_sample=True) gave for the same pairs.",
-)
 @list_option(
     "--by",
     metavar="FIELD",
@@ -79,7 +72,6 @@ class _Track:
 def command(
     *,
     names: list[str],
-    radeval: Path | None,
     by: list[str],
     out: Path | None,
     **options: Any,  # noqa: ANN401
@@ -95,15 +87,13 @@ def command(
     """
     from judge import metrics
 
-    chosen = metrics.check(names or ([] if radeval else ["bleu2"]))
+    chosen = metrics.check(names or ["bleu2"])
     if out:
         check_writable(out)  # before studies are read, which can take long
     tracks = _tracks(options, out, by)
     for track in tracks:  # before the metrics are computed
-        check_writable(track.path, (options["preds"], options["refs"], radeval))
+        check_writable(track.path, (options["preds"], options["refs"]))
         _check_fields(track, by)
-    if radeval:
-        _take_radevals(tracks, radeval, chosen)
     missing: list[str] = []
     try:
         for name in chosen:
@@ -154,20 +144,6 @@ def _check_fields(track: _Track, by: Sequence[str]) -> None:
             f"cannot group by {', '.join(map(repr, unknown))}: the studies have no such field; "
             f"they have: {', '.join(known) or 'none'}"
         )
-
-
-def _take_radevals(tracks: Sequence[_Track], path: Path, names: Sequence[str]) -> None:
-    from judge import metrics
-    from judge.metrics.radeval_file import read_results
-    from judge.types import JudgeError
-
-    if len(tracks) > 1:
-        raise click.UsageError("--radeval is about the pairs of one section: name one --section")
-    scores = read_results(path, tracks[0].studies.study_ids)
-    for name in names:
-        if twice := scores.columns.keys() & {*metrics.columns_of(name)}:
-            raise JudgeError(f"{path} has {min(twice)} already; leave --metric {name} out")
-    tracks[0].scores.append(scores)
 
 
 def _compute(name: str, tracks: Sequence[_Track]) -> list[str]:

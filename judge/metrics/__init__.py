@@ -130,12 +130,6 @@ def _check_values(name: str, columns: Columns, n: int) -> None:
             raise METRICS.error(name, wrong) if name not in NAMES else JudgeError(f"it {wrong}")
 
 
-def columns_of(name: str) -> tuple[str, ...]:
-    """Return the columns of values of single studies that a metric has, its counts aside."""
-    several = _OF_SEVERAL.get(name)
-    return tuple(metric.name for metric in several[1]) if several else (name,)
-
-
 def _of_words(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
     if name == "bleu2":
         return {name: tuple(map(bleu2, references, candidates))}

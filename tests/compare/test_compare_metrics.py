@@ -209,38 +209,3 @@ def test_the_packages_values_are_taken_study_by_study(package) -> None:
     assert scores.columns == {"radcliq": (31, 2)}
     (metric,) = scores.metrics
     assert (metric.label, metric.kind) == ("1/RadCliQ-v1", "inverse")
-
-
-# RadEval's values of single studies
-
-
-def test_values_of_radeval_join_by_position_or_by_id(invoke: Invoke, tmp_path: Path) -> None:
-    bleu, other = [row / 20 for row in range(15)], [*range(14), None]
-    given = {"bertscore": bleu[::-1], "own": other[::-1], "study_id": IDS[::-1]}
-    for values in ({"bertscore": bleu, "own": other}, given):
-        write_json(tmp_path / "scores.json", values)
-        assert invoke("metrics", *PAIR, "--radeval", "scores.json", "--out", "m.csv").exit_code == 0
-        table = pd.read_csv(tmp_path / "m.csv")
-        assert list(table["radeval_bertscore"]) == pytest.approx(bleu)
-        assert list(table["radeval_own"].dropna()) == list(range(14))
-
-
-@pytest.mark.parametrize(
-    ("values", "names"),
-    [
-        ([1], "scores.json"),
-        ({"bleu": 0.5}, "'bleu'"),
-        ({"bleu": [0.5]}, "'bleu'"),
-        ({"rougeL": [0.5] * 14 + [1.5]}, "1.5"),
-        ({"bleu": [0.5] * 14 + ["high"]}, "high"),
-        ({"bleu": [0.5] * 15, "study_id": ["nobody"] * 15}, repr(IDS[0])),
-    ],
-)
-def test_a_file_of_radeval_that_is_wrong_is_refused(
-    invoke: Invoke, tmp_path: Path, values: object, names: str
-) -> None:
-    write_json(tmp_path / "scores.json", values)
-    done = invoke("metrics", *PAIR, "--radeval", "scores.json", "--out", "m.csv")
-    assert done.exit_code == 2, done.stderr
-    assert names in done.stderr
-    assert not (tmp_path / "m.csv").exists()
