@@ -56,7 +56,7 @@ _CANDIDATES = (
         "them, else the whole report.",
     ),
     click.option(
-        "-n", type=click.IntRange(1), default=200, metavar="N", help="Studies to draw. Default: 200."
+        "-n", type=click.IntRange(1), default=200, metavar="N", help="Draw N studies. Default: 200."
     ),
     click.option(
         "--seed", type=click.IntRange(0), default=1, help="Of every random choice. Default: 1."

@@ -123,7 +123,7 @@ def read(run: Run) -> Reading:
     numbers = (("errors", scale.errors), ("level", scale.level), ("score", score))
     table[[name for name, _ in numbers]] = pd.concat([total(part) for _, part in numbers], axis=1)
     # A rubric is read by its errors, one without any by its score.
-    is_undefined = table["errors" if scale.errors else "score"].isna() & bool(measures)
+    is_undefined = table["errors" if scale.errors else "score"].isna()
     outcomes = columns["outcome"].astype(str)
     lost = np.where(is_undefined, LOST[2], "")
     table["lost"] = np.where(outcomes == OUTCOMES[Annotated], lost, outcomes)
