@@ -16,16 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.rubrics.contract import Statistic
-from judge.stats.agreement import limits_of_agreement, preference
-from judge.stats.alternative_annotator import mean_below
+from judge.stats.agreement import (
+    detection,
+    intraclass,
+    krippendorff,
+    limits_of_agreement,
+    mean_below,
+    preference,
+)
 from judge.stats.correlation import METHODS, correlate, draw
-from judge.stats.detection import detection
-from judge.stats.estimate import mean_interval, rate_interval, ratio_interval
 from judge.stats.metric import Metric
-from judge.stats.paired import Resampling, compare_pairs
 from judge.stats.panel import Panel
 from judge.stats.prediction_powered import corrected
-from judge.stats.reliability import intraclass, krippendorff
+from judge.stats.rates import mean_interval, rate_interval, ratio_interval
+from judge.stats.significance import Resampling, compare_pairs
 
 Values = NDArray[np.float64]
 RNG = np.random.default_rng(20260101)
@@ -136,7 +140,8 @@ def ratios(repetitions: int) -> None:
         results = []
         for _ in range(repetitions):
             right, of, units = facts(n, size)
-            results.append(covers(ratio_interval(right, of, units), 4 / 6))
+            one = ratio_interval(right, of, units)
+            results.append(covers((one.low, one.high), 4 / 6))
         return share(results)
 
     rows = (
@@ -317,15 +322,15 @@ def agreements(repetitions: int) -> None:
             detected = detection(no_error[:, 0], no_error[:, 1:], resamples)
             limits = limits_of_agreement(values[:, 0], values[:, 1:], np.arange(n))
             estimates = {
-                "sensitivity": (detected.sensitivity, sensitivity),
-                "kappa": (detected.kappa, kappa),
-                "bias": (limits.bias, bias),
-                "limit": (limits.upper, bias + 1.96 * spread),
-                "alpha": (krippendorff(no_error), alpha),
-                "ICC": (intraclass(values[:, 1:]), icc),
+                "sensitivity": (detected["sensitivity"], sensitivity),
+                "kappa": (detected["kappa"], kappa),
+                "bias": (limits["bias"], bias),
+                "limit": (limits["upper"], bias + 1.96 * spread),
+                "alpha": (krippendorff(no_error).plain(), alpha),
+                "ICC": (intraclass(values[:, 1:]).plain(), icc),
             }
             figures += [
-                (k, (one.low, one.high), float(t or 0)) for k, (one, t) in estimates.items()
+                (k, (one["low"], one["high"]), float(t or 0)) for k, (one, t) in estimates.items()
             ]
             for name, ends, truth in figures:
                 results.setdefault((name, n), []).append(covers(ends, float(truth)))
@@ -340,14 +345,12 @@ def agreements(repetitions: int) -> None:
         for _ in range(repetitions):
             values, studies = rated(3 * n, 4), np.repeat(range(n), 3)
             found = preference(values[:, 0], values[:, 1:], studies, draw(studies, 3 * n, RNG, 500))
-            inside.append(covers((found.accuracy.low, found.accuracy.high), truth))
+            inside.append(covers((found["low"], found["high"]), truth))
         return share(inside)
 
     values, studies = rated(60_000, 4), np.repeat(range(20_000), 3)
-    truth = preference(
-        values[:, 0], values[:, 1:], studies, draw(None, 60_000, RNG, 1)
-    ).accuracy.value
-    truth = float(truth or 0)
+    found = preference(values[:, 0], values[:, 1:], studies, draw(None, 60_000, RNG, 1))
+    truth = float(found["value"] or 0)
     rows = [("preference accuracy", (preferred(n) for n in sizes))]
     table("Three candidates a study, by the number of studies", sizes, rows)
 

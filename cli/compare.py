@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judge.comparing.comparison import AlignedRuns
     from judge.report.compare_page.data import Records
     from judge.report.leaderboard import Shown
-    from judge.stats.compare import Comparison
+    from judge.stats.significance import Comparison
 
 
 _CHOSEN_IN = ("table", "md", "latex")
@@ -162,7 +162,7 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import RunChoice
     from judge.report.leaderboard import TABLES, Shown
-    from judge.stats.paired import Resampling
+    from judge.stats.significance import Resampling
 
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
     compared, comparison = compare_runs(named, Resampling(), by=by)

@@ -53,6 +53,6 @@ def command(runs: tuple[str, ...], top: int, form: str, **options: Any) -> None:
         print_tables([table] if table else [])
         for text in printed.sentences(found):
             emit(text)
-        emit(f"signature  {printed.signature(found)}")
+        emit(f"signature  {found.data['signature']}")
         if table:
             note("judge audit RUN STUDY_ID shows one of the examples")

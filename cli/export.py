@@ -45,7 +45,7 @@ _FIELDS = {"findings": "section_findings", "impression": "section_impression", "
 def command(*, form: str, out: Path, **options: Any) -> None:  # noqa: ANN401
     """Write PREDS and REFS, joined as they are judged, as another tool reads them.
 
-    judge metrics --radeval reads back what RadEval says of the pairs (docs/other-tools.md).
+    docs/other-tools.md says how RadEval's values of the pairs join judge compare.
     """
     from judge.report.words import left_out
 
@@ -60,7 +60,7 @@ def command(*, form: str, out: Path, **options: Any) -> None:  # noqa: ANN401
     else:
         columns = (studies.study_ids, studies.references, studies.candidates)
         written = dict(zip(("study_id", "refs", "hyps"), columns, strict=True))
-        then = "judge metrics --radeval reads what RadEval says of it"
+        then = "examples/radeval_scores.py scores it for judge compare --metrics"
     with replacing(out) as staged:
         text = json.dumps(written, ensure_ascii=False, indent=2, allow_nan=False)
         staged.write_text(text + "\n", "utf-8")

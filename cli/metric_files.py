@@ -39,9 +39,8 @@ metric_options = with_options(
 
 def read_files(options: Mapping[str, Any]) -> list[MetricFile]:
     """Read the files that the options name; raises `JudgeError` as `read_metrics` does."""
-    from judge.comparing.metric_files import check_directions, read_metrics
+    from judge.comparing import metric_files
 
-    higher, lower = options["higher"], options["lower"]
-    files = [read_metrics(path, higher=higher, lower=lower) for path in options["files"]]
-    check_directions(files, higher, lower)
-    return files
+    return metric_files.read_files(
+        options["files"], higher=options["higher"], lower=options["lower"]
+    )

@@ -198,9 +198,9 @@ def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
 def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     import numpy as np
 
+    from judge.metrics.pooled import pooled_cell
     from judge.report.metric_tables import Figures
     from judge.stats.panel import Panel, group_cells, groups_of
-    from judge.stats.pooled import pooled_cell
 
     studies, columns = track.studies, track.columns()
     arrays = {name: np.array(column, dtype=float) for name, column in columns.items()}

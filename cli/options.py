@@ -19,7 +19,7 @@ from judge.types import JudgeError
 if TYPE_CHECKING:
     from judge.backends import JudgeSettings
     from judge.running.session import RequestPolicy
-    from judge.stats.paired import Resampling
+    from judge.stats.significance import Resampling
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 Decorator = Callable[[Any], Any]
@@ -218,7 +218,7 @@ primary_option = click.option(
 
 def resampling(options: Mapping[str, Any]) -> Resampling:
     """Return how to resample by the options that were given; the others are as usual."""
-    from judge.stats.paired import Resampling
+    from judge.stats.significance import Resampling
 
     names = ("seed", "resamples", "flips", "family", "primary")
     chosen = {name: options.get(name) for name in names}

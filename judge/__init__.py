@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
     from judge.running.session import RequestPolicy
-    from judge.stats.paired import Resampling
+    from judge.stats.significance import Resampling
     from judge.stress.report import StressReport, stress_report
     from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
     from judge.validating.api import Validation, validate

@@ -22,7 +22,7 @@ from judge.report.compare_page.data import wanted
 from judge.report.page.file import html_file
 from judge.report.validate_page.data import Beside, PageRater
 from judge.report.validate_page.data import page as validation_page
-from judge.stats.compare import Comparison
+from judge.stats.significance import Comparison
 from judge.validating.raters import RatedStudies, rated, raters, records
 from judge.validating.validation import validate
 

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from judge.rubrics import Rubric, load
-from judge.stats.compare import Comparison, compare
 from judge.stats.metric import KNOWN, Metric, rubric_metrics
-from judge.stats.paired import Resampling
-from judge.stats.panel import Panel
-from judge.stats.tally import cuts
+from judge.stats.panel import Panel, cuts
+from judge.stats.significance import Comparison, Resampling, compare
 
 NAMES = (
     "CheXpertPlus_CheX_MIMIC",

@@ -10,13 +10,13 @@ from pathlib import Path
 import pandas as pd
 
 from judge.comparing.comparison import compare_runs
-from judge.comparing.metric_files import check_directions, read_metrics
+from judge.comparing.metric_files import read_files
 from judge.comparing.names import RunChoice
 from judge.comparing.recurring import recurring_in
 from judge.report import recurring
 from judge.report.leaderboard_formats import error_rows, figure_rows, pair_rows
 from judge.running.folder import Run
-from judge.stats.paired import Resampling
+from judge.stats.significance import Resampling
 
 _USUAL = Resampling()
 
@@ -88,10 +88,7 @@ def compare(
 
     """
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
-    files = [
-        read_metrics(str(path), higher=higher_is_better, lower=lower_is_better) for path in metrics
-    ]
-    check_directions(files, higher_is_better, lower_is_better)
+    files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
     _, comparison = compare_runs(
         [_choice(run, model) for model, run in named],
         tests,

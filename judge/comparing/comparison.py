@@ -1,45 +1,111 @@
-"""Comparing runs, from their folders to the comparison and its signature."""
+"""Comparing runs: what they must share, and from folders to the comparison and its signature."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from judge import plugins, rubrics
-from judge.comparing import checks
-from judge.comparing.checks import ComparedRun
 from judge.comparing.loaded import LoadedRuns, load
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice
+from judge.comparing.names import RunChoice, input_file, own_model
 from judge.rubrics.contract import Rubric
+from judge.running.folder import Run
 from judge.signature import Signature
-from judge.stats.compare import Comparison, compare
-from judge.stats.estimate import summed
 from judge.stats.metric import Metric, find, rubric_metrics
-from judge.stats.paired import Resampling
-from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values
-from judge.stats.tally import cuts
+from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values, cuts
+from judge.stats.rates import summed
+from judge.stats.significance import Comparison, Resampling, compare
+from judge.stats.table import OUTCOMES
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")
 _JUDGE_AGAIN = "judge both with the same references"
+_MOST = 5
+_ASKED = ("sampling", "samples", "reask", "references")
+_CONTEXT = ("context", "prior", "modality")
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """A run that is compared: `model` is its row, `shown` what messages call it.
+
+    `is_given` where the user named the model. `outcomes` counts the studies that are compared by
+    how they ended, empty until these are known.
+    """
+
+    model: str
+    shown: str
+    run: Run
+    is_given: bool
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rubric(self) -> str:
+        """The rubric's name."""
+        return str(self.run.manifest["rubric"])
+
+    @property
+    def section(self) -> str:
+        """The section that was judged."""
+        return str(self.run.manifest["section"])
+
+    @cached_property
+    def parts(self) -> Signature:
+        """The run's signature in parts."""
+        return Signature.parse(self.run.signature)
+
+    @property
+    def judge(self) -> str:
+        """The judge with its settings."""
+        asked = [self.parts[name] for name in _ASKED if name in self.parts]
+        return " ".join([self.run.manifest["judge"]["version"], *asked])
+
+    @property
+    def prompt(self) -> str:
+        """The prompt, and what the judge was told besides the reports."""
+        context = [f"{name} {self.parts[name]}" for name in _CONTEXT if name in self.parts]
+        return " ".join([self.parts.get("prompt", "none"), *context])
+
+    @cached_property
+    def n_left_out(self) -> int:
+        """How many studies `--allow-missing` kept out of the run."""
+        return sum(self.run.summary()["omitted"].values())
+
+    def described(self) -> dict[str, Any]:
+        """Return what is known of the run as JSON's types."""
+        counts = {f"n_{name}": self.outcomes.get(name, 0) for name in OUTCOMES.values()}
+        return {
+            "run": self.shown,
+            "model": self.model,
+            "rubric": self.rubric,
+            "signature": self.run.signature,
+            "judge": self.judge,
+            "prompt": self.prompt,
+            "section": self.section,
+            "n_studies": sum(self.outcomes.values()),
+            "n_scored": counts.pop("n_annotated"),
+            **counts,
+            "n_left_out": self.n_left_out,
+        }
 
 
 @dataclass(frozen=True)
 class AlignedRuns:
-    """Runs on the same studies; `digests` identify the joined metrics and how they are read."""
+    """Runs on the same studies; `asked` is what metrics and options add to the signature."""
 
     loaded: LoadedRuns
     panel: Panel
     runs: tuple[ComparedRun, ...]
-    allowed: tuple[str, ...]
-    digests: tuple[str, ...]
+    asked: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -84,9 +150,9 @@ def aligned(
     common: bool = False,
 ) -> AlignedRuns:
     """Open runs and align them on studies as `compare_runs` does; raises as it does."""
-    runs = checks.opened(choices)
+    runs = opened(choices)
     loaded = load([(run.shown, run.run) for run in runs])
-    notes = checks.check(runs, loaded, allow, common=common)
+    notes = check(runs, loaded, allow, common=common)
     runs = [
         replace(run, outcomes=Counter(outcomes))
         for run, outcomes in zip(runs, loaded.outcomes.T.tolist(), strict=True)
@@ -102,7 +168,7 @@ def aligned(
     values |= _file_values(metrics, loaded.study_ids, models, {metric.name for metric in values})
     notes += _file_notes(metrics, values, loaded.study_ids, models)
     notes += [note for _, note in merged.values() if note]
-    notes += checks.run_notes(runs)
+    notes += _run_notes(runs)
     if any(run.run.summary()["n_class_inferred"] for run in runs):
         notes.append("the study class was inferred by the lexicon")
     judged = {(run.rubric, run.model) for run in runs}
@@ -124,14 +190,161 @@ def aligned(
         },
     )
     read_as = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
+    files = [file.sha256 for file in metrics]
+    allowed = [what for what in ALLOWED if what in allow]
     return AlignedRuns(
         loaded,
         panel,
         tuple(runs),
-        tuple(what for what in ALLOWED if what in allow),
-        (*(file.sha256 for file in metrics), *read_as),
+        (
+            *([f"metrics:{_digest(sorted((*files, *read_as)))}"] if metrics else []),
+            *([f"allowed:{','.join(allowed)}"] if allowed else []),
+        ),
         tuple(notes),
     )
+
+
+def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
+    """Open the runs.
+
+    Raises `JudgeError` where two runs of one rubric are of one model, and where runs of several
+    rubrics would share a row by a guessed name but judged different files of predictions.
+    """
+    found: dict[tuple[str, str], ComparedRun] = {}
+    first: dict[str, ComparedRun] = {}
+    for chosen in choices:
+        run = Run(chosen.path)
+        model = chosen.model or own_model(run)
+        new = ComparedRun(model, chosen.shown, run, chosen.model is not None)
+        other = found.setdefault((model, new.rubric), new)
+        if other is not new:
+            raise JudgeError(
+                f"{other.shown} and {new.shown} are two runs of {new.rubric} of the model "
+                f"{model!r}; name their models: NAME={new.shown}"
+            )
+        other = first.setdefault(model, new)
+        files = {file["sha256"] for one in (other, new) if (file := input_file(one.run, "preds"))}
+        if len(files) > 1 and not (new.is_given and other.is_given):
+            raise JudgeError(
+                f"{other.shown} and {new.shown} would be one model, {model!r}, but judged "
+                "different files of predictions; name each run's model: NAME=RUN"
+            )
+    return list(found.values())
+
+
+def check(
+    runs: Sequence[ComparedRun], loaded: LoadedRuns, allow: Collection[str], *, common: bool
+) -> list[str]:
+    """Raise `JudgeError` that lists all that differs and must not; return notes.
+
+    `allow` names what may differ: `judge`, `prompt`, `references`.
+    """
+    differing, notes = _settings(runs, allow)
+    n = len(loaded.study_ids)
+    most = max(run.run.summary()["n_studies"] for run in runs)
+    if most > n:
+        if not (common and n):
+            remedy = f"--common: the {n:,} in all runs" if n else "no study is in all runs"
+            sizes = _by_value(runs, lambda run: f"{run.run.summary()['n_studies']:,}")
+            differing.append(("studies", remedy, sizes))
+        notes.append(f"compared on the {n:,} studies that all runs have, of up to {most:,}")
+    if n and len({run.section for run in runs}) == 1:  # of another section all references differ
+        for name, other, ids in loaded.differing_texts("references"):
+            where = f"others for {len(ids):,} of {n:,} studies, {ids[0]!r} among them"
+            if "references" in allow:
+                notes.append(f"{name} and {other} judged different references (allowed): {where}")
+            else:
+                values = {f"those of {name}": [name], where: [other]}
+                differing.append(("references", "--allow references", values))
+    if differing:
+        lines = [
+            f"  {what} ({remedy}): "
+            + "; ".join(f"{value} in {', '.join(names)}" for value, names in values.items())
+            for what, remedy, values in differing
+        ]
+        raise JudgeError(
+            "\n".join(("these runs cannot be compared together; what differs:", *lines))
+        )
+    return notes
+
+
+_Differing = list[tuple[str, str, Mapping[str, Sequence[str]]]]
+"""What differs, what allows it, and the values, each with the runs that have it."""
+
+
+def _settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> tuple[_Differing, list[str]]:
+    differing: _Differing = []
+    notes = []
+    sections = _by_value(runs, attrgetter("section"))
+    if len(sections) > 1:
+        differing.append(("section", "compare the runs of each section by themselves", sections))
+    for name in dict.fromkeys(run.rubric for run in runs):
+        of = [run for run in runs if run.rubric == name]
+        versions = _by_value(of, lambda run: run.parts["rubric"])
+        if len(versions) > 1:
+            differing.append((f"version of {name}", "judge rescore", versions))
+        packages = _by_value(of, lambda run: run.parts.get("package", "one unnamed"))
+        if len(packages) > 1:
+            notes.append(f"the rubric {name} comes from several packages: {_listed(packages)}")
+        for what in ("judge", "prompt"):
+            values = _by_value(of, attrgetter(what))
+            if len(values) > 1 and what in allow:
+                notes.append(f"the {what} of {name} differs (allowed): {_listed(values)}")
+            elif len(values) > 1:
+                differing.append((f"{what} of {name}", f"--allow {what}", values))
+    return differing, notes
+
+
+def _by_value(
+    runs: Sequence[ComparedRun], value: Callable[[ComparedRun], str]
+) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        found.setdefault(value(run), []).append(run.shown)
+    return found
+
+
+def _listed(values: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(
+        f"{value} in {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+        for value, names in values.items()
+    )
+
+
+def _run_notes(runs: Sequence[ComparedRun]) -> list[str]:
+    """Say what is to be known of the judges, of runs that lack, and of studies not scored."""
+    titles: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        judge = run.run.manifest["judge"]
+        if judge["note"]:
+            titles.setdefault((judge["name"], judge["note"]), []).append(
+                rubrics.load(run.rubric).title
+            )
+    notes = [
+        f"{' and '.join(dict.fromkeys(of))}: judged by {name}, {note}"
+        for (name, note), of in titles.items()
+    ]
+    models = dict.fromkeys(run.model for run in runs)
+    for rubric in dict.fromkeys(run.rubric for run in runs):
+        judged = {run.model for run in runs if run.rubric == rubric}
+        if missing := [model for model in models if model not in judged]:
+            notes.append(f"no run of {rubric} is of {', '.join(missing)}")
+    if left_out := [(run.n_left_out, run) for run in runs if run.n_left_out]:
+        texts = [(n, f"{run.model} {n:,} ({run.rubric})") for n, run in left_out]
+        notes.append(f"studies left out by --allow-missing: {_most_of(texts)}")
+    totals = [(run, sum(run.outcomes.values())) for run in runs]
+    lost = [
+        (n_lost, f"{run.model} {n_lost:,} of {n:,} ({run.rubric})")
+        for run, n in totals
+        if (n_lost := n - run.outcomes["annotated"])
+    ]
+    return notes + ([f"studies not scored: {_most_of(lost)}"] if lost else [])
+
+
+def _most_of(counted: Iterable[tuple[int, str]]) -> str:
+    texts = [text for _, text in sorted(counted, key=lambda pair: -pair[0])]
+    rest = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+    return ", ".join(texts[:_MOST]) + rest
 
 
 def _rubric_of(run: ComparedRun) -> Rubric:
@@ -257,8 +470,7 @@ def comparison_signature(compared: AlignedRuns, how: Resampling | None, by: Sequ
         f"runs:{len(lines)}+{_digest(lines)}",
         f"judge:{','.join(judges)}",
         f"studies:{len(panel.study_ids)}+{_digest(sorted(panel.study_ids))}",
-        *([f"metrics:{_digest(sorted(compared.digests))}"] if compared.digests else []),
-        *([f"allowed:{','.join(compared.allowed)}"] if compared.allowed else []),
+        *compared.asked,
         f"by:{','.join(by) or 'none'}",
         f"patient:{panel.patient_field or 'none'}",
     ]

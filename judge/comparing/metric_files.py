@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judge.metrics import added
+from judge.metrics.pooled import COLUMNS
 from judge.stats.metric import Metric, metric_for_column, off_scale, scale_of
 from judge.stats.panel import Values
-from judge.stats.pooled import COLUMNS
 from judge.studies.load import id_of, load
 from judge.studies.names import NamedFields
 from judge.types import JudgeError
@@ -134,18 +134,21 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     )
 
 
-def check_directions(
-    files: Sequence[MetricFile], higher: Sequence[str], lower: Sequence[str]
-) -> None:
-    """Raise `JudgeError` for a direction that was given for a column that no file has."""
+def read_files(
+    paths: Sequence[str], *, higher: Sequence[str] = (), lower: Sequence[str] = ()
+) -> list[MetricFile]:
+    """Read files as `read_metrics` does; raises too for a direction of a column that none has."""
+    files = [read_metrics(path, higher=higher, lower=lower) for path in paths]
     names = list(dict.fromkeys(name for file in files for name in file.names))
-    for option, given in (("--higher-is-better", higher), ("--lower-is-better", lower)):
-        for name in given:
-            if name not in names:
-                raise JudgeError(
-                    f"{option} {name}: no file of --metrics has that column; "
-                    f"they have: {', '.join(map(repr, names)) or 'none'}"
-                )
+    for name in set(higher).intersection(lower):
+        raise JudgeError(f"{name!r} is given to both --higher-is-better and --lower-is-better")
+    for name in (*higher, *lower):
+        if name not in names:
+            raise JudgeError(
+                f"--higher-is-better or --lower-is-better {name}: no file of --metrics has that "
+                f"column; they have: {', '.join(map(repr, names)) or 'none'}"
+            )
+    return files
 
 
 def _metrics(

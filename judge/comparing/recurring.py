@@ -1,9 +1,14 @@
-"""Recurring errors, from run folders to their numbers."""
+"""Errors that recur: those of one category about one finding, in how many studies.
+
+An error that has two categories, or names two findings, is counted for each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,24 +19,52 @@ from judge.comparing.names import RunChoice
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
-from judge.stats.paired import Resampling
-from judge.stats.recurring import (
-    ErrorDifferences,
-    ErrorGroups,
-    RecurringErrors,
-    differences,
-    is_error,
-)
+from judge.stats.metric import Metric
+from judge.stats.panel import Panel
+from judge.stats.rates import wilson
+from judge.stats.significance import PairTest, Resampling, compare_pairs
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Edit, Item, JudgeError
 
-_MODELS = 2
+_EXAMPLES = 3
+_TONES = (None, "good", "mild", "notable", "serious", "critical")
 _USUAL = Resampling()
+_FLIPS_A_TEST = 200
+"""So many flips for each test that Holm's correction leaves the least p-value at 0.005."""
 FEWEST, FEWEST_TESTED = 2, 10
 """In how many studies an error recurs, and in how many, of either of two runs, it is tested.
 
 With fewer than ten no difference would stand Holm's correction for dozens of tests.
 """
+_MADE_BY = (
+    *("signature", "model", "rubric", "judge", "prompt", "section", "omitted"),
+    *("n_studies", "n_scored", "n_unparsed", "n_failed"),
+)
+
+
+@dataclass(frozen=True)
+class Recurring:
+    """What recurs in one run, or in two on the same studies, as JSON's types.
+
+    `data` has what made it and `errors`, an entry a group. Of one run each has `n_errors`, of
+    which `n_grave` are grave, the studies with such an error, `k` of the `n` that were scored, with
+    Wilson's interval, and `examples`, the gravest first; `summary` is the run's. Of two runs it has
+    the same in `models`, on the studies scored for both, with examples from the studies in which
+    that model alone has the error, `ratio`, how many times as often the first model has it, and
+    `test`, of the first's share less the second's; it is None for a group in too few studies.
+    """
+
+    rubric: Rubric
+    data: dict[str, Any]
+    summary: Mapping[str, Any] | None = None
+
+
+class Group(NamedTuple):
+    """A kind of item, its category and finding; None where it has none, or names none known."""
+
+    kind: str
+    category: str | None
+    finding: str | None
 
 
 def recurring_in(
@@ -41,25 +74,40 @@ def recurring_in(
     common: bool = False,
     allow: Collection[str] = (),
     patient_field: str | None = None,
-) -> RecurringErrors | ErrorDifferences:
+) -> Recurring:
     """Return what recurs in one run, or in two of one rubric on the studies scored for both.
 
     Raises `JudgeError` for a rubric whose items are not graded, for more than two runs, and of two
     as `compare_runs` does.
     """
-    if len(choices) > _MODELS:
+    if len(choices) > 2:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
-    if len(choices) == _MODELS:
+    if len(choices) > 1:
         least = min_studies or FEWEST_TESTED
         return _between(choices, least, common=common, allow=allow, patient_field=patient_field)
     run, least = Run(choices[0].path), min_studies or FEWEST
-    groups = _gathered(run, run.rubric)
+    groups = _ErrorGroups(run, run.rubric)
     summary = run.summary()
     if choices[0].model:
         summary = {**summary, "model": choices[0].model}
-    version = str(lexicon.load().version)
-    errors = groups.recurring(least)
-    return RecurringErrors(run.rubric, summary, least, version, errors, tuple(_notes(groups)))
+    errors = [(group, groups.numbers(group)) for group in groups.errors]
+
+    def order(error: tuple[Group, dict[str, Any]]) -> tuple[object, ...]:
+        group, one = error
+        return -one["k"], -one["n_grave"], -one["n_errors"], _place(group, run.rubric)
+
+    data = {
+        **{name: summary.get(name) for name in _MADE_BY},
+        "min_studies": least,
+        "findings_by": str(lexicon.load().version),
+        "notes": [*summary["notes"], *groups.notes()],
+        "errors": [
+            {**_named(group, run.rubric), **one}
+            for group, one in sorted(errors, key=order)
+            if one["k"] >= least
+        ],
+    }
+    return Recurring(run.rubric, data, summary)
 
 
 def _between(
@@ -69,86 +117,201 @@ def _between(
     common: bool,
     allow: Collection[str],
     patient_field: str | None,
-) -> ErrorDifferences:
+) -> Recurring:
     compared = aligned(choices, allow=allow, patient_field=patient_field, common=common)
+    runs, names = compared.loaded.runs, " and ".join(compared.loaded.names)
     if len({run.rubric for run in compared.runs}) > 1:
-        what = " and ".join(f"{run.shown} of {run.rubric}" for run in compared.runs)
-        raise JudgeError(f"{what}: errors are compared between runs of one rubric; name two")
-    runs = compared.loaded.runs
-    _check_asked(runs)
+        raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
+    _check_asked(runs, names)
     is_scored = np.asarray(compared.loaded.is_scored.all(axis=1))
     if not is_scored.any():
         raise JudgeError(
-            f"none of {len(is_scored):,} studies was scored in both "
-            f"{' and '.join(compared.loaded.names)}; judge audit RUN says why"
+            f"none of {len(is_scored):,} studies was scored in both {names}; judge audit RUN says "
+            "why"
         )
     panel = compared.panel.take(is_scored.nonzero()[0])
-    rubric, wanted = runs[0].rubric, frozenset(panel.study_ids)
-    first, second = (_gathered(run, rubric, wanted) for run in runs)
+    rubric, models = runs[0].rubric, [run.model for run in compared.runs]
+    first, second = (_ErrorGroups(run, rubric, panel.study_ids) for run in runs)
+    groups = sorted({*first.errors, *second.errors}, key=lambda group: _place(group, rubric))
+    studies = {group: (first.studies(group), second.studies(group)) for group in groups}
+    tested = [group for group in groups if len(set.union(*studies[group])) >= min_studies]
+    tests = dict(zip(tested, _tests(panel, [studies[one] for one in tested]), strict=True))
+    errors = []
+    for group in groups:
+        one, other = studies[group]
+        sides = (first.numbers(group, one - other), second.numbers(group, other - one))
+        errors.append(
+            {
+                **_named(group, rubric),
+                "n_either": len(one | other),
+                "models": dict(zip(models, sides, strict=True)),
+                "ratio": len(one) / len(other) if other else None,
+                "test": _plain(tests.get(group)),
+            }
+        )
+
+    def order(error: dict[str, Any]) -> tuple[object, ...]:
+        k, n = (side["k"] for side in error["models"].values())
+        return error["test"] is None, -abs(k - n), -error["n_either"]
+
     version = str(lexicon.load().version)
-    notes = [
-        f"{run.model}: {note}"
-        for side, run in zip((first, second), compared.runs, strict=True)
-        for note in _notes(side)
-    ]
-    return ErrorDifferences(
-        rubric,
-        tuple(run.described() for run in compared.runs),
-        f"{comparison_signature(compared, _USUAL, ())}|errors:{min_studies}+{version}",
-        panel.patient_field if panel.is_clustered else None,
-        len(is_scored),
-        len(panel.study_ids),
-        min_studies,
-        version,
-        differences(panel, (first, second), min_studies, _USUAL),
-        (*compared.notes, *notes),
+    both = zip(models, (first, second), strict=True)
+    data = {
+        "signature": f"{comparison_signature(compared, _USUAL, ())}|errors:{min_studies}+{version}",
+        "rubric": rubric.name,
+        "runs": [run.described() for run in compared.runs],
+        "patient_field": panel.patient_field if panel.is_clustered else None,
+        "n_studies": len(is_scored),
+        "n_scored": len(panel.study_ids),
+        "min_studies": min_studies,
+        "findings_by": version,
+        "n_tested": len(tested),
+        "notes": [
+            *compared.notes,
+            *(f"{model}: {note}" for model, side in both for note in side.notes()),
+        ],
+        "errors": sorted(errors, key=order),
+    }
+    return Recurring(rubric, data)
+
+
+def _plain(test: PairTest | None) -> dict[str, Any] | None:
+    if test is None:
+        return None
+    plain = {name: value for name, value in asdict(test).items() if name not in ("a", "b")}
+    return {**plain, "significant": test.is_significant}
+
+
+def _tests(panel: Panel, studies: Sequence[tuple[set[str], set[str]]]) -> list[PairTest]:
+    """Test each group as a rate; Holm's correction is for all of them."""
+    if not studies:
+        return []
+    values = {
+        f"error group {number}": np.array(
+            [[study_id in side for side in sides] for study_id in panel.study_ids], float
+        )
+        for number, sides in enumerate(studies)
+    }
+    metrics = tuple(
+        Metric(name, name, "rate", higher_is_better=False, study_label=name) for name in values
     )
+    of_groups = replace(panel, metrics=metrics, values=values, per={})
+    how = replace(_USUAL, flips=max(_USUAL.flips, _FLIPS_A_TEST * len(studies)))
+    return [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
 
 
-def _check_asked(runs: Sequence[Run]) -> None:
+def _check_asked(runs: Sequence[Run], names: str) -> None:
     tally = rubrics.load(runs[0].manifest["rubric"]).tally
     if tally is None:
         return
     facets = (runs[0].rubric.facet(name) for name in (tally.rows, tally.columns))
     parts = {tally.kind, tally.rows, tally.columns}
     parts |= {label.name for facet in facets for label in facet.labels}
-    asked = {
-        (frozenset(run.reading["lacks"]) & parts, frozenset(run.reading["own"]))
-        if run.reading
-        else (frozenset(), frozenset())
-        for run in runs
-    }
+    readings = [run.reading or {"lacks": (), "own": ()} for run in runs]
+    asked = {(frozenset(one["lacks"]) & parts, frozenset(one["own"])) for one in readings}
     if len(asked) > 1:
         raise JudgeError(
-            f"{' and '.join(str(run.path) for run in runs)} do not have the same categories and "
-            "levels, since a reader was not asked for them or has others; judge errors RUN shows "
-            "each by itself"
+            f"{names} do not have the same categories and levels, since a reader was not asked for "
+            "them or has others; judge errors RUN shows each by itself"
         )
 
 
-def _gathered(run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> ErrorGroups:
-    if not rubric.graded:
-        raise JudgeError(f"{rubric.title} grades nothing that it lists: it has no errors to group")
-    groups = ErrorGroups(rubric)
-    for record in run.records():
-        if record["outcome"] == OUTCOMES[Annotated] and (
-            wanted is None or record["study_id"] in wanted
-        ):
-            groups.add(record["study_id"], _errors(record, rubric), record["measures"])
-    if wanted is not None and groups.n_studies != len(wanted):
-        raise JudgeError(
-            f"the annotations of {run.path} hold {groups.n_studies:,} of {len(wanted):,} studies "
-            "that its table has scored; judge its studies again"
-        )
-    return groups
+class _ErrorGroups:
+    """A run's errors by group: of each the study and its grade.
+
+    Of the wanted studies alone, which it must have, or of all that are scored.
+    """
+
+    def __init__(self, run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> None:
+        if not rubric.graded:
+            raise JudgeError(
+                f"{rubric.title} grades nothing that it lists: it has no errors to group"
+            )
+        self.errors: dict[Group, list[tuple[str, int, bool]]] = defaultdict(list)
+        self.n_studies = self.n_listed = self.n_several = 0
+        self.n_stated: float = 0
+        self.stated = _error_counts(rubric)
+        ids = None if wanted is None else set(wanted)
+        for record in run.records():
+            is_scored = record["outcome"] == OUTCOMES[Annotated]
+            if is_scored and (ids is None or record["study_id"] in ids):
+                self._add(record, rubric)
+        if ids is not None and self.n_studies != len(ids):
+            raise JudgeError(
+                f"the annotations of {run.path} hold {self.n_studies:,} of {len(ids):,} studies "
+                "that its table has scored; judge its studies again"
+            )
+
+    def _add(self, record: Mapping[str, Any], rubric: Rubric) -> None:
+        self.n_studies += 1
+        self.n_stated += sum(record["measures"][name] or 0 for name in self.stated)
+        for item in errors_of(record, rubric):
+            grade, tally = rubric.grade(item), rubric.tally
+            has_rows = tally is not None and tally.kind == item.kind
+            categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
+            groups = [
+                Group(item.kind, category, finding)
+                for category in dict.fromkeys(categories or (None,))
+                for finding in dict.fromkeys(_findings(item, record["candidate"]) or (None,))
+            ]
+            self.n_listed += 1
+            self.n_several += len(groups) > 1
+            for group in groups:
+                error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
+                self.errors[group].append(error)
+
+    def studies(self, group: Group) -> set[str]:
+        return {study_id for study_id, _, _ in self.errors.get(group, ())}
+
+    def numbers(self, group: Group, among: Collection[str] | None = None) -> dict[str, Any]:
+        """Return a group's numbers, with examples among these studies, or of all."""
+        errors = self.errors.get(group, ())
+        gravest: dict[str, int] = {}
+        for study_id, weight, _ in errors:
+            gravest[study_id] = max(weight, gravest.get(study_id, 0))
+        shown = [study_id for study_id in gravest if among is None or study_id in among]
+        shown.sort(key=lambda study_id: -gravest[study_id])
+        studies = wilson(len(gravest), self.n_studies)
+        return {
+            "n_errors": len(errors),
+            "n_grave": sum(is_grave for _, _, is_grave in errors),
+            **{name: getattr(studies, name) for name in ("k", "n", "value", "low", "high")},
+            "examples": shown[:_EXAMPLES],
+        }
+
+    def notes(self) -> Iterator[str]:
+        if self.n_several:
+            yield (
+                f"{self.n_several:,} of {self.n_listed:,} errors are about several findings "
+                "or of several categories, and counted for each"
+            )
+        if self.stated and self.n_stated != self.n_listed:
+            yield (
+                f"the answers state {self.n_stated:,.0f} errors and list {self.n_listed:,}: what "
+                "recurs is counted of those that are listed"
+            )
 
 
-def _errors(record: dict[str, Any], rubric: Rubric) -> Iterator[tuple[Item, Sequence[str]]]:
+def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
+    """Yield a record's errors: its items that are graded, and as something that is not good."""
     for plain in record["annotation"]["items"]:
         edit = Edit(**plain["edit"]) if plain["edit"] else None
         item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit)
-        if is_error(item, rubric):
-            yield item, _findings(item, record["candidate"])
+        if rubric.kind(item.kind).graded_by is not None and rubric.grade(item).tone != "good":
+            yield item
+
+
+def _error_counts(rubric: Rubric) -> list[str]:
+    """Return the measures that count errors; an answer may state more of them than it lists."""
+    names: list[str] = []
+    for kind in rubric.graded:
+        for label in rubric.facet(str(kind.graded_by)).labels:
+            if label.tone != "good":
+                counting = rubric.counting(kind.name, {str(kind.graded_by): label.name})
+                if len(counting) != 1:
+                    return []
+                names.append(counting[0].name)
+    return names
 
 
 def _findings(item: Item, candidate: str) -> Sequence[str]:
@@ -162,14 +325,17 @@ def _findings(item: Item, candidate: str) -> Sequence[str]:
     return lexicon.changed(before, item.edit.corrected, rules)
 
 
-def _notes(groups: ErrorGroups) -> Iterator[str]:
-    if groups.n_several:
-        yield (
-            f"{groups.n_several:,} of {groups.n_listed:,} errors are about several findings "
-            "or of several categories, and counted for each"
-        )
-    if groups.states_others:
-        yield (
-            f"the answers state {groups.n_stated:,.0f} errors and list {groups.n_listed:,}: what "
-            "recurs is counted of those that are listed"
-        )
+def _named(group: Group, rubric: Rubric) -> dict[str, str | None]:
+    if group.category is None or rubric.codes is None:
+        label = rubric.kind(group.kind).label
+    elif group.category in {label.name for label in rubric.codes.labels}:
+        label = rubric.codes.text(group.category)
+    else:  # a reader's own, in the other of two runs
+        label = group.category.replace("_", " ")
+    return {"category": group.category, "category_label": label, "finding": group.finding}
+
+
+def _place(group: Group, rubric: Rubric) -> tuple[int, str, bool, str]:
+    names = [label.name for label in rubric.codes.labels] if rubric.codes else []
+    at = names.index(group.category) if group.category in names else len(names)
+    return at, group.kind, group.finding is None, group.finding or ""

@@ -15,8 +15,8 @@ from judge.report.compare_page.data import PageFigure
 
 if TYPE_CHECKING:
     from judge.figures.figure import FigureSet
-    from judge.stats.compare import Comparison
     from judge.stats.panel import Values
+    from judge.stats.significance import Comparison
 
 TOP_SITES = 30
 

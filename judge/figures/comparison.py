@@ -12,13 +12,12 @@ from judge import rubrics
 from judge.figures import specs
 from judge.figures.figure import Figure, FigureSet, count_range, short_names, with_unique_names
 from judge.report.words import capital, counted, group_value, in_natural_order
-from judge.stats.compare import Correlations, correlations
+from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import MINUS, Metric
-from judge.stats.panel import Cell, Group, Panel, group_cells, groups_of
-from judge.stats.tally import ItemCounts, item_counts
+from judge.stats.panel import Cell, Group, ItemCounts, Panel, group_cells, groups_of, item_counts
 
 if TYPE_CHECKING:
-    from judge.stats.compare import Comparison
+    from judge.stats.significance import Comparison
 
 CLASS_FIELD = "study_class"
 SITE_FIELD = "site"

@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
 from judge.plugins import METRICS, install
 from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
-from judge.stats.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
 from judge.types import JudgeError
 
 OVERLAP = ("bleu2", "rougel", "corpus_bleu")

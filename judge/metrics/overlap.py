@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from judge.stats.pooled import CORPUS_BLEU
+from judge.metrics.pooled import CORPUS_BLEU
 
 _N = len(CORPUS_BLEU)
 _ANY = re.compile(r"[^\W_]")

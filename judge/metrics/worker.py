@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from judge.stats.pooled import CHEXBERT, count_name
+from judge.metrics.pooled import CHEXBERT, count_name
 
 Texts = list[str]
 Columns = dict[str, Any]

@@ -10,11 +10,9 @@ from itertools import pairwise
 from judge import rubrics
 from judge.report.tables import Table, definitions
 from judge.report.words import NOTHING, group_value, number, percent
-from judge.stats.compare import Comparison, model_order
 from judge.stats.metric import Metric
-from judge.stats.paired import PairTest
-from judge.stats.panel import Cell, Group, Panel, groups_of
-from judge.stats.tally import item_counts
+from judge.stats.panel import Cell, Group, Panel, groups_of, item_counts
+from judge.stats.significance import Comparison, PairTest, model_order
 from judge.types import JudgeError
 
 TABLES = ("leaderboard", "errors", "tests", "ranks", "correlations")

@@ -20,10 +20,9 @@ from judge.report.leaderboard import (
     rows_of,
     summary,
 )
-from judge.stats.compare import Comparison, model_order
 from judge.stats.metric import REXRANK_COLUMNS, Metric
-from judge.stats.panel import Group, Panel
-from judge.stats.tally import item_counts
+from judge.stats.panel import Group, Panel, item_counts
+from judge.stats.significance import Comparison, model_order
 
 _REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 _CSV_COLUMNS = (

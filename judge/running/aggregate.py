@@ -29,7 +29,7 @@ from judge.running.folder import MADE_BY, Run, RunWriter, claim
 from judge.running.records import Judged, judged_of
 from judge.running.session import read_today, write_run
 from judge.signature import Signature
-from judge.stats.reliability import krippendorff
+from judge.stats.agreement import krippendorff
 from judge.stats.table import patients, reserved_names
 from judge.studies import StudySet
 from judge.studies.names import free_name

@@ -21,8 +21,7 @@ from judge.report import leaderboard_formats
 from judge.report.compare_page import data
 from judge.report.frontend import as_json
 from judge.service.worker import Channel, memory_limit
-from judge.stats.compare import Comparison
-from judge.stats.paired import Resampling
+from judge.stats.significance import Comparison, Resampling
 from judge.types import JudgeError
 
 

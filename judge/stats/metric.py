@@ -67,13 +67,9 @@ def _known(
     *,
     higher: bool = True,
 ) -> Metric:
-    # A reciprocal where ReXrank prints one.
-    inverse = rexrank == f"1/{label}"
-    printed = f"1/{label}" if inverse else label
-    kind: Kind = "inverse" if inverse else "mean"
-    return Metric(
-        name, printed, kind, higher or inverse, label, higher, rexrank=rexrank, scale=scale
-    )
+    if rexrank == f"1/{label}":  # a reciprocal where ReXrank prints one
+        return Metric(name, rexrank, "inverse", True, label, higher, rexrank=rexrank, scale=scale)  # noqa: FBT003
+    return Metric(name, label, "mean", higher, label, higher, rexrank=rexrank, scale=scale)
 
 
 _ROUNDING = 1e-6
@@ -101,24 +97,6 @@ _RADEVALS_OWN = (
     *("bleu", "rouge1", "rouge2", "bertscore", "radeval_bertscore", "green", "crimson"),
     *("f1chexbert_sample_acc_5", "f1chexbert_sample_acc_all"),
 )
-_RADEVALS_SAME = {
-    **{name: name for name in ("radgraph_simple", "radgraph_partial", "radgraph_complete")},
-    "rougeL": "rougel",
-    "radgraph_radcliq": "radgraph",
-    "radcliq_v1": "radcliq",
-    "ratescore": "ratescore",
-}
-
-
-def radeval_column(key: str) -> str:
-    """Return the column for one of RadEval's values of single studies.
-
-    What is the same number here has the name that it has here. The rest begins with `radeval_`:
-    its `bleu` is BLEU-4, not ReXrank's BLEU-2, its `bertscore` is of another model than ReXrank's.
-    """
-    return _RADEVALS_SAME.get(key, f"radeval_{key}")
-
-
 KNOWN = {
     metric.name: metric
     for metric in (
@@ -171,8 +149,6 @@ def metric_for_column(
     for a reciprocal of single studies, whose mean is not what ReXrank prints.
     """
     is_higher, is_lower = column in higher, column in lower
-    if is_higher and is_lower:
-        raise JudgeError(f"{column!r} is given to both --higher-is-better and --lower-is-better")
     score = column.strip().removeprefix("1/")
     if score != column.strip() and (known_metric(score) or not (is_higher or is_lower)):
         raise JudgeError(
@@ -245,13 +221,11 @@ def find(metrics: Sequence[Metric], wanted: str) -> Metric:
     That is its name, its label with or without the rubric's title, or an end of its name.
     Raises `JudgeError` where none or more than one fits.
     """
-    end = "_" + wanted.replace("-", "_").replace(" ", "_")
+    end, plain = "_" + wanted.replace("-", "_").replace(" ", "_"), _plain(wanted)
     fitting: list[Metric] = []
     for fitting in (
         [m for m in metrics if wanted in (m.name, m.label)],
-        [m for m in metrics if wanted == m.short],
-        [m for m in metrics if _plain(wanted) in (_plain(m.name), _plain(m.label))],
-        [m for m in metrics if _plain(wanted) == _plain(m.short)],
+        [m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))],
         [m for m in metrics if m.name.endswith(end)],
     ):
         if fitting:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.estimate import (
-    Estimate,
-    inverse,
-    mean_interval,
-    rate_interval,
-    ratio_interval,
-)
 from judge.stats.metric import Metric, check_own_names
-from judge.types import JudgeError
+from judge.stats.rates import Estimate, inverse, mean_interval, rate_interval, ratio_interval
+from judge.stats.table import check_fields
+
+if TYPE_CHECKING:
+    from judge.rubrics.contract import Rubric
 
 Values = NDArray[np.float64]
 Counts = NDArray[np.float32]
+Cut = tuple[str | None, str]
+"""A label of a tally's rows, None for all items, and one of its columns."""
 
 GROUP_FIELDS = ("study_class", "dataset", "site")
 """The fields that one can always group by, where the studies have them."""
+
+ROUNDING = 1e-12
+"""How far apart equal sums of floating-point numbers may come out, as a share of their size."""
+
+_BITS = 40
+_TAIL = 0.025
 
 
 @dataclass(frozen=True)
@@ -31,10 +37,9 @@ class Panel:
 
     `values` holds for each metric an array of studies by models; NaN marks a study that was
     not scored for the model. A ratio's values are what is divided; `per` holds what they are
-    divided by. `tallies` holds, by rubric, the counts of items, models by
-    `judge.stats.tally.cuts` by studies. `clusters` numbers the patient of each study; None where
-    every study stands for itself. `without_run` has, by rubric, the numbers of the models that no
-    run of it is of.
+    divided by. `tallies` holds, by rubric, the counts of items, models by `cuts` by studies.
+    `clusters` numbers the patient of each study; None where every study stands for itself.
+    `without_run` has, by rubric, the numbers of the models that no run of it is of.
     """
 
     models: tuple[str, ...]
@@ -66,9 +71,7 @@ class Panel:
         NaN also where a study has nothing to divide by.
         """
         values = self.values[name]
-        if name not in self.per:
-            return values
-        per = self.per[name]
+        per = self.per.get(name, np.ones_like(values))
         found: Values = np.divide(values, per, out=np.full_like(values, np.nan), where=per > 0)
         return found
 
@@ -124,30 +127,18 @@ def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], 
     """
     if not by:
         return [({}, panel)]
-    unknown = [name for name in by if name not in panel.fields]
-    if unknown:
-        known = ", ".join(panel.fields) or "none"
-        raise JudgeError(
-            f"cannot group by {', '.join(map(repr, unknown))}: no run has the field; "
-            f"there are: {known}"
-        )
+    check_fields(by, panel.fields)
     names = list(dict.fromkeys(by))
-    rows: dict[tuple[object, ...], list[int]] = {}
+    rows: dict[tuple[Any, ...], list[int]] = {}
     for row, key in enumerate(zip(*(panel.fields[name] for name in names), strict=True)):
         rows.setdefault(key, []).append(row)
+
+    def order(key: tuple[Any, ...]) -> list[tuple[bool, bool, Any]]:
+        return [(one is None, isinstance(one, str), "" if one is None else one) for one in key]
+
     return [
         (dict(zip(names, key, strict=True)), panel.take(np.array(rows[key])))
-        for key in sorted(rows, key=_order)
-    ]
-
-
-def _order(key: tuple[object, ...]) -> list[tuple[bool, bool, object, str]]:
-    return [
-        (
-            *(value is None, not isinstance(value, int | float)),
-            *(value if isinstance(value, int | float) else 0, str(value)),
-        )
-        for value in key
+        for key in sorted(rows, key=order)
     ]
 
 
@@ -158,105 +149,53 @@ def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
     standard errors where that is unknown; a rate has Wilson's, a ratio one by bootstrap. Where
     patients have several studies all of them are by patient.
     """
-    units = panel.clusters if panel.is_clustered else None
+    clusters = panel.clusters if panel.is_clustered else None
     cells = {}
     for metric in panel.metrics:
         values = panel.values[metric.name]
-        rounding = rounding_of(panel.of_study(metric.name), is_inverse=metric.kind == "inverse")
         per = panel.per.get(metric.name, values)
         figures = []
-        for column, under, near in zip(values.T, per.T, rounding, strict=True):
-            is_known = ~np.isnan(column)
-            own = None if units is None else units[is_known].astype(np.intp)
-            figures.append(_figure(column[is_known], under[is_known], own, metric, float(near)))
-        shown = [figure.value for figure in figures]
-        ranks = ranks_of(shown, rounding, higher=metric.higher_is_better)
+        for column, under in zip(values.T, per.T, strict=True):
+            known = ~np.isnan(column)
+            units = None if clusters is None else clusters[known]
+            figures.append(_figure(column[known], under[known], units, metric))
+        shown = np.array([figure.value for figure in figures], float)
+        better, _ = places(shown[None], higher=metric.higher_is_better)
         cells[metric.name] = tuple(
-            Cell(figure.n, figure.k, figure.value, figure.low, figure.high, rank)
-            for figure, rank in zip(figures, ranks, strict=True)
+            Cell(one.n, one.k, one.value, one.low, one.high, None if one.value is None else at + 1)
+            for one, at in zip(figures, better[0].tolist(), strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
 
 
 def _figure(
-    values: Values, per: Values, units: NDArray[np.intp] | None, metric: Metric, rounding: float
+    values: Values, per: Values, units: NDArray[np.intp] | None, metric: Metric
 ) -> Estimate:
     if metric.kind == "ratio":
-        value = float(values.sum() / per.sum()) if per.sum() else None
-        return Estimate(len(values), value, *ratio_interval(values, per, units))
+        return ratio_interval(values, per, units)
     if metric.kind == "rate":
         return rate_interval(values == 1, units)
     mean = mean_interval(values, metric.scale, units)
-    if metric.kind == "inverse":
-        # RadCliQ can come out at or below 0, where a reciprocal says nothing.
-        is_positive = mean.value is None or (mean.value > 0 and 1 / mean.value > rounding)
-        mean = inverse(mean, metric.scale) if is_positive else Estimate(mean.n, None, None, None)
-    value = None if mean.value is None else without_rounding(mean.value, rounding)
-    return replace(mean, value=value)
+    if metric.kind == "mean" or mean.value is None:
+        return mean
+    # RadCliQ can come out at or below 0, where a reciprocal says nothing.
+    return inverse(mean, metric.scale) if mean.value > 0 else Estimate(mean.n, None, None, None)
 
 
-ROUNDING = 1e-12
-"""How far apart equal sums of floating-point numbers may come out, as a share of their size."""
+def without_last_bits(figures: Values) -> Values:
+    """Return figures to twelve digits: what sums in another order differ in is no difference."""
+    mantissa, exponent = np.frexp(figures)
+    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))
 
 
-def rounding_of(values: Values, *, is_inverse: bool) -> Values:
-    """Return for each model how far rounding may move its figure; 0 without a figure.
-
-    The sum of 0.4 and 0.2 is not twice 0.3 to the last bit: such a difference goes with the size of
-    the values, not with that of their sum, which may be near 0.
-    """
-    n = np.maximum((~np.isnan(values)).sum(axis=0), 1)
-    size: Values = ROUNDING * np.nansum(np.abs(values), axis=0) / n
-    if not is_inverse:
-        return size
-    means = np.nansum(values, axis=0) / n
-    found: Values = np.divide(size, means**2, out=np.zeros_like(size), where=means > 0)
-    return found
-
-
-def without_rounding(value: float, rounding: float) -> float:
-    """Return `value`, or 0 where it is no more than rounding."""
-    return 0.0 if abs(value) <= rounding else value
-
-
-def ranks_with_ties(
-    figures: Values, rounding: Values, *, higher: bool
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def places(figures: Values, *, higher: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return in each row how many figures are better than each one, and how many equal it.
 
-    `figures` is rows by models, without NaN; each equals itself. Neighbours in order that are no
-    further apart than the larger `rounding` of the two are equal, and so is what a chain of such
-    neighbours joins.
+    `figures` is rows by models; NaN is no figure.
     """
-    rows, m = figures.shape
-    falling = figures if higher else -figures
-    order = np.argsort(-falling, axis=1, kind="stable")
-    ordered, near = np.take_along_axis(falling, order, axis=1), rounding[order]
-    with np.errstate(invalid="ignore"):  # two at infinity are equal
-        apart = ordered[:, :-1] - ordered[:, 1:] > np.maximum(near[:, :-1], near[:, 1:])
-    edge = np.ones((rows, 1), dtype=bool)
-    here = np.arange(m)
-    first = np.maximum.accumulate(np.where(np.hstack([edge, apart]), here, 0), axis=1)
-    ends = np.where(np.hstack([apart, edge]), here, m)
-    last = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
-    better, equal = np.empty_like(order), np.empty_like(order)
-    np.put_along_axis(better, order, first, axis=1)
-    np.put_along_axis(equal, order, last - first + 1, axis=1)
-    return better, equal
-
-
-def ranks_of(values: Sequence[float | None], rounding: Values, *, higher: bool) -> list[int | None]:
-    """Return the rank of each value, 1 for the best; equal ones share the better rank."""
-    known = [index for index, value in enumerate(values) if value is not None]
-    figures = np.array([[values[index] for index in known]], dtype=float)
-    better, _ = ranks_with_ties(figures, rounding[known], higher=higher)
-    found: list[int | None] = [None] * len(values)
-    for index, n in zip(known, better[0], strict=True):
-        found[index] = int(n) + 1
-    return found
-
-
-_TAIL = 0.025
+    ordered = without_last_bits(-figures if higher else figures)
+    these, others = ordered[:, :, None], ordered[:, None, :]
+    return (others < these).sum(axis=2), (others == these).sum(axis=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,24 +211,73 @@ class RankShares:
     high: int
 
 
-def rank_shares(
-    figures: Values, rounding: Values, *, higher: bool
-) -> tuple[RankShares | None, ...]:
+def rank_shares(figures: Values, *, higher: bool) -> tuple[RankShares | None, ...]:
     """Return the shares of each model from `figures`, resamples by models.
 
     A model without a figure in a resample is last there. A model without any is None.
     """
-    known: NDArray[np.bool_] = np.count_nonzero(~np.isnan(figures), axis=0) > 0
+    known = np.asarray(~np.isnan(figures).all(axis=0))
     worst = -np.inf if higher else np.inf
     values = np.where(np.isnan(figures), worst, figures)[:, known]
-    m = values.shape[1]
-    better, tied = ranks_with_ties(values, rounding[known], higher=higher)
+    better, tied = places(values, higher=higher)
+    ranks = np.arange(values.shape[1])
     found: list[RankShares | None] = [None] * len(known)
     for index, first, n in zip(np.flatnonzero(known), better.T, tied.T, strict=True):
-        of_rank = (first[:, None] <= np.arange(m)) & (np.arange(m) < (first + n)[:, None])
-        shares = np.where(of_rank, 1 / n[:, None], 0.0).mean(axis=0)
+        is_shared = (first[:, None] <= ranks) & (ranks < (first + n)[:, None])
+        shares = np.where(is_shared, 1 / n[:, None], 0.0).mean(axis=0)
         low, high = (
             int(np.searchsorted(np.cumsum(side), _TAIL - 1e-12)) for side in (shares, shares[::-1])
         )
-        found[index] = RankShares(tuple(map(float, shares)), low + 1, m - high)
+        found[index] = RankShares(tuple(map(float, shares)), low + 1, len(ranks) - high)
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """How many items a model has in each cut of the tally, a scored study.
+
+    The mean over its scored studies with the interval of a mean that is 0 or more; `numerator`
+    counts the items. A cut that is undefined, as one that a reader was not asked for, has no
+    value and an n of 0. An item with two labels of the rows is in both, and once in all. `model`
+    is its number in the panel.
+    """
+
+    model: int
+    n_scored: int
+    cuts: Mapping[Cut, Estimate]
+
+
+def cuts(rubric: Rubric) -> dict[Cut, str]:
+    """Return the measure that counts each cut of a rubric's tally; empty without a tally."""
+    tally = rubric.tally
+    if tally is None:
+        return {}
+    found = {}
+    for row in (None, *(label.name for label in rubric.facet(tally.rows).labels)):
+        for column in rubric.facet(tally.columns).labels:
+            labels = {tally.columns: column.name} | ({tally.rows: row} if row else {})
+            (measure,) = rubric.counting(tally.kind, labels)
+            found[row, column.name] = measure.name
+    return found
+
+
+def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
+    """Return the items of each model that was judged by `rubric`, in the order of the panel.
+
+    A model of which no study was scored is left out, and every model for a rubric without a
+    tally.
+    """
+    clusters = panel.clusters if panel.is_clustered else None
+    found = []
+    for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
+        is_known = ~np.isnan(counts)
+        n_scored = int(is_known.any(axis=0).sum())
+        cells = {}
+        for cut, column, known in zip(cuts(rubric), counts, is_known, strict=True):
+            values = column[known].astype(float)
+            units = None if clusters is None else clusters[known]
+            mean = mean_interval(values, (0.0, None), units)
+            cells[cut] = replace(mean, numerator=float(values.sum()))
+        if n_scored:
+            found.append(ItemCounts(model, n_scored, cells))
+    return found

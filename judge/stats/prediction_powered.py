@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.rubrics.contract import Scale, Statistic
-from judge.stats.estimate import Z_95, Estimate, inverse, wilson_ends
+from judge.stats.bootstrap import units_of
+from judge.stats.rates import Z_95, Estimate, inverse, student, wilson_ends
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -82,8 +83,9 @@ def corrected(
     """
     scored = ~np.isnan(judge)
     f, y = judge[scored], readers[scored]
-    strata = np.zeros(len(f), np.intp) if strata is None else _codes(strata[scored])
-    patients = None if patients is None else _codes(patients[scored])
+    no_strata = np.zeros(len(f), np.intp)
+    strata = no_strata if strata is None else units_of(strata[scored], len(f))
+    patients = None if patients is None else units_of(patients[scored], len(f))
     read = ~np.isnan(y)
     n = int(read.sum())
     found = Corrected(n, len(f))
@@ -96,13 +98,13 @@ def corrected(
         if not is_even:
             without = int((n_read == 0)[strata].sum())
             return replace(found, why_not=f"no reading of a stratum of {without} studies")
-        strata = np.zeros(len(f), np.intp)
+        strata = no_strata
     parts = _Parts(f, y, strata, patients)
     own_scale: Scale = (0, 1) if statistic.kind == "rate" else statistic.scale
     labels = parts.labels()
     both = parts.both()
     # The variance of a rate is known from the rate; where its units are not studies it is not.
-    z = Z_95 if statistic.kind == "rate" and n_units == n else _student(n_units - 1)
+    z = Z_95 if statistic.kind == "rate" and n_units == n else student(n_units - 1)
     share = 1 - 1 / n if statistic.kind == "rate" else 1.0
     ends = [
         _ends(value, v * share, labels[0], own_scale, n_units, z) for value, v in (labels, both)
@@ -247,9 +249,6 @@ def _ends(
     of the scale they are as `n` of `n`.
     """
     low, high = scale
-    if low is None and high is not None:  # the same, seen from the other end
-        turned = _ends(-value, variance, -seen, (-high, None), n, z)
-        return -turned[0], -turned[2], -turned[1]
     if low is None:
         half = z * float(np.sqrt(variance))
         return value, value - half, value + half
@@ -265,13 +264,3 @@ def _ends(
         middle, half = share + z**2 * per / 2, z * float(np.sqrt(per * share + (z * per) ** 2 / 4))
         ends = max(0.0, middle - half), middle + half
     return low + width * share, low + width * ends[0], low + width * ends[1]
-
-
-def _student(freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.975))
-
-
-def _codes(values: Codes) -> Codes:
-    return np.unique(values, return_inverse=True)[1].astype(np.intp)

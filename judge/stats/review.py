@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from judge.stats.estimate import wilson
+from judge.stats.rates import wilson
 
 RIGHT, WRONG, WRONG_SEVERITY = "right", "wrong", "wrong_severity"
 VERDICTS = (RIGHT, WRONG, WRONG_SEVERITY)
@@ -46,9 +46,8 @@ def fingerprints(
 ) -> list[str]:
     """Return a name for each graded item of a study's record, made of what it says.
 
-    `graded_by` is the facet that grades each kind.
-    The same error keeps its name when the study's other errors change; one that says
-    something else has another name. An error that is repeated word for word gets a number.
+    `graded_by` is the facet that grades each kind. An error keeps its name when the study's other
+    errors change; one that is repeated word for word gets a number.
     """
     seen: Counter[str] = Counter()
     names = []
@@ -71,14 +70,13 @@ def statistics(verdicts: Sequence[Verdict], codes: Sequence[str]) -> dict[str, A
 
     Keys: `n_reviewed_errors`, `n_studies`, `readers`, `precision` and `finding_precision`
     (lists of a code, or `all`, with k, n, value, low, high; an error with two codes counts
-    under both, under `all` once; rate and interval are None where n is 0), `kappa`
-    (one entry for each two readers: `n` errors that both reviewed, `agreed` of them, and
-    `kappa`, None where it is not defined) and `note`, what precision means here.
+    under both, under `all` once), `kappa` (one entry for each two readers) and `note`.
     """
     by_error: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         by_error[verdict.error].append(verdict)
     readers = sorted({verdict.reader for verdict in verdicts})
+    words = [{one.reader: one.verdict for one in each} for each in by_error.values()]
     return {
         "n_reviewed_errors": len(by_error),
         "n_studies": len({study_id for study_id, _ in by_error}),
@@ -86,8 +84,11 @@ def statistics(verdicts: Sequence[Verdict], codes: Sequence[str]) -> dict[str, A
         "precision": _precision(by_error.values(), {RIGHT}, codes),
         "finding_precision": _precision(by_error.values(), {RIGHT, WRONG_SEVERITY}, codes),
         "kappa": [
-            {"readers": [one, other], **kappa(_both(by_error.values(), one, other))}
-            for one, other in combinations(readers, 2)
+            {
+                "readers": pair,
+                **kappa([(by[pair[0]], by[pair[1]]) for by in words if {*pair} <= {*by}]),
+            }
+            for pair in map(list, combinations(readers, 2))
         ],
         "note": NOTE,
     }
@@ -96,16 +97,16 @@ def statistics(verdicts: Sequence[Verdict], codes: Sequence[str]) -> dict[str, A
 def kappa(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return Cohen's kappa of two readers' verdicts on the same errors [Cohen 1960].
 
-    (observed - expected) / (1 - expected) agreement, unweighted. It is None without an error
-    that both reviewed, and where both said the same one thing of every error: chance alone
-    would then agree as well.
+    None without an error that both reviewed, and where both said the same one thing of every
+    error: chance alone would then agree as well.
     """
     n = len(pairs)
     agreed = sum(one == other for one, other in pairs)
-    ones, others = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    ones, others = (
+        (Counter(side) for side in zip(*pairs, strict=True)) if n else (Counter(), Counter())
+    )
     by_chance = sum(ones[verdict] * others[verdict] for verdict in ones)  # of n * n
-    defined = by_chance < n * n
-    value = (agreed * n - by_chance) / (n * n - by_chance) if defined else None
+    value = (agreed * n - by_chance) / (n * n - by_chance) if by_chance < n * n else None
     return {"n": n, "agreed": agreed, "kappa": value}
 
 
@@ -119,13 +120,6 @@ def _precision(
         for code in {ALL, *verdicts[0].codes}:
             reviewed[code] += 1
             right[code] += is_right
+    names = ("k", "n", "value", "low", "high")
     rates = [(code, wilson(right[code], reviewed[code])) for code in (ALL, *codes)]
-    return [
-        {"code": code, "k": one.k, "n": one.n, "value": one.value, "low": one.low, "high": one.high}
-        for code, one in rates
-    ]
-
-
-def _both(errors: Iterable[Sequence[Verdict]], one: str, other: str) -> list[tuple[str, str]]:
-    said = [{verdict.reader: verdict.verdict for verdict in verdicts} for verdicts in errors]
-    return [(by[one], by[other]) for by in said if one in by and other in by]
+    return [{"code": code, **{n: getattr(rate, n) for n in names}} for code, rate in rates]

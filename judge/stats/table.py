@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.stats.estimate import Codes, bounds, estimate
+from judge.stats.rates import Codes, bounds, estimate
 from judge.studies.names import FIELD_NAMES
 from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 
@@ -48,9 +48,9 @@ class TableBuilder:
             *("outcome", "reason", "warnings"),
             *(measure.name for measure in self._measures),
         ]
-        if twice := [name for name, n in Counter(names).items() if n > 1]:
-            raise ValueError(f"two columns of the table of studies are called {twice[0]!r}")
         self._columns: dict[str, list[object]] = {name: [] for name in names}
+        if len(self._columns) < len(names):
+            raise ValueError("two columns of the table of studies have one name")
 
     @property
     def columns(self) -> list[str]:
@@ -81,18 +81,17 @@ class TableBuilder:
         dtypes |= dict.fromkeys(FIXED_TEXTS, "str")
         # Left to itself pandas makes the site 1 a 1.0 where another study has no site.
         dtypes |= {name: "Int64" for name in self._fields if _has_gaps(self._columns[name])}
-        data = {
-            name: pd.Series(values, dtype=dtypes[name]) if name in dtypes else values
-            for name, values in self._columns.items()
-        }
-        return pd.DataFrame(data)
+        return pd.DataFrame(
+            {
+                name: pd.Series(values, dtype=dtypes[name]) if name in dtypes else values
+                for name, values in self._columns.items()
+            }
+        )
 
 
 def _has_gaps(values: Sequence[object]) -> bool:
-    kinds = {type(value) for value in values}
-    return kinds == {int, type(None)} and all(
-        -(2**63) <= value < 2**63 for value in values if isinstance(value, int)
-    )
+    is_whole = {type(value) for value in values} == {int, type(None)}
+    return is_whole and all(abs(value) < 2**63 for value in values if isinstance(value, int))
 
 
 def summarise(
@@ -173,14 +172,11 @@ def grouped(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, obje
 
 def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
     """Raise `JudgeError` where a table of these columns cannot be grouped by the fields `by`."""
-    there = [str(name) for name in columns]
+    names = [str(name) for name in columns]
     if not by:
         raise JudgeError("no field to group by; name at least one with --by")
-    if unknown := [name for name in by if name not in there]:
-        raise JudgeError(
-            f"cannot group by {', '.join(map(repr, unknown))}: no such field; "
-            f"there are: {', '.join(there)}"
-        )
+    if unknown := [name for name in by if name not in names]:
+        raise JudgeError(f"no field {', '.join(map(repr, unknown))}; there are: {', '.join(names)}")
 
 
 def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None) -> dict[str, Any]:
@@ -235,30 +231,28 @@ def _unread_by_class(table: pd.DataFrame) -> dict[str, Any] | None:
 
 
 def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:
+    """Return how many of each whole measure, None where scored studies have no defined value."""
     scored = table[table["outcome"] == "annotated"]
-    known = {one.name: scored[one.name].dropna() for one in rubric.measures if one.is_whole}
-    return {name: _total(of, len(scored)) for name, of in known.items()}
-
-
-def _total(values: pd.Series[Any], n_scored: int) -> dict[str, Any]:
-    """How many in all, None where scored studies have none but undefined values."""
-    if n_scored and not len(values):
-        return {"n": None, "per_study": None}
-    n = int(values.sum())
-    return {"n": n, "per_study": n / len(values) if len(values) else None}
+    totals = {}
+    for measure in rubric.measures:
+        if measure.is_whole:
+            values = scored[measure.name].dropna()
+            n = int(values.sum()) if len(values) or not len(scored) else None
+            totals[measure.name] = {
+                "n": n,
+                "per_study": n / len(values) if n is not None and len(values) else None,
+            }
+    return totals
 
 
 def _reasons(table: pd.DataFrame) -> dict[str, int]:
     lost = table[table["outcome"] != "annotated"]
-    counted = Counter(f"{o}: {r}" for o, r in zip(lost["outcome"], lost["reason"], strict=True))
-    return dict(counted.most_common())
+    return dict(Counter(lost["outcome"] + ": " + lost["reason"]).most_common())
 
 
 def _warnings(table: pd.DataFrame) -> dict[str, int]:
-    counted = Counter(
-        warning for cell in table["warnings"].dropna() for warning in set(cell.split("; "))
-    )
-    return dict(counted.most_common())
+    cells = table["warnings"].dropna()
+    return dict(Counter(one for cell in cells for one in set(cell.split("; "))).most_common())
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401 - a cell of any column
@@ -305,15 +299,16 @@ def codes(table: pd.DataFrame, rubric: Rubric) -> list[str]:
 
     Names of one letter stand without a space. Empty for a study that has none or no score.
     """
-    found: list[list[str]] = [[] for _ in range(len(table))]
     if rubric.tally is None or rubric.codes is None:
-        return [""] * len(found)
-    labels = rubric.codes.labels
-    for label in labels:
+        return [""] * len(table)
+    names = [str(label.name) for label in rubric.codes.labels]
+    has = []
+    for label in rubric.codes.labels:
         counts = rubric.counting(rubric.tally.kind, {rubric.tally.rows: label.name})
-        has = (table[[measure.name for measure in counts]].fillna(0) > 0).any(axis=1)
-        for names, here in zip(found, has, strict=True):
-            if here:
-                names.append(str(label.name))
-    between = "" if all(len(label.name) == 1 for label in labels) else ", "
-    return [between.join(names) for names in found]
+        columns = table[[measure.name for measure in counts]].fillna(0)
+        has.append((columns > 0).any(axis=1).tolist())
+    between = "" if all(len(name) == 1 for name in names) else ", "
+    return [
+        between.join(name for name, is_so in zip(names, row, strict=True) if is_so)
+        for row in zip(*has, strict=True)
+    ]

@@ -22,9 +22,9 @@ from judge.plugins import version
 from judge.rubrics.contract import Scale
 from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature
-from judge.stats.estimate import mean_interval, rate_interval
+from judge.stats.agreement import intraclass, within_variance
 from judge.stats.panel import ROUNDING
-from judge.stats.reliability import intraclass, within_variance
+from judge.stats.rates import mean_interval, rate_interval
 from judge.stress.changes import IDENTICAL, all_changes
 from judge.stress.readings import LOST, Reading, read
 from judge.types import JudgeError

@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from judge.comparing.metric_files import check_directions, read_metrics
+from judge.comparing.metric_files import read_files
 from judge.comparing.names import RunChoice
 from judge.report.validation import rows
 from judge.running.folder import Run
-from judge.stats.alternative_annotator import EXPERTS
-from judge.stats.paired import Resampling
+from judge.stats.agreement import EXPERTS
+from judge.stats.significance import Resampling
 from judge.validating import validation
 from judge.validating.raters import rated, raters
 
@@ -57,10 +57,7 @@ def validate(
     `higher_is_better`, `lower_is_better` and `patient_field` are as in `compare`. Raises
     `JudgeError` as the command does.
     """
-    files = [
-        read_metrics(str(path), higher=higher_is_better, lower=lower_is_better) for path in metrics
-    ]
-    check_directions(files, higher_is_better, lower_is_better)
+    files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
     studies = rated(
         raters(_choices(runs), readers=False),
         raters(_choices(readers), readers=True),

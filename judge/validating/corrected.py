@@ -18,8 +18,8 @@ from judge.report.words import counted
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature
-from judge.stats.estimate import summed
 from judge.stats.prediction_powered import Values, corrected
+from judge.stats.rates import summed
 from judge.stats.table import grouped
 from judge.studies.names import as_text
 from judge.types import JudgeError

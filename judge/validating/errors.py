@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.backends import lexicon
+from judge.comparing.recurring import errors_of
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import Quantity
-from judge.stats.estimate import Estimate, wilson
-from judge.stats.paired import Resampling
-from judge.stats.recurring import is_error
-from judge.stats.resample import bootstrap_weights, generator, interval, unit_sums
-from judge.types import Edit, Item
+from judge.stats.bootstrap import bootstrap_weights, generator, interval, unit_sums
+from judge.stats.rates import Estimate, wilson
+from judge.stats.significance import Resampling
 from judge.validating.raters import RatedStudies
 
 _WORD = re.compile(r"[^\W_]+")
@@ -168,12 +167,9 @@ def _mentions(
 
 
 def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
-    for given in record["annotation"]["items"]:
-        edit = Edit(**given["edit"]) if given["edit"] else None
-        item = Item(given["kind"], given["text"], given["labels"], edit=edit)
-        if is_error(item, rubric):
-            rows = rubric.tally.rows if rubric.tally else ""
-            yield item.text or (edit.corrected if edit else ""), item.labels.get(rows, ())
+    rows = rubric.tally.rows if rubric.tally else ""
+    for item in errors_of(record, rubric):
+        yield item.text or (item.edit.corrected if item.edit else ""), item.labels.get(rows, ())
 
 
 def _matched(

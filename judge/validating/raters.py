@@ -28,8 +28,8 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import MANIFEST, Run
 from judge.signature import digests
-from judge.stats.estimate import summed
 from judge.stats.panel import Values
+from judge.stats.rates import summed
 from judge.types import JudgeError
 
 

@@ -12,14 +12,20 @@ import numpy as np
 from judge import plugins
 from judge.rubrics.quantities import Quantity, quantities_of
 from judge.signature import Signature
-from judge.stats.agreement import agreement, limits_of_agreement, preference
-from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
+from judge.stats.agreement import (
+    EXPERTS,
+    Scoring,
+    agreement,
+    alternative_annotator,
+    detection,
+    limits_of_agreement,
+    preference,
+)
+from judge.stats.bootstrap import LEAST_UNITS, generator
 from judge.stats.correlation import Resamples, draw
-from judge.stats.detection import detections
 from judge.stats.metric import MINUS
-from judge.stats.paired import Resampling
 from judge.stats.panel import Values
-from judge.stats.resample import LEAST_UNITS, generator
+from judge.stats.significance import Resampling
 from judge.validating.errors import matched_errors
 from judge.validating.raters import RatedStudies, Score
 
@@ -83,7 +89,7 @@ def validate(
         **{f"no_{one.name}_error": list(_level(studies, one, resamples, how)) for one in levels},
         "limits": [
             {**_of(one), "judge": judge.name}
-            | limits_of_agreement(grid[:, at], grid[:, n_judges:], resamples.units).plain()
+            | limits_of_agreement(grid[:, at], grid[:, n_judges:], resamples.units)
             for one in counts
             for grid in [studies.values[one.name]]
             for at, judge in enumerate(studies.judges)
@@ -151,17 +157,15 @@ def _correlations(
         readers = studies.values[one.name][:, len(studies.judges) :]
         grid = np.column_stack([*(values for _, values in columns), readers])
         figures = agreement(grid, len(columns), resamples)
-        ceiling = figures.ceiling
         rows["agreement"] += [
-            {**_of(one), **about, **its.plain()}
-            for (about, _), its in zip(columns, figures.judges, strict=True)
+            {**_of(one), **about, **its}
+            for (about, _), its in zip(columns, figures["judges"], strict=True)
         ]
         rows["ceiling"] += [
-            {**_of(one), "reader": reader.name, **its.plain()}
-            for reader, its in zip(studies.readers, ceiling.readers, strict=True)
+            {**_of(one), "reader": reader.name, **its}
+            for reader, its in zip(studies.readers, figures["readers"], strict=True)
         ]
-        range_ = {name: list(ends) if ends else None for name, ends in ceiling.ranges.items()}
-        rows["ceiling_mean"].append({**_of(one), **ceiling.mean.plain(), "range": range_})
+        rows["ceiling_mean"].append({**_of(one), **figures["mean"]})
     return rows
 
 
@@ -177,10 +181,14 @@ def _level(
         rng = generator(how.seed, "validation", {"study_class": name})
         groups.append((name, rows, draw(clusters, len(rows), rng, how.resamples)))
     for group, rows, drawn in groups:
-        figures = detections(is_clean[rows], len(studies.judges), drawn)
-        for rater, its in zip(studies.raters, (*figures.judges, *figures.ceiling), strict=True):
+        values = is_clean[rows]
+        readers = values[:, len(studies.judges) :]
+        for at, rater in enumerate(studies.raters):
+            # A reader is held against the others.
+            others = np.delete(readers, at - len(studies.judges), 1) if rater.is_reader else readers
             side = "reader" if rater.is_reader else "judge"
-            yield {side: rater.name, "study_class": group, **its.plain()}
+            figures = detection(values[:, at], others, drawn)
+            yield {side: rater.name, "study_class": group, **figures}
 
 
 def _is_clean(counts: Values) -> Values:
@@ -204,12 +212,8 @@ def _preferences(
         readers = studies.values[one.name][rows, len(studies.judges) :]
         for about, values in _measured(studies, one):
             its = preference(values[rows], readers, numbers, part)
-            yield {
-                **_of(one),
-                "judge": about["judge"],
-                "measure": about["measure"],
-                **its.plain(),
-            }
+            about = {name: about[name] for name in ("judge", "measure")}
+            yield {**_of(one), **about, **its}
 
 
 def _alternatives(
@@ -230,7 +234,7 @@ def _alternatives(
             for judge, column in zip(studies.judges, values.T, strict=False):
                 its = alternative_annotator(
                     column, values[:, n_judges:], resamples.units, scoring=scoring, epsilon=epsilon
-                ).plain()
+                )
                 for test in its["readers"]:
                     test["reader"] = studies.readers[test["reader"]].name
                 about = {"quantity": name, "label": label, "scoring": scoring}

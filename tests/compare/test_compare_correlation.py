@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from panels import COST, INVERSE, RATE, SCORE, panel_of
 from scipy import stats
 
-from judge.stats.compare import correlation, correlations
+from judge.stats.correlation import correlation, correlations
 
 MEASURES = [
     ("pearson", stats.pearsonr),

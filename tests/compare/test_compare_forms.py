@@ -19,10 +19,9 @@ from judge.report.leaderboard_formats import (
     as_markdown,
     pairs_as_csv,
 )
-from judge.stats.compare import Comparison, compare
 from judge.stats.metric import KNOWN
-from judge.stats.paired import Resampling
 from judge.stats.panel import Panel
+from judge.stats.significance import Comparison, Resampling, compare
 
 FEW = Resampling(1, resamples=100, flips=100)
 CSV_COLUMNS = (

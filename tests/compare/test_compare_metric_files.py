@@ -12,7 +12,7 @@ import pytest
 from judged_runs import IDS, data, refused
 from support import Invoke
 
-from judge.comparing.metric_files import check_directions, read_metrics
+from judge.comparing.metric_files import read_files, read_metrics
 from judge.stats.metric import KNOWN
 from judge.types import JudgeError
 
@@ -130,17 +130,16 @@ def test_spellings_of_a_known_metric_are_that_metric(
 
 def test_directions_that_say_nothing_or_the_wrong_thing_are_errors(tmp_path: Path) -> None:
     file = table(tmp_path / "m.csv", mine=1)
-    files = [read_metrics(file, higher=["mine"])]
     for higher, lower, named in (
-        (["mine", "mien"], [], "--higher-is-better mien"),
-        (["mine"], ["Mine"], "--lower-is-better Mine"),
+        (["mine", "mien"], [], "mien"),
+        (["mine"], ["Mine"], "Mine"),
+        (["mine"], ["mine"], "both"),
     ):
         with pytest.raises(JudgeError, match=named):
-            check_directions(files, higher, lower)
-    with pytest.raises(JudgeError, match="--lower-is-better radcliq"):
-        check_directions([], [], ["radcliq"])
+            read_files([file], higher=higher, lower=lower)
+    with pytest.raises(JudgeError, match="radcliq"):
+        read_files([], lower=["radcliq"])
     assert "'mine'" in not_read(file)
-    assert "both" in not_read(file, higher=["mine"], lower=["mine"])
     known = table(tmp_path / "k.csv", **{"RadCliQ-v1": 1.5})
     assert "--higher-is-better RadCliQ-v1" in not_read(known, higher=["RadCliQ-v1"])
     reciprocal = table(tmp_path / "r.csv", **{"1/RadCliQ-v1": 0.7})

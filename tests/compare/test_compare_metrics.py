@@ -13,9 +13,9 @@ from support import Invoke, write_json
 
 from judge import metrics
 from judge.metrics import bleu2, tokens
+from judge.metrics.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
 from judge.metrics.worker import label_counts
-from judge.stats.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
-from judge.stats.resample import tails
+from judge.stats.bootstrap import tails
 
 REFERENCES = [one["section_findings"] for one in REFS.values()]
 CANDIDATES = [PREDS[study_id]["model_prediction"] for study_id in IDS]

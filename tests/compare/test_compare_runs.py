@@ -16,8 +16,7 @@ from judge.comparing.comparison import compare_runs
 from judge.comparing.names import RunChoice, choice
 from judge.report.leaderboard import all_tables
 from judge.report.tables import Table
-from judge.stats.compare import Comparison
-from judge.stats.paired import Resampling
+from judge.stats.significance import Comparison, Resampling
 
 Two = tuple[Path, Path]
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from panels import COST, RATE, SCORE, panel_of
 from scipy import stats
 
-from judge.stats.compare import compare
+from judge.stats.bootstrap import bootstrap_weights, percentiles, units_of
 from judge.stats.metric import Metric
-from judge.stats.paired import ModelPairs, Resampling, _blocks, compare_pairs, holm, mcnemar
-from judge.stats.resample import bootstrap_weights, percentiles, units_of
+from judge.stats.significance import PairSums, Resampling, compare, compare_pairs, holm, mcnemar
 
 HOW = Resampling(seed=7)
 FEW = Resampling(1, resamples=100, flips=100)
@@ -53,7 +52,7 @@ def test_mcnemar_is_the_exact_test_less_half_the_mass_it_touches(b: int, c: int)
     nan = np.nan
     values = [[1, 0]] * b + [[0, 1]] * c + [[1, 1]] * 7 + [[0, 0]] * 4
     values += [[1, nan]] * 9 + [[nan, 1]] * 5  # only studies that are scored for both count
-    p = mcnemar(np.array(values, dtype=float), ModelPairs(2))[0]
+    p = mcnemar(np.array(values, dtype=float), np.triu_indices(2, 1))[0]
     n, least = b + c, min(b, c)
     ways = 2 * sum(math.comb(n, x) for x in range(least)) + math.comb(n, least)
     # Where b is c, 1 less half the mass of that [Fagerland, Lydersen and Laake 2013].
@@ -66,7 +65,7 @@ def test_a_rate_is_tested_by_mcnemar_unless_patients_have_several_studies() -> N
     alone = only(panel_of({RATE: values}, clusters=range(90)), RATE)[0]
     assert (alone.method, alone.p) == (
         "mcnemar mid-p",
-        pytest.approx(mcnemar(values, ModelPairs(2))[0]),
+        pytest.approx(mcnemar(values, np.triu_indices(2, 1))[0]),
     )
     sites = ["x", "x", "x", "y", "y", "y"] * 15
     several = panel_of({RATE: values}, clusters=np.arange(90) // 3, site=sites)
@@ -135,16 +134,14 @@ def test_sums_are_those_of_the_studies_that_both_have(seed: int, is_clustered: b
     scores, costs = rng.random((2, 15, 4))
     missing = rng.random((15, 4)) < 0.3
     scores[missing] = costs[missing] = np.nan
-    panel = panel_of({SCORE: scores, COST: costs}, rng.integers(0, 5, 15) if is_clustered else None)
-    units, pairs = units_of(panel.clusters, 15), ModelPairs(4)
-    (block,) = _blocks(panel, panel.metrics, units)
+    units = units_of(rng.integers(0, 5, 15) if is_clustered else None, 15)
+    sums = PairSums({"score": scores, "cost": costs}, units, np.triu_indices(4, 1))
     for weights in bootstrap_weights(rng, int(units.max()) + 1, 3):
-        one, other, n = block.common(weights, pairs)
+        _, one, other = sums.of_pairs(weights)
         for at, (a, b) in enumerate(itertools.combinations(range(4), 2)):
             both = ~(missing[:, a] | missing[:, b])
             w = weights[:, units[both]]
-            assert n[:, at] == pytest.approx(w.sum(axis=1))
-            for k, values in enumerate((scores, costs)):
+            for k, values in enumerate((~missing, scores, costs)):
                 assert one[:, k, at] == pytest.approx(w @ values[both, a], abs=1e-9)
                 assert other[:, k, at] == pytest.approx(w @ values[both, b], abs=1e-9)
 
@@ -242,3 +239,16 @@ def test_what_an_interval_and_a_p_value_do_not_agree_about_is_said() -> None:
         if said:
             break
     assert said
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("n", [10, 20, 60])
+def test_intervals_of_rates_hold_where_few_studies_differ(n: int) -> None:
+    rng, hits = np.random.default_rng(n), []
+    for seed in range(1000):
+        hard = rng.random(n) < 0.9
+        first, second = (np.where(rng.random(n) < 0.5, hard, rng.random(n) < 0.9) for _ in range(2))
+        panel = panel_of({RATE: np.column_stack([first, second])})
+        (test,) = compare_pairs(panel, {}, Resampling(seed, 100, 100)).pairs["rate"]
+        hits.append(test.low <= 0 <= test.high)
+    assert np.mean(hits) > 0.93

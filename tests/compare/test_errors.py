@@ -17,7 +17,7 @@ from support import Invoke
 
 from judge import recurring_errors
 from judge.running.folder import Run
-from judge.stats.paired import holm
+from judge.stats.significance import holm
 
 Two = tuple[Path, Path]
 

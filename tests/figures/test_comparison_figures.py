@@ -13,8 +13,9 @@ from seeded_comparison import seeded, seeded_panel
 from judge.figures.comparison import comparison_figures
 from judge.figures.figure import Figure, short_names
 from judge.rubrics import load
-from judge.stats.compare import Comparison, compare, correlations
-from judge.stats.tally import cuts
+from judge.stats.correlation import correlations
+from judge.stats.panel import cuts
+from judge.stats.significance import Comparison, compare
 
 # The models of the seeded panel, the best first, in the order of the one that is drawn.
 SHUFFLED = [2, 0, 3, 1]

@@ -15,7 +15,7 @@ from seeded_comparison import seeded, seeded_panel
 
 from judge.report.compare_page import FRONTEND
 from judge.report.compare_page.data import page, wanted
-from judge.stats.compare import Comparison, compare
+from judge.stats.significance import Comparison, compare
 
 
 def text_of(c: Comparison, most: int = 10_000) -> str:

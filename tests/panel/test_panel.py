@@ -18,7 +18,7 @@ from judge.report.overview import index, overview
 from judge.rubrics.facts.measures import Fact, annotated
 from judge.running.aggregate import Aggregation, numbers
 from judge.running.folder import Run
-from judge.stats.reliability import krippendorff
+from judge.stats.agreement import krippendorff
 from judge.types import (
     Annotated,
     Failed,

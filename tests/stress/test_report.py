@@ -20,8 +20,8 @@ from judge import rubrics
 from judge.backends.base import Judge, StudyError
 from judge.running.folder import Run
 from judge.running.session import JudgeSession, RequestPolicy, run
-from judge.stats.estimate import wilson
-from judge.stats.reliability import intraclass, within_variance
+from judge.stats.agreement import intraclass, within_variance
+from judge.stats.rates import wilson
 from judge.stress.readings import scale_of
 from judge.studies import read_pair
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from attributes import named
 from scipy import stats
 
 from judge.stats.agreement import (
@@ -19,9 +20,9 @@ from judge.stats.agreement import (
     mean_of,
     preference,
 )
+from judge.stats.bootstrap import interval
 from judge.stats.correlation import METHODS, Resamples, correlate, draw
-from judge.stats.estimate import Z_95, Estimate
-from judge.stats.resample import interval
+from judge.stats.rates import Z_95, Estimate
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
@@ -142,7 +143,7 @@ def test_the_ends_are_percentiles_and_a_few_undefined_resamples_are_left_out() -
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_agreement_and_ceiling_against_scipy(missing: float) -> None:
     values = counts(2, missing=missing)
-    found = agreement(values, 2, resampled(80, resamples=300))
+    found = named(agreement(values, 2, resampled(80, resamples=300)))
     readers = values[:, 2:]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the mean of no reader
@@ -156,12 +157,12 @@ def test_agreement_and_ceiling_against_scipy(missing: float) -> None:
             assert cell.n == (~(np.isnan(values[:, judge]) | np.isnan(mean))).sum()
             assert cell.low < cell.value < cell.high
         expected = [by_scipy(method, readers[:, at], others[at]) for at in range(4)]
-        own = [getattr(one, method).value for one in found.ceiling.readers]
+        own = [getattr(one, method).value for one in found.readers]
         assert own == pytest.approx(expected, abs=1e-9)
-        ceiling = getattr(found.ceiling.mean, method)
+        ceiling = getattr(found.mean, method)
         assert ceiling.value == pytest.approx(np.mean(expected), abs=1e-9)
         assert ceiling.n == ((~np.isnan(readers)).sum(axis=1) > 1).sum()
-        assert found.ceiling.ranges[method] == pytest.approx((min(own), max(own)))
+        assert getattr(found.mean.range, method) == pytest.approx([min(own), max(own)])
 
 
 # Bias and limits of agreement.
@@ -169,7 +170,7 @@ def test_agreement_and_ceiling_against_scipy(missing: float) -> None:
 
 def limits(values: np.ndarray, units: np.ndarray | None = None):
     at = np.arange(len(values)) if units is None else units
-    return limits_of_agreement(values[:, 0], values[:, 1:], at)
+    return named(limits_of_agreement(values[:, 0], values[:, 1:], at))
 
 
 def test_limits_by_hand() -> None:
@@ -203,7 +204,7 @@ def ordered(judge: list[float], readers: list[list[float]], studies: list[int], 
     values = np.array(readers, dtype=float).T.reshape(len(judge), len(readers))
     at = np.array(studies, int)
     drawn = draw(at, len(at), np.random.default_rng(1), resamples)
-    return preference(np.array(judge, dtype=float), values, at, drawn)
+    return named(preference(np.array(judge, dtype=float), values, at, drawn))
 
 
 def test_preference_by_hand() -> None:
@@ -214,10 +215,10 @@ def test_preference_by_hand() -> None:
     found = ordered(judge, [reader_one, reader_two], studies)
     # Study 0: tied by the judge, right, right. Study 1: tied by the readers. Study 2: right,
     # by the first reader, who has both. Study 3 has one candidate.
-    assert (found.accuracy.n, found.accuracy.n_undefined, found.n_ties) == (4, 1, 1)
-    assert found.accuracy.value == 3.5 / 4
+    assert (found.n, found.n_undefined, found.n_ties) == (4, 1, 1)
+    assert found.value == 3.5 / 4
     # A strict reader who has read the better candidate only does not turn the two round.
-    assert ordered([1, 2], [[1, 2], [9, NAN]], [0, 0]).accuracy.value == 1
+    assert ordered([1, 2], [[1, 2], [9, NAN]], [0, 0]).value == 1
 
 
 def test_preference_in_every_resample() -> None:
@@ -226,7 +227,7 @@ def test_preference_in_every_resample() -> None:
     values[random.random(values.shape) < 0.1] = NAN
     studies = random.integers(0, 40, 120)
     resamples = draw(studies // 2, 120, random, 150)
-    found = preference(values[:, 0], values[:, 1:], studies, resamples)
+    found = named(preference(values[:, 0], values[:, 1:], studies, resamples))
     right, pairs, ties = np.zeros(len(resamples.weights)), np.zeros(len(resamples.weights)), 0
     for i, j in combinations(range(120), 2):
         d = values[i, 1:] - values[j, 1:]
@@ -237,11 +238,11 @@ def test_preference_in_every_resample() -> None:
             right[resamples.units[i]] += 0.5 if by_judge == 0 else by_judge == by_readers
             pairs[resamples.units[i]] += 1
             ties += by_judge == 0
-    assert (found.accuracy.n, found.n_ties) == (pairs.sum(), ties)
+    assert (found.n, found.n_ties) == (pairs.sum(), ties)
     drawn = (right @ resamples.weights) / (pairs @ resamples.weights)
-    assert found.accuracy.value == pytest.approx(drawn[0])
+    assert found.value == pytest.approx(drawn[0])
     ends = np.quantile(drawn[1:], ends_of(np.count_nonzero(pairs)))
-    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(tuple(ends))
+    assert (found.low, found.high) == pytest.approx(tuple(ends))
 
 
 @pytest.mark.parametrize(("n", "constant"), [(9, False), (30, True)])
@@ -249,7 +250,7 @@ def test_few_studies_or_a_reader_who_never_varies_make_no_ceiling(n: int, consta
     readers = np.random.default_rng(1).integers(0, 4, (n, 3)).astype(float)
     if constant:
         readers[:, 2] = 1
-    found = agreement(readers, 0, draw(None, n, np.random.default_rng(1), 100)).ceiling
+    found = named(agreement(readers, 0, draw(None, n, np.random.default_rng(1), 100)))
     assert found.mean.kendall.value is None
     assert found.mean.kendall.reason
-    assert found.ranges["kendall"] is None
+    assert found.mean.range.kendall is None

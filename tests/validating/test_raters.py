@@ -5,18 +5,21 @@ Worked out by hand, by brute force and against scipy.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from attributes import named
 from scipy import stats
 
-from judge.stats.alternative_annotator import (
+from judge.stats.agreement import (
     alternative_annotator,
+    detection,
     mean_below,
 )
+from judge.stats.bootstrap import tails
 from judge.stats.correlation import Resamples, draw
-from judge.stats.detection import Detection, detection, detections
-from judge.stats.estimate import wilson
-from judge.stats.resample import tails
+from judge.stats.rates import wilson
 from judge.stats.review import kappa
 
 NAN = float("nan")
@@ -28,10 +31,10 @@ def resampled(n: int, clusters: object = None, resamples: int = 300) -> Resample
     return draw(at, n, np.random.default_rng(n), resamples)
 
 
-def detected(judge: list[float], readers: list[list[float]]) -> Detection:
+def detected(judge: list[float], readers: list[list[float]]) -> SimpleNamespace:
     """`readers` has a list of values a reader."""
     values = np.array(readers, dtype=float).T.reshape(len(judge), len(readers))
-    return detection(np.array(judge, dtype=float), values, resampled(len(judge)))
+    return named(detection(np.array(judge, dtype=float), values, resampled(len(judge))))
 
 
 def test_detection_by_hand() -> None:
@@ -66,7 +69,7 @@ def simulated(seed: int, n: int = 120, m: int = 5) -> np.ndarray:
 def test_kappa_is_cohens_in_every_resample() -> None:
     values = simulated(2, n=60, m=4)
     resamples = resampled(60, np.arange(60) // 2, 100)
-    cell = detections(values, 1, resamples).judges[0]
+    cell = named(detection(values[:, 0], values[:, 1:], resamples))
     majority = values[:, 1:].sum(axis=1) > 1.5
     drawn = []
     for column in range(101):
@@ -82,9 +85,9 @@ def test_kappa_is_cohens_in_every_resample() -> None:
 def test_detection_counts_patients_and_not_studies() -> None:
     values = simulated(6, n=80)
     doubled, patients = np.repeat(values, 2, axis=0), np.repeat(np.arange(80), 2)
-    once = detections(values, 1, resampled(80)).judges[0]
-    twice = detections(doubled, 1, resampled(160, patients)).judges[0]
-    as_studies = detections(doubled, 1, resampled(160)).judges[0]
+    once = named(detection(values[:, 0], values[:, 1:], resampled(80)))
+    twice = named(detection(doubled[:, 0], doubled[:, 1:], resampled(160, patients)))
+    as_studies = named(detection(doubled[:, 0], doubled[:, 1:], resampled(160)))
     for name in RATES:
         alone, again, naive = (getattr(one, name) for one in (once, twice, as_studies))
         width = alone.high - alone.low
@@ -94,7 +97,7 @@ def test_detection_counts_patients_and_not_studies() -> None:
         )
         assert naive.high - naive.low < 0.8 * width
     # None of 80 patients has an error in both of its studies: worth 80, not 160.
-    clean = detection(np.ones(160), np.ones((160, 2)), resampled(160, patients))
+    clean = named(detection(np.ones(160), np.ones((160, 2)), resampled(160, patients)))
     assert clean.judge_rate.low == pytest.approx(wilson(80, 80).low, abs=0.002)
 
 
@@ -117,7 +120,7 @@ BY_HAND = np.array(
 
 def outcome(values: np.ndarray, units: object = None, **options: object):
     at = np.arange(len(values)) if units is None else np.asarray(units)
-    return alternative_annotator(values[:, 0], values[:, 1:], at, **options)
+    return named(alternative_annotator(values[:, 0], values[:, 1:], at, **options))
 
 
 def test_alternative_annotator_by_hand() -> None:
@@ -133,7 +136,7 @@ def test_alternative_annotator_by_hand() -> None:
     assert found.readers[0].p == pytest.approx(stats.norm.cdf(z))
     wanted = stats.false_discovery_control([one.p for one in found.readers], method="by")
     assert [one.p_adjusted for one in found.readers] == pytest.approx(wanted)
-    assert (found.omega, found.passes, found.reason) == (1 / 3, False, None)
+    assert (found.omega, found.passes) == (1 / 3, False)
     assert found.rho == pytest.approx(0.8)
 
 
@@ -172,7 +175,7 @@ def test_fewer_than_three_readers_have_a_reason() -> None:
     for n_readers in range(3):
         few = outcome(judged(1)[:, : 1 + n_readers])
         assert (few.omega, few.rho, few.passes) == (None, None, None)
-        assert few.plain()["reason"]
+        assert few.reason
     values = judged(0.3)
     values[:, 4] = NAN  # a reader without a study in common is not tested
     found = outcome(values)

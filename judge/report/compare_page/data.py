@@ -27,10 +27,9 @@ from judge.report.tables import definitions
 from judge.report.view import judged_view
 from judge.report.words import group_value, in_natural_order
 from judge.rubrics import Rubric
-from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
-from judge.stats.paired import PairTest
 from judge.stats.panel import GROUP_FIELDS, Cell, Group, Panel, group_cells, groups_of
+from judge.stats.significance import Comparison, PairTest
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judge.stats.bootstrap import Values, interval, resampled
 from judge.stats.metric import Metric
 from judge.stats.panel import Cell
-from judge.stats.resample import Values, interval, resampled
 
 _ORDERS = (1, 2, 3, 4)
 
@@ -130,5 +130,5 @@ def pooled_cell(figure: Pooled, counts: Mapping[str, Values], rows: Sequence[int
     if np.isnan(value):
         return Cell(len(table), None, None, None, None, None)
     drawn = resampled(table, figure.of)
-    low, high, _ = interval(drawn, len(table)) if np.isfinite(drawn).all() else (None, None, None)
+    low, high, _ = interval(drawn, len(table), most=0)
     return Cell(len(table), None, value, low, high, None)

@@ -105,24 +105,33 @@ def percentiles(draws: Values, shares: Values | float) -> Values:
     return np.asarray(low + (high - low) * (position - below))
 
 
-def interval(
-    draws: Values, n_units: int, unit_words: str = "studies"
-) -> tuple[float | None, float | None, str | None]:
-    """Return the ends of the 95% interval by one figure a resample, or else why there are none.
+def ends(draws: Values, n_units: Codes, most: float = MOST_UNDEFINED) -> tuple[Values, Values]:
+    """Return the ends of the 95% interval of each column of figures, one row a resample.
 
-    There is none for fewer than `LEAST_UNITS` units, where more than `MOST_UNDEFINED` of the
-    resamples have no figure (NaN), and where all have the same: that no spread was seen is not to
-    say that there is none.
+    NaN stands for none: of fewer than `LEAST_UNITS` units, where more than a share of `most` of the
+    resamples have no figure, and where all have the same: that no spread was seen is not to say
+    that there is none.
     """
+    share = tails(n_units)
+    low, high = percentiles(draws, share), percentiles(draws, 1 - share)
+    undefined = ~np.isfinite(draws)
+    none = (np.asarray(n_units) < LEAST_UNITS) | (undefined.mean(axis=0) > most)
+    none |= np.isclose(low, high, rtol=1e-9, atol=1e-12)
+    return np.where(none, np.nan, low), np.where(none, np.nan, high)
+
+
+def interval(
+    draws: Values, n_units: int, unit_words: str = "studies", most: float = MOST_UNDEFINED
+) -> tuple[float | None, float | None, str | None]:
+    """Return the ends of the 95% interval by one figure a resample, or else why there are none."""
     if n_units < LEAST_UNITS:
         return None, None, f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
-    if not len(draws) or np.isnan(draws).mean() > MOST_UNDEFINED:
+    low, high = (float(end[0]) for end in ends(draws[:, None], np.array([n_units]), most))
+    if not math.isnan(low):
+        return low, high, None
+    if np.isfinite(draws).mean() < 1 - most:
         return None, None, "too many resamples have no value, since few studies differ"
-    share = float(tails(n_units))
-    low, high = (float(percentiles(draws[:, None], end)[0]) for end in (share, 1 - share))
-    if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
-        return None, None, "all resamples have the same value, which is no interval"
-    return low, high, None
+    return None, None, "all resamples have the same value, which is no interval"
 
 
 def resampled(sums: Values, figure: Callable[[Values], Values]) -> Values:

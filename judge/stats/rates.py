@@ -65,10 +65,7 @@ def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = N
     if statistic.kind == "rate":
         return replace(rate_interval(top == 0, units), n_undefined=n_undefined)
     if statistic.kind == "ratio":
-        over, under = float(top.sum()), float(bottom.sum())
-        value = over / under if under else None
-        low, high = ratio_interval(top, bottom, units)
-        return Estimate(len(top), value, low, high, n_undefined, None, over, under)
+        return replace(ratio_interval(top, bottom, units), n_undefined=n_undefined)
     mean = mean_interval(top, statistic.scale, units)
     if statistic.is_reciprocal:
         is_zero = mean.value == 0
@@ -139,13 +136,8 @@ def mean_interval(
         return Estimate(n, mean, None, None, reason=ONE_PATIENT if n > 1 else None)
     error, z = math.sqrt(values.var(ddof=1) / n), Z_95
     if units is not None and m < n:
-        error, z = clustered_error(values, units)[0], _student(m - 1)
+        error, z = clustered_error(values, units)[0], student(m - 1)
     low, high = scale or (None, None)
-    if low is None and high is not None:  # the same, seen from the other end
-        turned = mean_interval(-values, (-high, None), units)
-        assert turned.low is not None
-        assert turned.high is not None
-        return Estimate(n, mean, -turned.high, -turned.low)
     if low is not None and low <= values.min() and (high is None or values.max() <= high):
         return Estimate(n, mean, *_within(mean, error, m, low, high, z))
     half = (1.96 if m == n else z) * error
@@ -200,28 +192,27 @@ def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
 
 def ratio_interval(
     numerators: Values, denominators: Values, units: Codes | None = None
-) -> tuple[float | None, float | None]:
-    """Return the 95% interval of a ratio of two sums over studies: a bootstrap of studies.
+) -> Estimate:
+    """Return a ratio of two sums over studies with its 95% interval: a bootstrap of studies.
 
     They are drawn with both of their numbers, or patients are (`units`). Where a share of whole
     things is 0 or 1 it is Wilson's interval, so that three facts out of three are not certain to be
-    all. None for fewer than ten, and where a draw has nothing to divide by.
+    all. There is none for fewer than ten, and where a draw has nothing to divide by.
     """
-    from judge.stats.resample import LEAST_UNITS, interval, resampled, unit_sums, units_of
+    from judge.stats.bootstrap import interval, resampled, unit_sums, units_of
 
     sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, len(numerators)))
-    k, n = numerators.sum(), denominators.sum()
-    if len(sums) >= 2 and n and 0 <= k <= n and k % 1 == n % 1 == 0 and k in (0, n):
-        worth = min(n, len(sums)) if len(sums) < len(numerators) else n
-        return wilson_ends(float(k / n), float(worth))
-    if len(sums) < LEAST_UNITS:
-        return None, None
+    k, n = float(numerators.sum()), float(denominators.sum())
+    ratio = Estimate(len(numerators), k / n if n else None, None, None, 0, None, k, n)
+    if len(sums) < 2 or not n:
+        return ratio
+    if 0 <= k <= n and k % 1 == n % 1 == 0 and k in (0, n):
+        low, high = wilson_ends(k / n, min(n, len(sums)) if len(sums) < len(numerators) else n)
+        return replace(ratio, low=low, high=high)
     with np.errstate(divide="ignore", invalid="ignore"):
         draws = resampled(sums, lambda drawn: np.asarray(drawn[:, 0] / drawn[:, 1]))
-    if not np.isfinite(draws).all():
-        return None, None
-    low, high, _ = interval(draws, len(sums))
-    return low, high
+    low_end, high_end, _ = interval(draws, len(sums), most=0)
+    return replace(ratio, low=low_end, high=high_end)
 
 
 def wilson(k: int, n: int) -> Estimate:
@@ -269,11 +260,13 @@ def rate_interval(
             return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT)
         error, _ = clustered_error(is_yes.astype(float), units)
         worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
-    low, high = wilson_ends(rate.value, worth, _student(max(m - 1, 1)))
+    low, high = wilson_ends(rate.value, worth, student(max(m - 1, 1)))
     return replace(rate, low=low, high=high)
 
 
-def _student(freedom: int) -> float:
+def student(freedom: int) -> float:
+    """Return the 97.5% point of Student's t distribution."""
+    # Takes a quarter of a second to import, in every run.
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
