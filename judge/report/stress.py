@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from judge.report import words
@@ -50,7 +50,12 @@ def tables(report: Mapping[str, Any]) -> list[Table]:
     return [table for build in builders if (table := build(report)).rows]
 
 
-def _table(title: str, head: str, rows: Rows, columns: Mapping[str, str]) -> Table:
+def _table(
+    title: str,
+    head: str,
+    rows: Sequence[tuple[str, Mapping[str, Any]]],
+    columns: Mapping[str, str],
+) -> Table:
     """Return a row for each of `rows`, with its name and the columns that have a label."""
     cells = tuple((name, *(_cell(row[key]) for key in columns)) for name, row in rows)
     return Table(title, (head, *columns.values()), cells if columns else ())
