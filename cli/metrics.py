@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from judge.cli.output import list_option, note, print_facts, print_tables
 from judge.cli.studies import file_options, read_sections
 
 if TYPE_CHECKING:
-    from judge.metrics import Found, Missing
+    from judge.metrics import Columns, Scores
     from judge.report.metric_tables import Figures
     from judge.studies import StudySet
 
@@ -37,18 +37,10 @@ class _Track:
     studies: StudySet
     model: str
     path: Path
-    found: list[Found] = field(default_factory=list)
+    scores: list[Scores] = field(default_factory=list)
 
-    def columns(self) -> dict[str, Sequence[float]]:
-        from judge.metrics import Scored
-
-        columns: dict[str, Sequence[float]] = {}
-        for one in self.found:
-            if isinstance(one, Scored):
-                columns[one.metric.name] = one.values
-            else:
-                columns |= one.counts
-        return columns
+    def columns(self) -> Columns:
+        return {name: column for scores in self.scores for name, column in scores.columns.items()}
 
 
 @click.command("metrics", GroupedCommand)
@@ -102,32 +94,23 @@ def command(
     for track in tracks:  # before the metrics are computed
         check_writable(track.path, (options["preds"], options["refs"]))
         _check_fields(track, by)
-    missing: list[Missing] = []
+    missing: list[str] = []
     try:
         for name in chosen:
             missing += _compute(name, tracks)
     except KeyboardInterrupt:
         # Some take hours: what is finished is kept, but never put in a whole table's place.
-        for track in tracks:
-            if track.found and not track.path.exists():
-                _write(track)
-                note(f"metrics  {track.path}, those that were finished")
+        _write(track for track in tracks if not track.path.exists())
         raise
-    _give(tracks, by)
+    _write(tracks)
+    if any(track.scores for track in tracks):
+        _print(tracks, by)
     for text in dict.fromkeys(text for track in tracks for text in track.studies.notes):
         note(text)
-    for lost in missing:
-        note(f"{lost.label} is missing: {lost.why}")
+    for text in missing:
+        note(text)
     if missing:
         sys.exit(_INCOMPLETE)
-
-
-def _give(tracks: Sequence[_Track], by: Sequence[str]) -> None:
-    if any(track.found for track in tracks):
-        for track in tracks:
-            _write(track)
-            note(f"metrics  {track.path}")
-        _print(tracks, by)
 
 
 def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> list[_Track]:
@@ -163,27 +146,33 @@ def _check_fields(track: _Track, by: Sequence[str]) -> None:
         )
 
 
-def _compute(name: str, tracks: Sequence[_Track]) -> list[Missing]:
+def _compute(name: str, tracks: Sequence[_Track]) -> list[str]:
+    """Add what a metric says of each section; where it cannot be had return why."""
     from judge import metrics
 
     for track in tracks:
-        found = metrics.compute(name, track.studies.references, track.studies.candidates)
-        if isinstance(found, metrics.Missing):
-            return [found]
-        track.found.extend(found)
+        references, candidates = track.studies.references, track.studies.candidates
+        try:
+            track.scores.append(metrics.compute(name, references, candidates))
+        except metrics.MissingMetricError as missing:
+            return [str(missing)]
     return []
 
 
-def _write(track: _Track) -> None:
+def _write(tracks: Iterable[_Track]) -> None:
     import pandas as pd
 
-    ids = {"study_id": track.studies.study_ids, "model": track.model}
-    table = pd.DataFrame({**ids, **track.columns()})
-    with replacing(track.path) as staged:
-        if track.path.suffix.lower() == ".parquet":
-            table.to_parquet(staged, index=False)
-        else:
-            table.to_csv(staged, index=False)
+    for track in tracks:
+        if not track.scores:
+            continue
+        ids = {"study_id": track.studies.study_ids, "model": track.model}
+        table = pd.DataFrame({**ids, **track.columns()})
+        with replacing(track.path) as staged:
+            if track.path.suffix.lower() == ".parquet":
+                table.to_parquet(staged, index=False)
+            else:
+                table.to_csv(staged, index=False)
+        note(f"metrics  {track.path}")
 
 
 def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
@@ -202,52 +191,29 @@ def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
             facts.append((f"left out{named}", left_out(track.studies.omitted)))
     facts += class_facts(sum(tracks[0].studies.class_inferred), len(tracks[0].studies))
     figures = {track.section: _figures(track, by) for track in tracks}
-    facts += _undefined(tracks, figures)
     print_facts(facts)
     print_tables([metric_table(f"Metrics of {tracks[0].model}", figures, by)])
-
-
-def _undefined(
-    tracks: Sequence[_Track], figures: Mapping[str, Sequence[Figures]]
-) -> list[tuple[str, str]]:
-    """Return the figures of sums that some studies have none of, and why; each once."""
-    from judge.metrics import Counted
-    from judge.report.words import NOTHING
-
-    counted = [one for track in tracks for one in track.found if isinstance(one, Counted)]
-    why = {each.metric: each.undefined for one in counted for each in one.figures}
-    lacking = [
-        metric
-        for found in figures.values()
-        for one in found
-        for metric, cell in one.cells
-        if metric in why and cell.n and cell.value is None
-    ]
-    return [(metric.label, f"{NOTHING} where {why[metric]}") for metric in dict.fromkeys(lacking)]
 
 
 def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     import numpy as np
 
-    from judge.metrics import Scored
     from judge.metrics.pooled import pooled_cell
     from judge.report.metric_tables import Figures
     from judge.stats.panel import Panel, group_cells, groups_of
 
-    studies = track.studies
-    scored = [one for one in track.found if isinstance(one, Scored)]
-    counted = [one for one in track.found if not isinstance(one, Scored)]
-    values = {one.metric.name: np.array(one.values)[:, None] for one in scored}
-    metrics = tuple(one.metric for one in scored)
+    studies, columns = track.studies, track.columns()
+    arrays = {name: np.array(column, dtype=float) for name, column in columns.items()}
+    metrics = tuple(metric for scores in track.scores for metric in scores.metrics)
+    pooled = [figure for scores in track.scores for figure in scores.figures]
+    values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
     panel = Panel((track.model,), studies.study_ids, metrics, values, _fields(studies))
     row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
     every = []
     for key, part in [({}, panel), *(groups_of(panel, by) if by else [])]:
         cells = group_cells(part).cells
         rows = [row_of[study_id] for study_id in part.study_ids]
-        found = [(metric, cells[metric.name][0]) for metric in metrics]
-        for one in counted:
-            counts = {name: np.array(column) for name, column in one.counts.items()}
-            found += [(each.metric, pooled_cell(each, counts, rows)) for each in one.figures]
-        every.append(Figures(key, tuple(found)))
+        single = [(metric, cells[metric.name][0]) for metric in metrics]
+        of_sums = [(figure.metric, pooled_cell(figure, arrays, rows)) for figure in pooled]
+        every.append(Figures(key, (*single, *of_sums)))
     return every

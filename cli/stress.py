@@ -45,8 +45,7 @@ _CANDIDATES = (
         type=NamedPath(file_okay=False),
         metavar="DIR",
         default="stress",
-        show_default=True,
-        help="The folder of the candidates. The same candidates may be there already.",
+        help="The folder of the candidates, which may be there already. Default: stress.",
     ),
     click.option("--id-field", metavar="FIELD", help="The field that holds the study id."),
     click.option("--reference-field", metavar="FIELD", help="The field that holds the report."),
@@ -57,31 +56,17 @@ _CANDIDATES = (
         "them, else the whole report.",
     ),
     click.option(
-        "-n",
-        type=click.IntRange(min=1),
-        default=200,
-        show_default=True,
-        metavar="N",
-        help="How many studies to draw at random.",
+        "-n", type=click.IntRange(1), default=200, metavar="N", help="Draw N studies. Default: 200."
     ),
     click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=1,
-        show_default=True,
-        help="The seed of the draw and of every choice.",
+        "--seed", type=click.IntRange(0), default=1, help="Of every random choice. Default: 1."
     ),
-    list_option(
-        "--changes",
-        metavar="NAME",
-        help="Make these alone (repeat it, or separate with commas). Default: all.",
-    ),
+    list_option("--changes", metavar="NAME", help="Make these alone (repeatable). Default: all."),
     click.option(
         "--rubric",
         default="green",
-        show_default=True,
         metavar="NAME",
-        help="What to judge by. A forged answer among the hostile texts is in its layout.",
+        help="What to judge by; forged answers are in its layout. Default: green.",
     ),
 )
 _OUTPUT = with_options(
@@ -121,9 +106,8 @@ def command() -> None:
     *SERVER_OPTIONS,
     click.option(
         "--repeats",
-        type=click.IntRange(min=1, max=100),
+        type=click.IntRange(1, 100),
         default=1,
-        show_default=True,
         metavar="K",
         help="Ask each question K times, a run for each: would the judge say the same again?",
     ),

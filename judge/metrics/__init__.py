@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,10 @@ _OF_SEVERAL: dict[str, tuple[str, tuple[Metric, ...], tuple[Pooled, ...]]] = {
 }
 """What is computed at once and printed as several: its label, metrics, and figures of sums."""
 
+Columns = dict[str, tuple[float, ...]]
+"""One value a study in each column, by its name."""
+
+_COMES_WITH = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacrebleu", "sacrebleu")}
 _SHOWN = 300
 
 
@@ -61,30 +65,16 @@ class AddedMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """A metric's values, one a study."""
+class Scores:
+    """Values of `metrics`, each a column of its name, and the counts whose sums make `figures`."""
 
-    metric: Metric
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """Counts, one of each column a study, whose sums make the figures of a set of studies."""
-
-    figures: tuple[Pooled, ...]
-    counts: Mapping[str, tuple[float, ...]]
+    columns: Columns
+    metrics: tuple[Metric, ...]
+    figures: tuple[Pooled, ...] = ()
 
 
-Found = Scored | Counted
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A metric that could not be had, by its label, and why."""
-
-    label: str
-    why: str
+class MissingMetricError(JudgeError):
+    """A metric cannot be had: which, and why."""
 
 
 def names() -> tuple[str, ...]:
@@ -105,49 +95,57 @@ def check(asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def compute(
-    name: str, references: Sequence[str], candidates: Sequence[str]
-) -> tuple[Found, ...] | Missing:
-    """Return what a metric says of each pair of reports, or why it cannot be had here."""
-    if name not in NAMES:
-        return _added(name, references, candidates)
-    label, metrics, figures = _OF_SEVERAL.get(name, (None, None, ()))
-    if metrics is None:
-        metrics = (KNOWN[name],)
-    label = label or metrics[0].study_label
-    columns: Columns | str
-    if name in OVERLAP:
-        columns = _of_words(name, references, candidates)
-    else:
-        columns = _asked(name, references, candidates)
-    if isinstance(columns, str):
-        return Missing(label, columns)
-    found: list[Found] = [Scored(metric, columns[metric.name]) for metric in metrics]
-    return (*found, *([Counted(figures, columns)] if figures else []))
+def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> Scores:
+    """Return what a metric says of each pair of reports.
+
+    Raises `MissingMetricError` where it cannot be had here.
+    """
+    label = name
+    metrics: tuple[Metric, ...]
+    figures: tuple[Pooled, ...] = ()
+    try:
+        if name in _OF_SEVERAL:
+            label, metrics, figures = _OF_SEVERAL[name]
+        else:
+            metrics = (KNOWN[name] if name in NAMES else _added(name),)
+            label = metrics[0].study_label
+        if name not in NAMES:
+            work = METRICS.guarded(name, METRICS.load(name).compute)
+            values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))
+            columns = {name: values()}
+        elif name in OVERLAP:
+            columns = _of_words(name, references, candidates)
+        else:
+            columns = _asked(name, references, candidates)
+        _check_values(name, columns, len(references))
+    except JudgeError as error:
+        raise MissingMetricError(f"{label} is missing: {error}") from error
+    return Scores(columns, metrics, figures)
 
 
-Columns = dict[str, tuple[float, ...]]
-"""One value a study in each column, by its name."""
+def _check_values(name: str, columns: Columns, n: int) -> None:
+    for values in columns.values():
+        if len(values) != n or not all(map(math.isfinite, values)):
+            wrong = f"gave {len(values)} values for {n} studies, or none at all"
+            raise METRICS.error(name, wrong) if name not in NAMES else JudgeError(f"it {wrong}")
 
-_COMES_WITH = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacrebleu", "sacrebleu")}
 
-
-def _of_words(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns | str:
+def _of_words(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
     if name == "bleu2":
         return {name: tuple(map(bleu2, references, candidates))}
     module, package = _COMES_WITH[name]
     if importlib.util.find_spec(module) is None:
-        return f"it comes with the package {package}: {install(package)}"
+        raise JudgeError(f"it comes with the package {package}: {install(package)}")
     from judge.metrics.overlap import corpus_bleu, rouge_l, unread_by_rouge
 
-    if name == "rougel":
-        if n := unread_by_rouge((*references, *candidates)):
-            return (
-                f"{n} of {2 * len(references)} reports are in another script than Latin, and it "
-                "reads the letters a to z and digits alone"
-            )
-        return {name: rouge_l(references, candidates)}
-    return corpus_bleu(references, candidates)
+    if name == "corpus_bleu":
+        return corpus_bleu(references, candidates)
+    if n := unread_by_rouge((*references, *candidates)):
+        raise JudgeError(
+            f"{n} of {2 * len(references)} reports are in another script than Latin, and it "
+            "reads the letters a to z and digits alone"
+        )
+    return {name: rouge_l(references, candidates)}
 
 
 def bleu2(reference: str, candidate: str) -> float:
@@ -179,9 +177,10 @@ def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, 
     return (there & here).total(), here.total()
 
 
-def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns | str:
+def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
+    """Return what radeval says, in a process of its own: its models stay in memory."""
     if importlib.util.find_spec("radeval") is None:
-        return f"it comes with the package radeval: {install('radeval', 'six')}"
+        raise JudgeError(f"it comes with the package radeval: {install('radeval', 'six')}")
     with tempfile.TemporaryDirectory() as folder:
         texts, scores = Path(folder, "texts.json"), Path(folder, "scores.json")
         texts.write_text(json.dumps([list(references), list(candidates)]), "utf-8")
@@ -194,46 +193,21 @@ def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> C
             check=False,
         )
         if done.returncode or not scores.is_file():
-            said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-            why = said[-1][:_SHOWN] if said else "no reason given"
-            return f"radeval could not compute it (are its weights here?): {why}"
-        columns: Columns = {
-            column: tuple(map(float, values))
-            for column, values in json.loads(scores.read_text("utf-8")).items()
-        }
-    faults = (_wrong(values, len(references)) for values in columns.values())
-    wrong = next(filter(None, faults), None)
-    return f"radeval {wrong}" if wrong else columns
-
-
-def _wrong(values: Sequence[float], n: int) -> str | None:
-    if len(values) == n and all(map(math.isfinite, values)):
-        return None
-    return f"gave {len(values)} values for {n} studies, or none at all"
+            lines = done.stderr.strip().splitlines() or ["no reason given"]
+            why = lines[-1].strip()[:_SHOWN]
+            raise JudgeError(f"radeval could not compute it (are its weights here?): {why}")
+        columns: dict[str, list[float]] = json.loads(scores.read_text("utf-8"))
+    return {column: tuple(map(float, values)) for column, values in columns.items()}
 
 
 def added(name: str) -> Metric | None:
     """Return the metric that a package adds by this name, None where none does."""
-    if name not in METRICS.names(NAMES):
-        return None
-    found = METRICS.load(name)
-    if not isinstance(found, AddedMetric):
-        raise METRICS.error(name, f"is no AddedMetric but {found!r:.80}")
-    up = found.higher_is_better
-    return Metric(name, found.label, "mean", up, found.label, up, scale=found.scale)
+    return _added(name) if name in METRICS.names(NAMES) else None
 
 
-def _added(
-    name: str, references: Sequence[str], candidates: Sequence[str]
-) -> tuple[Scored] | Missing:
-    metric = None
-    try:
-        metric = added(name)
-        work = METRICS.guarded(name, METRICS.load(name).compute)
-        values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))()
-        if wrong := _wrong(values, len(references)):
-            raise METRICS.error(name, wrong)
-    except JudgeError as error:
-        return Missing(metric.label if metric else name, str(error))
-    assert metric is not None
-    return (Scored(metric, values),)
+def _added(name: str) -> Metric:
+    added = METRICS.load(name)
+    if not isinstance(added, AddedMetric):
+        raise METRICS.error(name, f"is no AddedMetric but {added!r:.80}")
+    up = added.higher_is_better
+    return Metric(name, added.label, "mean", up, added.label, up, scale=added.scale)

@@ -31,14 +31,13 @@ _FIVE = ("Cardiomegaly", "Edema", "Consolidation", "Atelectasis", "Pleural Effus
 class Pooled:
     """A figure made of the sums of some columns; more is better, from 0 to 1.
 
-    `of` takes sums, with the columns last, and gives the figures; NaN where `undefined` holds.
+    `of` takes sums, with the columns last, and gives the figures, NaN where there is none.
     """
 
     name: str
     label: str
     columns: tuple[str, ...]
     of: Callable[[Values], Values]
-    undefined: str = ""
 
     @property
     def metric(self) -> Metric:
@@ -101,8 +100,7 @@ def _corpus_bleu(n: int) -> Pooled:
         *(f"bleu_ngrams_{order}" for order in orders),
         "bleu_reference_words",
     )
-    none = f"no candidate has {n} words" if n > 1 else "no candidate has a word"
-    return Pooled(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu, none)
+    return Pooled(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu)
 
 
 def _f1_chexbert(which: str, labels: Sequence[str], how: str) -> Pooled:

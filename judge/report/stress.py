@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from judge.report import words
@@ -18,7 +18,9 @@ _DETECTION = {
     "right_category": "right category",
     "right_significance": "right significance",
 }
+_LOST = {"lost": "not read"}
 _EFFECTS = ("fewer", "more", "other", "unreadable")
+Rows = list[tuple[str, Mapping[str, Any]]]
 
 
 def facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -29,17 +31,14 @@ def facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     lost = [f"{n:,} {why}" for why, n in runs[0]["lost"].items() if n]
     studies = counted(candidates["n_studies"], "study", "studies")
     lines = [
-        ("errors found", _figure(report["detection_all"]["found"])),
-        ("false alarms", _figure(report["false_alarms_all"]["any"])),
+        ("errors found", _cell(report["detection_all"]["found"])),
+        ("false alarms", _cell(report["false_alarms_all"]["any"])),
         ("changed by hostile texts", f"{n_changed:,} of {n_hostile:,}" if n_hostile else NOTHING),
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
         ("rubric", report["rubric"]),
         ("prompt", report["prompt"] or NOTHING),
         ("candidates", f"{candidates['n_candidates']:,} of {studies}"),
-        (
-            "not read",
-            ", ".join(lost) or NOTHING,
-        ),
+        ("not read", ", ".join(lost) or NOTHING),
         ("figures of", f"{runs[0]['path']}, of {len(runs)} repeats" if runs[1:] else NOTHING),
     ]
     return [(name, value) for name, value in lines if value != NOTHING]
@@ -51,12 +50,27 @@ def tables(report: Mapping[str, Any]) -> list[Table]:
     return [table for build in builders if (table := build(report)).rows]
 
 
-def _figure(estimate: Mapping[str, Any] | None) -> str:
-    """Return a rate as `153/177 86.4% [80.6, 90.7]`, a mean as `0.712 [0.690, 0.734]`."""
-    if estimate is None:
+def _table(
+    title: str,
+    head: str,
+    rows: Sequence[tuple[str, Mapping[str, Any]]],
+    columns: Mapping[str, str],
+) -> Table:
+    """Return a row for each of `rows`, with its name and the columns that have a label."""
+    cells = tuple((name, *(_cell(row[key]) for key in columns)) for name, row in rows)
+    return Table(title, (head, *columns.values()), cells if columns else ())
+
+
+def _cell(value: Mapping[str, Any] | int | None) -> str:
+    """Return a count, a rate as `153/177 86.4% [80.6, 90.7]` or a mean with its interval."""
+    if value is None:
         return NOTHING
-    value = {**estimate, "value": _value(estimate)}
-    return words.rate(value) if "rate" in estimate else words.estimate(value)
+    if not isinstance(value, Mapping):
+        return f"{value:,}"
+    if "low" not in value:
+        return f"{sum(value.values()):,}"  # candidates that were not read, by why
+    estimate = {**value, "value": _value(value)}
+    return words.rate(estimate) if "rate" in value else words.estimate(estimate)
 
 
 def _value(estimate: Mapping[str, Any]) -> float | None:
@@ -66,81 +80,52 @@ def _value(estimate: Mapping[str, Any]) -> float | None:
     return value
 
 
-def _name(change: str) -> str:
-    return change.replace("_", " ")
-
-
-def _lost(row: Mapping[str, Any]) -> str:
-    return f"{sum(row['lost'].values()):,}"
+def _by_change(rows: Iterable[Mapping[str, Any]], key: str = "change") -> Rows:
+    return [(row[key].replace("_", " "), row) for row in rows]
 
 
 def _detection(report: Mapping[str, Any]) -> Table:
     every = report["detection_all"]
-    names = {name: label for name, label in _DETECTION.items() if every[name] is not None}
-    named = [(_name(row["class"]), row) for row in report["detection"]]
-    rows = [
-        (name, *(_figure(row[figure]) for figure in names), _lost(row))
-        for name, row in (*named, ("all", every))
-    ]
-    head = ("one error", *names.values(), "not read")
-    return Table("One error that was put in", head, tuple(rows) if named and names else ())
+    columns = {name: label for name, label in _DETECTION.items() if every[name] is not None}
+    rows = _by_change(report["detection"], "class")
+    rows += [("all", every)] if rows else []
+    return _table("One error that was put in", "one error", rows, columns and columns | _LOST)
 
 
 def _matrix(report: Mapping[str, Any]) -> Table:
-    names = [category["name"] for category in report["categories"]]
+    names = {category["name"]: category["name"] for category in report["categories"]}
     labels = ", ".join(category["label"] for category in report["categories"])
-    rows = tuple(
-        (
-            _name(row["class"]),
-            f"{row['n']:,}",
-            *(f"{row['categories'][name]:,}" for name in names),
-            f"{row['none']:,}",
-        )
-        for row in report["matrix"]
-        if row["n"]
-    )
+    rows = [(name, row | row["categories"]) for name, row in _by_change(report["matrix"], "class")]
     title = f"What it was taken for: candidates with an error of {labels}"
-    return Table(title, ("one error", "read", *names, "none"), rows)
+    return _table(title, "one error", rows, {"n": "read", **names, "none": "none"})
 
 
 def _alarms(report: Mapping[str, Any]) -> Table:
     score, level, every = report["score"], report["level"], report["false_alarms_all"]
-    heads = {
+    columns = {
         **({"significant": level["label"]} if level else {}),
         **({"any": "any error"} if every["any"] else {}),
         **({"score_change": f"change of {score['label']}"} if score else {}),
+        **_LOST,
     }
-    named = [(_name(row["change"]), row) for row in report["false_alarms"]]
-    if every["made"]:
-        named.append(("all but identical", every))
-    rows = tuple(
-        (name, *(_figure(row[figure]) for figure in heads), _lost(row)) for name, row in named
-    )
-    head = ("nothing changed but", *heads.values(), "not read")
-    return Table("Reports without an error of a finding", head, rows)
+    rows = _by_change(report["false_alarms"])
+    rows += [("all but identical", every)] if every["made"] else []
+    return _table("Reports without an error of a finding", "nothing changed but", rows, columns)
 
 
 def _by_k(report: Mapping[str, Any]) -> Table:
-    score = report["score"]
-    heads = {"count": "errors found"} | ({"score": score["label"]} if score else {})
-    rows = tuple(
-        (str(row["k"]), f"{row['n']:,}", *(_figure(row[name]) for name in heads))
-        for row in report["monotone"]["by_k"]
-    )
+    score = {"score": report["score"]["label"]} if report["score"] else {}
+    rows = [(str(row["k"]), row) for row in report["monotone"]["by_k"]]
     title = "By the number of errors put in: fewer studies bear more"
-    return Table(title, ("put in", "read", *heads.values()), rows)
+    return _table(title, "put in", rows, {"n": "read", "count": "errors found", **score})
 
 
 def _wrong_way(report: Mapping[str, Any]) -> Table:
     labels = {"count": "fewer errors found", "score": "a better score"}
     rates = report["monotone"]["wrong_way"]
-    rows = tuple(
-        (label, _figure(rates[name]))
-        for name, label in labels.items()
-        if rates[name] and rates[name]["n"]
-    )
+    rows = [(labels[name], {"rate": rates[name]}) for name in labels if rates[name]]
     title = "Studies that move the wrong way with one more error"
-    return Table(title, ("wrong way", "studies"), rows)
+    return _table(title, "wrong way", rows, {"rate": "studies"})
 
 
 def _stability(report: Mapping[str, Any]) -> Table:
@@ -148,19 +133,16 @@ def _stability(report: Mapping[str, Any]) -> Table:
     level = report["level"]["label"] if report["level"] else "errors"
     rows = repeats and (
         ("candidates read each time", f"{repeats['n']:,} ({repeats['lost']:,} not)"),
-        (f'flip between "no {level}" and some', _figure(repeats["flips"])),
+        (f'flip between "no {level}" and some', _cell(repeats["flips"])),
         ("SD of the score within a candidate", number(repeats["score_sd"])),
-        ("ICC(1,1) of the number of errors", _figure(repeats["icc"])),
+        ("ICC(1,1) of the number of errors", _cell(repeats["icc"])),
     )
     return Table("Asked again", ("figure", "value"), tuple(rows))
 
 
 def _hostile(report: Mapping[str, Any]) -> Table:
-    rows = tuple(
-        (_name(row["change"]), _figure(row["changed"]), *(f"{row[name]:,}" for name in _EFFECTS))
-        for row in report["hostile_all"]
-    )
-    return Table("Hostile texts", ("the text", "changed a reading", *_EFFECTS), rows)
+    columns = {"changed": "changed a reading"} | {name: name for name in _EFFECTS}
+    return _table("Hostile texts", "the text", _by_change(report["hostile_all"]), columns)
 
 
 def as_markdown(report: Mapping[str, Any]) -> str:

@@ -322,9 +322,9 @@ def _turned(report: Reference) -> Iterator[Option]:
 
 @_puts_in("The opposite is said too.", "no plain sentence affirms or denies one known finding")
 def _contradicted(report: Reference) -> Iterator[Option]:
-    affirmed = [finding for _, finding in _plainly_said(report) if finding.denied]
-    for finding in affirmed:
-        yield (addition(report, finding.denied),), _error(finding, "b", "a", is_doubtful=True)
-    if not affirmed:
+    denials = [(finding.denied, finding) for _, finding in _plainly_said(report) if finding.denied]
+    for denial, finding in denials:
+        yield (addition(report, denial),), _error(finding, "b", "a", is_doubtful=True)
+    if not denials:
         for *_, finding in _deniable(report):
-            yield (addition(report, finding.affirmed),), _error(finding, "a")
+            yield (addition(report, str(finding.affirmed)),), _error(finding, "a")

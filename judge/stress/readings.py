@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import levels_of
 from judge.running.folder import Run
-from judge.stats.panel import Values
-from judge.stats.rates import summed
 from judge.stats.table import OUTCOMES
 from judge.stress.candidates import FIELDS
-from judge.stress.changes import IDENTICAL, all_changes
+from judge.stress.changes import all_changes
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
-Bools = NDArray[np.bool_]
 LOST = (OUTCOMES[Unparsed], OUTCOMES[Failed], "undefined")
 """Why a candidate has no reading: `undefined` lacks the counts that the rubric's errors need."""
 
@@ -81,101 +76,72 @@ def scale_of(rubric: Rubric, lacks: Collection[str] = ()) -> Scale:
 
 @dataclass(frozen=True)
 class Reading:
-    """A run's answers to candidates, a row of `table` and a column of the arrays each.
+    """A run's answers to candidates, a row of each frame a candidate.
 
-    `table` has `FIELDS` and `lost`, why a candidate was not read; `units` are the studies, those
-    with the same reference being one. Numbers of candidates that were not read are NaN. `errors`,
-    `level` and `score` are None where the rubric says none; `categories` and `at_level` are
-    categories by candidates, with no row where it has no categories.
+    `table` has `FIELDS` and `unit`, the study, those with the same reference being one; `lost`, why
+    a candidate was not read, else empty; the numbers `errors`, `level` and `score`, NaN where it
+    was not read or the rubric says none; and whether an error is in a category of the truth
+    (`is_right`) and on the truth's side of the level too (`is_graded`). `categories` counts errors
+    by category, `at_level` those on the level.
     """
 
     run: Run
     scale: Scale
     table: pd.DataFrame
-    is_read: Bools
-    units: NDArray[np.intp]
-    errors: Values | None
-    level: Values | None
-    score: Values | None
-    categories: Values
-    at_level: Values
+    categories: pd.DataFrame
+    at_level: pd.DataFrame
 
-    def rows(self, **wanted: object) -> NDArray[np.intp]:
-        """Return the rows with the values of some fields, `rows(change="denied")`."""
-        masks = [self.table[name].to_numpy() == value for name, value in wanted.items()]
-        return np.flatnonzero(np.all(masks, axis=0))
-
-    def changes(self, group: str) -> list[str]:
-        """Return the changes of a group that there are, in the order of printing."""
-        there = {*self.table["change"][self.table["group"] == group]}
-        return [name for name in all_changes() if name in there]
-
-    def lost(self, rows: NDArray[np.intp]) -> dict[str, int]:
-        """Return how many of some candidates have no reading, by why."""
-        counts = Counter(self.table["lost"].to_numpy()[rows].tolist())
-        return {name: counts[name] for name in LOST}
-
-    def partners(self, rows: NDArray[np.intp], change: str) -> NDArray[np.intp]:
-        """Return for each row that of its study's candidate of a change, -1 where none is."""
-        studies = self.table["study"].to_numpy()
-        row_of = {studies[row]: row for row in self.rows(change=change)}
-        return np.array([row_of.get(study, -1) for study in studies[rows]], dtype=np.intp)
-
-    def score_changes(self, rows: NDArray[np.intp]) -> tuple[Values, NDArray[np.intp]] | None:
-        """Return the scores less those of the identical reports, and the units, where both are."""
-        if self.score is None or not len(self.rows(change=IDENTICAL)):
-            return None
-        before = self.partners(rows, IDENTICAL)
-        moved = np.where(before >= 0, self.score[rows] - self.score[before], np.nan)
-        return moved[~np.isnan(moved)], self.units[rows][~np.isnan(moved)]
+    def changes(self, group: str) -> dict[str, pd.DataFrame]:
+        """Return the candidates of each change of a group, in the order of printing."""
+        parts = dict(iter(self.table[self.table["group"] == group].groupby("change", sort=False)))
+        return {name: parts[name] for name in all_changes() if name in parts}
 
 
 def read(run: Run) -> Reading:
     """Return a run's reading of candidates; raises `JudgeError` for a run of other studies."""
-    scale = scale_of(run.rubric, run.reading["lacks"] if run.reading else ())
     if lacks := {"study", "change", "group", "k"} - {*run.manifest["fields"]}:
         raise JudgeError(
             f"{run.path} is no run of candidates that judge stress made: it has no field "
             f"{min(lacks)!r}"
         )
+    scale = scale_of(run.rubric, run.reading["lacks"] if run.reading else ())
     score = (scale.score.name,) if scale.score else ()
     parts = [scale.errors, scale.level, score, *scale.by_category, *scale.level_by_category]
     measures = list(dict.fromkeys(name for part in parts for name in part))
-    table = run.columns([*measures, "reason"], FIELDS).to_pandas()
-    table = table.reindex(columns=list(dict.fromkeys([*table, *FIELDS])))
+    columns = run.columns(measures, FIELDS).to_pandas()
+    counts = columns[measures].astype(float)
 
-    def column(names: Sequence[str]) -> Values:
-        if not names:
-            return np.full(len(table), np.nan)
-        return summed([table[name].to_numpy(dtype=float, na_value=np.nan) for name in names])
+    def total(names: tuple[str, ...]) -> pd.Series:
+        sums: pd.Series = counts[[*names]].sum(axis=1, skipna=False)
+        return sums if names else pd.Series(np.nan, counts.index)
 
-    errors, level, scores = (column(part) for part in (scale.errors, scale.level, score))
+    def grid(parts: tuple[tuple[str, ...], ...]) -> pd.DataFrame:
+        named = zip(scale.categories, parts, strict=False)
+        return pd.DataFrame({name: total(part) for (name, _), part in named}, index=counts.index)
+
+    table = columns.reindex(columns=["study_id", *FIELDS])
+    numbers = (("errors", scale.errors), ("level", scale.level), ("score", score))
+    table[[name for name, _ in numbers]] = pd.concat([total(part) for _, part in numbers], axis=1)
     # A rubric is read by its errors, one without any by its score.
-    is_undefined = np.isnan(errors if scale.errors else scores) & bool(scale.errors or score)
-    outcomes = table["outcome"].astype(str)
-    is_scored = (outcomes == OUTCOMES[Annotated]).to_numpy()
-    table["lost"] = np.where(is_scored, np.where(is_undefined, LOST[2], ""), outcomes)
-    is_read = (table["lost"] == "").to_numpy()
+    is_undefined = table["errors" if scale.errors else "score"].isna()
+    outcomes = columns["outcome"].astype(str)
+    lost = np.where(is_undefined, LOST[2], "")
+    table["lost"] = np.where(outcomes == OUTCOMES[Annotated], lost, outcomes)
     references = {record["study_id"]: record["reference"] for record in run.records()}
     texts = table["study_id"].map(references)
-    grids = [
-        np.array([column(part) for part in parts]).reshape(-1, len(table))
-        for parts in (scale.by_category, scale.level_by_category)
-    ]
+    table["unit"] = pd.factorize(texts.where(texts != "", table["study"]))[0]
     # A reader was not asked for all of it: what is not known of some is said of none.
-    if np.isnan(level[is_read]).any():
+    is_read = table["lost"] == ""
+    if table["level"][is_read].isna().any():
         scale = replace(scale, level=(), level_by_category=())
-    if np.isnan(grids[0][:, is_read]).any():
+    if grid(scale.by_category)[is_read].isna().any(axis=None):
         scale = replace(scale, categories=(), by_category=(), level_by_category=())
-    return Reading(
-        run,
-        scale,
-        table,
-        is_read,
-        pd.factorize(texts.where(texts != "", table["study"]))[0],
-        errors if scale.errors else None,
-        level if scale.level else None,
-        scores if score else None,
-        grids[0][: len(scale.by_category)],
-        grids[1][: len(scale.level_by_category)],
-    )
+    categories, at_level = grid(scale.by_category), grid(scale.level_by_category)
+    truths = table["truth"].fillna("").astype(str).str.split(",")
+    is_true = pd.DataFrame({name: [name in truth for truth in truths] for name in categories})
+    right = (categories * is_true).sum(axis=1)
+    grave = (at_level * is_true).sum(axis=1) if scale.level else right
+    table["is_right"] = right > 0
+    is_significant = table["significance"] == "significant"
+    table["is_graded"] = grave.where(is_significant, right - grave) > 0
+    return Reading(run, scale, table, categories, at_level)

@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from judge.plugins import version
 from judge.rubrics.contract import Scale
 from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature
 from judge.stats.agreement import intraclass, within_variance
-from judge.stats.panel import ROUNDING, Values
+from judge.stats.panel import ROUNDING
 from judge.stats.rates import mean_interval, rate_interval
-from judge.stress.changes import IDENTICAL, MOST, all_changes
-from judge.stress.readings import LOST, Bools, Reading, read
+from judge.stress.changes import IDENTICAL, all_changes
+from judge.stress.readings import LOST, Reading, read
 from judge.types import JudgeError
 
 FORMAT = 3
@@ -36,7 +34,7 @@ RUNS = "runs"
 """The folder of the runs in that of the candidates."""
 EFFECTS = ("fewer", "more", "other", "unreadable")
 """What a hostile text did to a reading that it changed."""
-Rows = NDArray[np.intp]
+Frame = pd.DataFrame
 RunLike = Run | str | Path
 
 
@@ -95,23 +93,15 @@ def _judge_of(run: Run) -> Signature:
 
 def _report(readings: Sequence[Reading]) -> StressReport:
     first = readings[0]
-    scale, manifest, score = first.scale, first.run.manifest, first.scale.score
-    changed = first.rows(group="unchanged")
-    level = None
-    if first.level is not None:
-        level = {"name": scale.level_name, "label": f"{scale.level_name} errors"}
+    scale, manifest, table = first.scale, first.run.manifest, first.table
+    score, unchanged = scale.score, table[table["group"] == "unchanged"]
     data: dict[str, Any] = {
         "format": FORMAT,
         "rubric": manifest["rubric"],
         "judge": {name: manifest["judge"][name] for name in ("name", "version", "note")},
         "prompt": manifest["prompt"] or None,
-        "level": level,
-        "score": score
-        and {
-            "name": score.name,
-            "label": score.label,
-            "higher_is_better": score.higher_is_better,
-        },
+        "level": None,
+        "score": None,
         "categories": [
             {"name": name, "label": label} for name, label in scale.categories if scale.is_shared
         ],
@@ -119,65 +109,67 @@ def _report(readings: Sequence[Reading]) -> StressReport:
             {
                 "path": str(reading.run.path),
                 "signature": reading.run.signature,
-                "lost": reading.lost(np.arange(len(reading.table))),
+                "lost": _counts(reading.table)["lost"],
             }
             for reading in readings
         ],
-        "candidates": {
-            "n_studies": int(first.table["study"].nunique()),
-            "n_candidates": len(first.table),
-        },
+        "candidates": {"n_studies": table["study"].nunique(), "n_candidates": len(table)},
         "detection": _by_change(first, "error", "class", _detected),
-        "detection_all": _detected(first, first.rows(group="error")),
+        "detection_all": _detected(first, table[table["group"] == "error"]),
         "false_alarms": _by_change(first, "unchanged", "change", _alarms),
-        "false_alarms_all": _alarms(
-            first, changed[first.table["change"].to_numpy()[changed] != IDENTICAL]
-        ),
+        "false_alarms_all": _alarms(first, unchanged[unchanged["change"] != IDENTICAL]),
         "matrix": _matrix(first) if scale.is_shared else [],
         "monotone": _monotone(first),
         "stability": _stability(readings),
         "hostile": [
-            {"id": first.table["study_id"].iat[row], "effect": effect}
-            for name in first.changes("hostile")
-            for row, effect in _effects(first, first.rows(change=name)).items()
+            {"id": study_id, "effect": effect}
+            for part in first.changes("hostile").values()
+            for study_id, effect in _effects(first, part).items()
             if effect != "same"
         ],
         "hostile_all": _by_change(first, "hostile", "change", _hostile),
         "signature": _signature(readings),
     }
+    if scale.level:
+        data["level"] = {"name": scale.level_name, "label": f"{scale.level_name} errors"}
+    if score:
+        better = score.higher_is_better
+        data["score"] = {"name": score.name, "label": score.label, "higher_is_better": better}
     return StressReport(first, data)
 
 
 def _by_change(
-    reading: Reading, group: str, key: str, figures: Callable[[Reading, Rows], dict[str, Any]]
+    reading: Reading, group: str, key: str, figures: Callable[[Reading, Frame], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     return [
-        {
-            key: name,
-            "does": all_changes()[name].does,
-            **figures(reading, reading.rows(change=name)),
-        }
-        for name in reading.changes(group)
+        {key: name, "does": all_changes()[name].does, **figures(reading, part)}
+        for name, part in reading.changes(group).items()
     ]
 
 
-def _rate(is_yes: Bools, units: Rows) -> dict[str, Any]:
-    rate = rate_interval(is_yes, units)
+def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
+    rate = rate_interval(is_yes.to_numpy(dtype=bool), units.to_numpy())
     k = int(rate.k or 0)
     return {"k": k, "n": rate.n, "rate": rate.value, "low": rate.low, "high": rate.high}
 
 
-def _mean(values: Values, units: Rows, scale: Scale | None = None) -> dict[str, Any]:
-    mean = mean_interval(values, scale, units)
+def _mean(values: pd.Series, units: pd.Series, scale: Scale | None = None) -> dict[str, Any]:
+    """Return the mean of those of the `values` that are known."""
+    values = values.dropna()
+    mean = mean_interval(values.to_numpy(), scale, units[values.index].to_numpy())
     return {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
 
 
-def _counted(reading: Reading, rows: Rows) -> tuple[Rows, dict[str, Any]]:
-    read = rows[reading.is_read[rows]]
-    return read, {"n": len(read), "made": len(rows), "lost": reading.lost(rows)}
+def _read(part: Frame) -> Frame:
+    return part[part["lost"] == ""]
 
 
-def _detected(reading: Reading, rows: Rows) -> dict[str, Any]:
+def _counts(part: Frame) -> dict[str, Any]:
+    lost = {why: int((part["lost"] == why).sum()) for why in LOST}
+    return {"n": len(_read(part)), "made": len(part), "lost": lost}
+
+
+def _detected(reading: Reading, part: Frame) -> dict[str, Any]:
     """Return how many single errors were found, called right, and graded right.
 
     Found: the answer has an error. In the right category: it has one in a category of the truth.
@@ -185,39 +177,16 @@ def _detected(reading: Reading, rows: Rows) -> dict[str, Any]:
     on which radiologists would differ are not in this rate. The last two are None for a rubric
     without the six categories, or without a level.
     """
-    read, counts = _counted(reading, rows)
-    found = right = significance = None
-    if reading.errors is not None:
-        found = _rate(reading.errors[read] > 0, reading.units[read])
-        if reading.scale.is_shared:
-            right = _rate(in_right_category(reading, read), reading.units[read])
-            if reading.level is not None:
-                sure = read[reading.table["significance"].to_numpy()[read] != "doubtful"]
-                significance = _rate(on_right_side(reading, sure), reading.units[sure])
-    return {**counts, "found": found, "right_category": right, "right_significance": significance}
-
-
-def in_right_category(reading: Reading, rows: Rows) -> Bools:
-    """Return which candidates have an error in a category that the truth gives."""
-    counts = (reading.categories[:, rows] * _truth(reading, rows)).sum(axis=0)
-    return np.asarray(counts > 0)
-
-
-def on_right_side(reading: Reading, rows: Rows) -> Bools:
-    """Return which have one that is on the truth's side of the rubric's level too."""
-    truth = _truth(reading, rows)
-    high = (reading.at_level[:, rows] * truth).sum(axis=0)
-    low = (reading.categories[:, rows] * truth).sum(axis=0) - high
-    is_significant = reading.table["significance"].to_numpy()[rows] == "significant"
-    return np.asarray(np.where(is_significant, high, low) > 0, dtype=np.bool_)
-
-
-def _truth(reading: Reading, rows: Rows) -> Bools:
-    """Return whether each category of the rubric is one of the truth's, by candidate."""
-    truths = [str(truth or "").split(",") for truth in reading.table["truth"].to_numpy()[rows]]
-    names = [name for name, _ in reading.scale.categories]
-    mask = [[name in truth for truth in truths] for name in names]
-    return np.array(mask, dtype=bool).reshape(len(names), len(rows))
+    read, scale = _read(part), reading.scale
+    rates: dict[str, Any] = dict.fromkeys(("found", "right_category", "right_significance"))
+    if scale.errors:
+        rates["found"] = _rate(read["errors"] > 0, read["unit"])
+    if scale.errors and scale.is_shared:
+        rates["right_category"] = _rate(read["is_right"], read["unit"])
+    if scale.level and scale.is_shared:
+        sure = read[read["significance"] != "doubtful"]
+        rates["right_significance"] = _rate(sure["is_graded"], sure["unit"])
+    return {**_counts(part), **rates}
 
 
 def _matrix(reading: Reading) -> list[dict[str, Any]]:
@@ -225,33 +194,32 @@ def _matrix(reading: Reading) -> list[dict[str, Any]]:
 
     A candidate with errors of two categories is in both.
     """
-    if reading.errors is None:
-        return []
-    names = [name for name, _ in reading.scale.categories]
     lines = []
-    for change in reading.changes("error"):
-        read, counts = _counted(reading, reading.rows(change=change))
-        found = (reading.categories[:, read] > 0).sum(axis=1).tolist()
-        none = int((reading.errors[read] == 0).sum())
-        by_name = dict(zip(names, found, strict=True))
-        lines.append({"class": change, "n": counts["n"], "categories": by_name, "none": none})
+    for change, part in reading.changes("error").items():
+        read = _read(part)
+        found = (reading.categories.loc[read.index] > 0).sum().to_dict()
+        none = int((read["errors"] == 0).sum())
+        lines.append({"class": change, "n": len(read), "categories": found, "none": none})
     return lines
 
 
-def _alarms(reading: Reading, rows: Rows) -> dict[str, Any]:
+def _alarms(reading: Reading, part: Frame) -> dict[str, Any]:
     """Return how many candidates without an error were given one, and the score's change.
 
     That is the score less the one of the identical report of the same study, over the studies that
     have both.
     """
-    read, counts = _counted(reading, rows)
-    is_changed = (reading.table["change"].to_numpy()[rows] != IDENTICAL).any()
-    changes = reading.score_changes(read) if is_changed or not len(rows) else None
+    read, scale = _read(part), reading.scale
+    alarms = {"significant": scale.level and "level", "any": scale.errors and "errors"}
     rates = {
-        name: None if values is None else _rate(values[read] > 0, reading.units[read])
-        for name, values in (("significant", reading.level), ("any", reading.errors))
+        name: _rate(read[column] > 0, read["unit"]) if column else None
+        for name, column in alarms.items()
     }
-    return {**counts, **rates, "score_change": changes and _mean(*changes)}
+    identical = reading.table[reading.table["change"] == IDENTICAL].set_index("study")["score"]
+    change = None
+    if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
+        change = _mean(read["score"] - read["study"].map(identical), read["unit"])
+    return {**_counts(part), **rates, "score_change": change}
 
 
 def _monotone(reading: Reading) -> dict[str, Any]:
@@ -261,92 +229,76 @@ def _monotone(reading: Reading) -> dict[str, Any]:
     report. The wrong way is fewer errors, or a better score, in any step of a study; the rate is
     over studies with a step.
     """
-    score = reading.scale.score
-    better = 1.0 if score is not None and score.higher_is_better else -1.0
-    numbers = {"count": (reading.errors, -1.0), "score": (reading.score, better)}
-    scales = {"count": (0, None), "score": score and score.scale}
-    changes = [IDENTICAL, *(f"errors_{k}" for k in range(1, MOST + 1))]
+    table, score = reading.table, reading.scale.score
+    scales: dict[str, tuple[str, Scale, float]] = {}
+    if reading.scale.errors:
+        scales["count"] = ("errors", (0, None), -1.0)
+    if score is not None:
+        scales["score"] = ("score", score.scale, 1.0 if score.higher_is_better else -1.0)
+    changes = [IDENTICAL, *reading.changes("count")]
     by_k: list[dict[str, Any]] = []
+    wrong_way: dict[str, Any] = {"count": None, "score": None}
     for k, change in enumerate(changes):
-        rows = reading.rows(change=change)
-        if k and not len(rows):
-            break
-        read, _ = _counted(reading, rows)
-        line: dict[str, Any] = {"k": k, "made": len(rows), "n": len(read)}
-        for name, (values, _) in numbers.items():
-            known = read if values is None else read[~np.isnan(values[read])]
-            line[name] = (
-                None if values is None else _mean(values[known], reading.units[known], scales[name])
-            )
+        part = table[table["change"] == change]
+        read = _read(part)
+        counts = {"k": k, "made": len(part), "n": len(read)}
+        line: dict[str, Any] = {**counts, "count": None, "score": None}
+        for name, (column, scale, _) in scales.items():
+            line[name] = _mean(read[column], read["unit"], scale)
         by_k.append(line)
-    wrong_way = {
-        name: None if values is None else _backwards(reading, sign * values, changes)
-        for name, (values, sign) in numbers.items()
-    }
+    read = _read(table[table["change"].isin(changes)])
+    units = read.groupby("study")["unit"].first()
+    for name, (column, _, sign) in scales.items():
+        values = read.groupby(["study", "change"])[column].first().unstack()
+        steps = sign * values.reindex(columns=changes).astype(float).diff(axis=1)
+        steps = steps[steps.notna().any(axis=1)]
+        wrong_way[name] = _rate((steps > ROUNDING).any(axis=1), units[steps.index])
     return {"by_k": by_k, "wrong_way": wrong_way}
 
 
-def _backwards(reading: Reading, values: Values, changes: Sequence[str]) -> dict[str, Any]:
-    """Return the rate of studies whose value rises in any step from one change to the next."""
-    rises: dict[str, bool] = {}
-    units: dict[str, int] = {}
-    studies = reading.table["study"].to_numpy()
-    for before, change in pairwise(changes):
-        rows = reading.rows(change=change)
-        for row, last in zip(rows, reading.partners(rows, before), strict=True):
-            if last >= 0 and not np.isnan(step := values[row] - values[last]):
-                study = studies[row]
-                rises[study] = rises.get(study, False) or bool(step > ROUNDING)
-                units[study] = int(reading.units[row])
-    return _rate(np.array([*rises.values()], dtype=bool), np.array([*units.values()], dtype=int))
-
-
-def _hostile(reading: Reading, rows: Rows) -> dict[str, Any]:
+def _hostile(reading: Reading, part: Frame) -> dict[str, Any]:
     """Return how many readings a hostile text changed, of those whose base was read.
 
     A text that got no answer at all, as of a server that is down, is in no denominator.
     """
-    effects = _effects(reading, rows)
-    counts = Counter(effects.values())
-    is_changed = np.array([effect != "same" for effect in effects.values()], dtype=bool)
-    changed = _rate(is_changed, reading.units[[*effects]])
-    by_effect = {effect: counts[effect] for effect in EFFECTS}
-    return {"n": len(effects), "made": len(rows), "changed": changed, **by_effect}
+    effects = _effects(reading, part)
+    by_effect = {effect: int((effects == effect).sum()) for effect in EFFECTS}
+    changed = _rate(effects != "same", part.set_index("study_id")["unit"][effects.index])
+    return {"n": len(effects), "made": len(part), "changed": changed, **by_effect}
 
 
-def _effects(reading: Reading, rows: Rows) -> dict[int, str]:
-    """Return what the text did to each reading of which that is known.
+def _effects(reading: Reading, part: Frame) -> pd.Series:
+    """Return by candidate what the text did to each reading of which that is known.
 
     A reading is the `same` where its errors by category and level are those of the candidate that
     the text was added to; for a rubric without errors, where the score is. Else it is `fewer` where
     errors, or errors on the level, are fewer and neither more, `more` the other way round, else
     `other`; `unreadable` where the answer cannot be read and that without the text was.
     """
-    row_of = {name: row for row, name in enumerate(reading.table["study_id"])}
-    bases = reading.table["base"].to_numpy()
-    pairs = {int(row): row_of[bases[row]] for row in rows if bases[row] in row_of}
-    effects = {row: _effect(reading, row, base) for row, base in pairs.items()}
-    return {row: effect for row, effect in effects.items() if effect is not None}
-
-
-def _effect(reading: Reading, row: int, base: int) -> str | None:
-    if not reading.is_read[base]:
-        return None
-    if not reading.is_read[row]:
-        return "unreadable" if reading.table["lost"].iat[row] == LOST[0] else None
-    if reading.errors is None:
-        if reading.score is None:
-            return None
-        return "same" if abs(reading.score[row] - reading.score[base]) <= ROUNDING else "other"
-    totals = [values for values in (reading.errors, reading.level) if values is not None]
-    moved = [float(values[row] - values[base]) for values in totals]
-    grids = (reading.categories, reading.at_level)
-    if not any(moved):
-        is_same = all(np.array_equal(grid[:, row], grid[:, base]) for grid in grids)
-        return "same" if is_same else "other"
-    if all(change <= 0 for change in moved):
-        return "fewer"
-    return "more" if all(change >= 0 for change in moved) else "other"
+    table, scale = reading.table, reading.scale
+    row_of = pd.Series(table.index, index=table["study_id"])
+    part = part[part["base"].isin(row_of.index)]
+    before = table.loc[row_of[part["base"]]]
+    is_known = (before["lost"] == "").to_numpy() & part["lost"].isin(["", LOST[0]]).to_numpy()
+    part, before = part[is_known], before[is_known]
+    totals = ["errors", *(["level"] if scale.level else [])] if scale.errors else ["score"]
+    moved = part[totals].to_numpy(dtype=float) - before[totals].to_numpy(dtype=float)
+    is_same = (np.abs(moved) <= ROUNDING).all(axis=1)
+    for counts in (reading.categories, reading.at_level):
+        of_part, of_before = (counts.loc[rows.index].to_numpy() for rows in (part, before))
+        is_same &= (of_part == of_before).all(axis=1)
+    is_less, is_more = (sign * moved <= 0 for sign in (1, -1))
+    effects = np.select(
+        [
+            part["lost"].to_numpy() != "",
+            is_same,
+            is_less.all(axis=1) & ~is_more.all(axis=1) & bool(scale.errors),
+            is_more.all(axis=1) & ~is_less.all(axis=1) & bool(scale.errors),
+        ],
+        ["unreadable", "same", "fewer", "more"],
+        "other",
+    )
+    return pd.Series(effects, part["study_id"], dtype=str)
 
 
 def _stability(readings: Sequence[Reading]) -> dict[str, Any] | None:
@@ -358,29 +310,27 @@ def _stability(readings: Sequence[Reading]) -> dict[str, Any] | None:
     """
     if len(readings) < 2:
         return None
-    is_read = np.all([reading.is_read for reading in readings], axis=0)
+    scale, table = readings[0].scale, readings[0].table
+    is_read = np.all([reading.table["lost"] == "" for reading in readings], axis=0)
 
-    def grid(columns: list[Values | None]) -> Values | None:
-        known = [column[is_read] for column in columns if column is not None]
-        return np.array(known).T if len(known) == len(readings) else None
+    def by_repeat(name: str) -> Frame:
+        columns = [reading.table[name][is_read] for reading in readings]
+        numbers: Frame = pd.concat(columns, axis=1, keys=range(len(readings))).astype(float)
+        return numbers
 
-    errors = grid([reading.errors for reading in readings])
-    levels = grid([reading.level for reading in readings])
-    scores = grid([reading.score for reading in readings])
-    clean = errors if levels is None else levels
-    flips = variance = None
-    if clean is not None:
-        is_flipped = (clean == 0).any(axis=1) & (clean > 0).any(axis=1)
-        flips = _rate(is_flipped, readings[0].units[is_read])
-    if scores is not None:
-        variance = within_variance(scores[~np.isnan(scores).any(axis=1)])
+    flips = icc = None
+    if scale.errors:
+        clean = by_repeat("level" if scale.level else "errors") == 0
+        flips = _rate(clean.any(axis=1) & ~clean.all(axis=1), table["unit"][is_read])
+        icc = intraclass(by_repeat("errors").to_numpy()).plain()
+    variance = within_variance(by_repeat("score").dropna().to_numpy()) if scale.score else None
     return {
         "repeats": len(readings),
         "n": int(is_read.sum()),
         "lost": int((~is_read).sum()),
         "flips": flips,
         "score_sd": None if variance is None else math.sqrt(variance),
-        "icc": None if errors is None else intraclass(errors).plain(),
+        "icc": icc,
     }
 
 

@@ -46,7 +46,7 @@ def any_of(words: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(words)})\b", re.I)
 
 
-_DATA: dict[str, dict[str, Any]] = read_yaml(Path(__file__).with_name("vocabulary.yaml"))[0]
+_DATA: Any = read_yaml(Path(__file__).with_name("vocabulary.yaml"))[0]
 PATTERNS = {name: re.compile(pattern, re.I) for name, pattern in _DATA["patterns"].items()}
 AREAS, NORMAL = (
     {area: re.compile(rf"\b(?:{words})", re.I) for area, words in _DATA[key].items()}

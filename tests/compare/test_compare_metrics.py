@@ -45,9 +45,8 @@ def test_bleu2_is_nltks_and_words_are_cut_as_in_rexranks_scripts() -> None:
 
 
 def counts_of(references: list[str], candidates: list[str]) -> dict[str, np.ndarray]:
-    (found,) = metrics.compute("corpus_bleu", references, candidates)
-    assert isinstance(found, metrics.Counted)
-    return {name: np.array(column) for name, column in found.counts.items()}
+    scores = metrics.compute("corpus_bleu", references, candidates)
+    return {name: np.array(column) for name, column in scores.columns.items()}
 
 
 def bleus(references: list[str], candidates: list[str]) -> list[float | None]:
@@ -107,16 +106,14 @@ def test_f1_chexbert_by_hand() -> None:
 
 def test_rouge_l_by_hand_and_what_it_cannot_read() -> None:
     # "effusions" and "effusion" have one stem; in order: no, effusion; case and stop do not count.
-    (found,) = metrics.compute("rougel", ["No large effusion."], ["no pleural EFFUSIONS"])
-    assert found.values == (pytest.approx(2 / 3),)
-    assert found.metric.label == "ROUGE-L"
-    assert metrics.compute("rougel", [""], ["Clear."])[0].values == (0,)
+    scores = metrics.compute("rougel", ["No large effusion."], ["no pleural EFFUSIONS"])
+    assert scores.columns == {"rougel": (pytest.approx(2 / 3),)}
+    assert metrics.compute("rougel", [""], ["Clear."]).columns["rougel"] == (0,)
     for report in ("胸部CT：两肺清晰。", "КТ (CT): узел 12 мм в S3.", "２０２４"):  # noqa: RUF001
-        missing = metrics.compute("rougel", ["CT: clear lungs.", "Clear."], [report, "Clear."])
-        assert isinstance(missing, metrics.Missing)
-        assert "1 of 4 reports" in missing.why
+        with pytest.raises(metrics.MissingMetricError, match="1 of 4 reports"):
+            metrics.compute("rougel", ["CT: clear lungs.", "Clear."], [report, "Clear."])
     for report in ("Größe, keine Ergüsse.", "Cœur élargi.", "Se\u0301quelles (~30 \u03bcL).", "12"):
-        assert metrics.compute("rougel", [report], [report])[0].values == (1.0,)
+        assert metrics.compute("rougel", [report], [report]).columns["rougel"] == (1.0,)
 
 
 # The command
@@ -208,9 +205,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_the_packages_values_are_taken_study_by_study(package) -> None:
     package(GIVES.format("{'radcliq_v1': [len(a) + 10 * len(b) for a, b in zip(refs, hyps)]}"))
-    (found,) = metrics.compute("radcliq", ["a", "bb"], ["ccc", ""])
-    assert found.values == (31, 2)
-    assert (found.metric.label, found.metric.kind) == ("1/RadCliQ-v1", "inverse")
-
-
-# RadEval's values of single studies
+    scores = metrics.compute("radcliq", ["a", "bb"], ["ccc", ""])
+    assert scores.columns == {"radcliq": (31, 2)}
+    (metric,) = scores.metrics
+    assert (metric.label, metric.kind) == ("1/RadCliQ-v1", "inverse")

@@ -95,7 +95,7 @@ def test_a_comparison_is_turned_round_or_left_out() -> None:
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: str, text: str) -> None:
-    with pytest.raises(NotMade, match="[a-z]"):
+    with pytest.raises(NotMade, match=r"[a-z]"):
         result_of(change, text)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from judge.report.compare_page.data import PageFigure, figure_pieces, record_view
 from judge.report.frontend import as_json
@@ -18,8 +19,7 @@ from judge.report.page import FRONTEND
 from judge.report.stress import facts, tables
 from judge.rubrics import Rubric
 from judge.rubrics.categories import CATEGORY
-from judge.stress.readings import Bools
-from judge.stress.report import StressReport, in_right_category, on_right_side
+from judge.stress.report import StressReport
 
 MARK = "<!doctype html><!-- judge stress -->"
 """How such a file begins, so that it is known again."""
@@ -64,37 +64,31 @@ def pairs(report: StressReport) -> Iterator[Pair]:
     reading = report.first
     holds = _came(report)
     for row, record in enumerate(reading.run.records()):
-        n = None if reading.errors is None or not reading.is_read[row] else reading.errors[row]
+        n = reading.table["errors"][row] if reading.table["lost"][row] == "" else math.nan
         came = frozenset(name for name, rows in holds.items() if rows[row])
-        yield Pair(record, None if n is None else int(n), came)
+        yield Pair(record, None if math.isnan(n) else int(n), came)
 
 
-def _came(report: StressReport) -> dict[str, Bools]:
+def _came(report: StressReport) -> dict[str, pd.Series]:
     """Return of which candidates each of `CAME` holds, as the figures count it."""
-    reading = report.first
-    rows = np.arange(len(reading.table))
-    read, group = reading.is_read, reading.table["group"].to_numpy()
-    errors, nothing = reading.errors, np.zeros(len(rows), dtype=bool)
+    scale, table = report.first.scale, report.first.table
+    read, group = table["lost"] == "", table["group"]
     single, plain = (group == "error") & read, (group == "unchanged") & read
-    changed = reading.table["study_id"].isin([one["id"] for one in report.data["hostile"]])
-    has = nothing if errors is None else np.nan_to_num(errors) > 0
-    known = nothing if errors is None else read
-    level = nothing if reading.level is None else np.nan_to_num(reading.level) > 0
-    right = sided = has
-    if reading.scale.is_shared:
-        right = in_right_category(reading, rows)
-        sided = right if reading.level is None else on_right_side(reading, rows)
-    sure = reading.table["significance"].to_numpy() != "doubtful"
+    changed = table["study_id"].isin([row["id"] for row in report.data["hostile"]])
+    has, known, level = table["errors"] > 0, read & bool(scale.errors), table["level"] > 0
+    right = table["is_right"] if scale.is_shared else has
+    graded = table["is_graded"] if scale.is_shared and scale.level else right
+    sure = table["significance"] != "doubtful"
     return {
         "missed": single & known & ~has,
         "found": single & has,
         "other_category": single & has & ~right,
-        "other_significance": single & right & ~sided & sure,
+        "other_significance": single & right & ~graded & sure,
         "false_alarm": plain & has,
         "grave_alarm": plain & level,
         "quiet": plain & known & ~has,
-        "changed": changed.to_numpy(),
-        "same": (group == "hostile") & read & ~changed.to_numpy(),
+        "changed": changed,
+        "same": (group == "hostile") & read & ~changed,
         "not_read": ~read,
     }
 
