@@ -322,7 +322,7 @@ def test_one_budget_is_for_all_runs(invoke: Invoke, server: FaultServer) -> None
         ([REFS, "--rubric", "nothing"], "'nothing'"),
         ([REFS, "--prompt", "nothing"], "'nothing'"),
         ([REFS, "--repeats", "2", "--sampling-seed", "5"], "--sampling-seed"),
-        ([REFS, "--temperature", "1"], "--temperature"),
+        ([REFS, "--temperature", "1"], "temperature"),
         ([REFS, "--out", "mine"], "mine"),
     ],
 )
