@@ -141,8 +141,6 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 def print_tables(tables: Iterable[Table]) -> None:
     """Print tables one below the other."""
-    from judge.cli.output import as_rich
-
     out = console(_PIPE_TABLE_WIDTH)
     for table in tables:
         _show(out, as_rich(table, out.width))
@@ -207,6 +205,9 @@ def as_rich(table: Table, width: int) -> RenderableType:
         for row in (table.head, *table.rows)
     ]
     title = Text(harmless(table.title), "bold", overflow="fold")
+    note: list[RenderableType] = []
+    if table.note:
+        note = [Text(harmless(table.note), "dim", overflow="fold"), ""]
     columns = list(zip(head, *rows, strict=True))
     whole = list(map(_longest, columns))
     widths = [_longest([piece for cell in column for piece in _pieces(cell)]) for column in columns]
@@ -215,7 +216,7 @@ def as_rich(table: Table, width: int) -> RenderableType:
     spare = width - gap * len(head) - sum(widths)
     if spare < 0:
         records = ["\n".join(map("{}: {}".format, head, row)) for row in rows]
-        return Group(title, "", Text("\n\n".join(records), overflow="fold"), "")
+        return Group(title, "", Text("\n\n".join(records), overflow="fold"), "", *note)
     grid = Grid(box=box.SIMPLE, show_edge=False, padding=(0, gap - 2, 0, 1), header_style="bold")
     for at, name in enumerate(head):
         more = min(spare, whole[at] - widths[at])  # names first: they stand on the left
@@ -231,7 +232,7 @@ def as_rich(table: Table, width: int) -> RenderableType:
             for at, cell in enumerate(row)
         ]
         grid.add_row(*map(Text, cells))
-    return Group(title, Padding(grid, (1, 0, 1, 1)))
+    return Group(title, Padding(grid, (1, 0, 1, 1)), *note)
 
 
 def _pieces(cell: str) -> list[str]:

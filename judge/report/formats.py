@@ -71,7 +71,8 @@ def markdown_table(table: Table) -> str:
     rule = [":--" if at < table.n_left else "--:" for at in range(len(table.head))]
     rows = [[markdown_text(cell) for cell in row] for row in (table.head, *table.rows)]
     lines = ["| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:])]
-    return "\n".join([f"## {markdown_text(table.title)}", "", *lines])
+    note = ["", f"{markdown_text(table.note)}."] if table.note else []
+    return "\n".join([f"## {markdown_text(table.title)}", "", *lines, *note])
 
 
 # What would end a cell, begin HTML, an entity or a link, or vanish as emphasis or code.
