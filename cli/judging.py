@@ -409,30 +409,26 @@ def watching() -> Iterator[ProgressListener]:
     """Show a run's progress: a line that stays on a terminal, elsewhere one every half a minute."""
     from judge.running.engine import ProgressListener
 
-    began = last = time.monotonic()
-    if not sys.stderr.isatty():
-
-        def log(progress: Progress) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last >= _SECONDS_BETWEEN_LINES:
-                last = now
-                note(line(progress, now - began))
-
-        yield ProgressListener(log, note)
-        return
+    is_terminal, began = sys.stderr.isatty(), time.monotonic()
+    said = began
 
     def show(text: str, end: str = "") -> None:
         click.echo(f"\r\x1b[2K{harmless(text)}{end}", err=True, nl=False)
 
     def tick(progress: Progress) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        show(line(progress, time.monotonic() - began)[:width])
+        nonlocal said
+        now = time.monotonic()
+        if is_terminal:
+            show(line(progress, now - began)[: shutil.get_terminal_size().columns - 1])
+        elif now - said >= _SECONDS_BETWEEN_LINES:
+            said = now
+            note(line(progress, now - began))
 
     try:
-        yield ProgressListener(tick, lambda text: show(text, "\n"))
+        yield ProgressListener(tick, (lambda text: show(text, "\n")) if is_terminal else note)
     finally:
-        show("")
+        if is_terminal:
+            show("")
 
 
 def line(progress: Progress, seconds: float) -> str:

@@ -123,24 +123,6 @@ def test_a_run_that_was_cut_short_leaves_what_was_there(
     assert {file.name: file.read_bytes() for file in example_run.iterdir()} == before
 
 
-def test_the_folder_holds_what_was_promised(judged_examples: Path) -> None:
-    path = judged_examples
-    assert {file.name for file in path.iterdir()} == {
-        *("manifest.json", "annotations.jsonl", "studies.csv", "studies.parquet", "summary.json")
-    }
-    manifest = json.loads((path / "manifest.json").read_text("utf-8"))
-    assert {entry["role"] for entry in manifest["inputs"]} == {"preds", "refs"}
-    assert all(len(entry["sha256"]) == 64 for entry in manifest["inputs"])
-    assert manifest["versions"]["judge"]
-    as_csv, as_parquet = (
-        pd.read_csv(path / "studies.csv"),
-        pd.read_parquet(path / "studies.parquet"),
-    )
-    assert list(as_csv.columns) == list(as_parquet.columns)
-    assert list(as_csv["green"]) == pytest.approx(list(as_parquet["green"]))
-    assert len((path / "annotations.jsonl").read_text("utf-8").splitlines()) == 15
-
-
 def three(**change: object) -> StudySet:
     columns: dict[str, object] = {
         "references": [CLEAR, CLEAR, EFFUSION],

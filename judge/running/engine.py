@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from judge.types import (
     Study,
     Unparsed,
     UnparsedError,
+    Usage,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ class Progress:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    without_usage: int = 0
     dollars: float | None = 0.0
     trouble: str | None = None
 
@@ -82,27 +82,17 @@ class Progress:
         self.trouble = error.detail or error.reason
 
     def add_spent(self, other: Progress) -> None:
-        """Count the answers that were bought for `other`."""
-        self.asked += other.asked
-        self.prompt_tokens += other.prompt_tokens
-        self.completion_tokens += other.completion_tokens
-        self.cached_tokens += other.cached_tokens
-        self.without_usage += other.without_usage
-        both = (self.dollars, other.dollars)
-        self.dollars = None if None in both else sum(filter(None, both))
+        """Count the answers that were bought for `other`; an unknown price makes all unknown."""
+        for name in ("asked", *(part.name for part in fields(Usage))):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        if self.dollars is not None:
+            self.dollars = None if other.dollars is None else self.dollars + other.dollars
 
     def paid(self, completion: Completion, dollars: float | None) -> None:
-        """Count one answer that was sent for; an unknown price makes the total unknown."""
-        self.asked += 1
+        """Count one answer that was sent for."""
         self.trouble = None
-        if completion.usage is None:
-            self.without_usage += 1
-        else:
-            self.prompt_tokens += completion.usage.prompt_tokens
-            self.completion_tokens += completion.usage.completion_tokens
-            self.cached_tokens += completion.usage.cached_tokens
-        if self.dollars is not None:
-            self.dollars = None if dollars is None else self.dollars + dollars
+        used = asdict(completion.usage or Usage(0, 0))
+        self.add_spent(Progress(0, asked=1, dollars=dollars, **used))
 
 
 @dataclass(frozen=True, slots=True)

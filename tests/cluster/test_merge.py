@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import EXAMPLES, REPLIES, Invoke
 
-import judge
 from judge.running.folder import Run
 from judge.running.shards import merge
 from judge.studies import StudySet, from_given, read_pair
@@ -115,14 +114,3 @@ def test_the_commands(invoke: Invoke) -> None:
         assert invoke("merge", *every, "--out", "merged").exit_code == 0
     assert invoke("green", *FILES, "--out", "whole", "--judge", "lexicon").exit_code == 0
     assert same_files(Path("merged"), Path("whole"))
-
-
-def test_from_python(tmp_path: Path) -> None:
-    refs = {f"s{n}": REPORTS[n % 4] for n in range(12)}
-    preds = {f"s{n}": REPORTS[(n + 1) % 5] for n in range(12)}
-    whole = judge.run(refs, preds, out=tmp_path / "whole")
-    shards = [judge.run(refs, preds, out=tmp_path / str(n), shard=(n, 3)) for n in (1, 2, 3)]
-    merged = judge.merge([shards[0], shards[1].path, str(shards[2].path)], tmp_path / "merged")
-    assert same_files(whole.path, merged.path)
-    with pytest.raises(judge.JudgeError, match="2/3"):
-        judge.merge([shards[0], shards[2]], tmp_path / "x")

@@ -134,14 +134,6 @@ def test_options_that_do_not_go_together(folder: Path, invoke: Invoke) -> None:
     assert "15 studies, 30 questions" in done.stderr
 
 
-def test_sections_of_several_references_stand_side_by_side(invoke: Invoke) -> None:
-    files = (PREDS, EXAMPLES / "references.json", "--allow-missing")
-    sections = ("--section", "findings,report", "--references", "mean", "--out", "both")
-    done = invoke("green", *files, *sections)
-    assert done.exit_code == 0, done.stderr
-    assert "mean of the references" in done.stdout.partition("Sections side by side")[2]
-
-
 def test_notes_count_studies_and_not_questions(tmp_path: Path) -> None:
     refs = {"a": ["The effusion is unchanged.", "Effusion."], "b": ["No effusion."] * 3}
     files = (
