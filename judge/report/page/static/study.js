@@ -50,7 +50,8 @@ function head(study, app) {
       button("Show differences", () => app.toggleDiff(), { "aria-pressed": String(Boolean(app.diff)), "aria-keyshortcuts": "d" }),
       marks?.length > 1 ? control("marks", "Errors marked", el("select", { on: { change: choose } },
         marks.map(({ value, label }) => option(value, label, marked ?? "")))) : null,
-      copyButton("Copy as text", () => plainText(study)), copyButton("as JSON", () => JSON.stringify(study.columns.map(({ record }) => record), null, 1)),
+      copyButton("Copy as text", () => plainText(study)),
+      copyButton("as JSON", () => JSON.stringify(study.columns.map(({ record }) => record), null, 1)),
       copyButton("link", () => location.href)),
     el("h2", { id: "study-title", tabindex: "-1" }, `${study.title} `, isolated(study.id)),
     el("dl", { class: "facts" }, study.facts.map(([name, ...value]) => fact(name, ...value))));
@@ -196,19 +197,10 @@ function editRow(row, column) {
     key === undefined ? null : el("a", { class: "error-link", href: `#error-${key}`, "data-to": key }, `error ${name}`));
 }
 
-function lineText({ kind, before, after, diff }) {
-  const taken = (text) => el("del", {}, ...clipped(text));
-  const put = (text) => el("ins", {}, ...clipped(text));
+function lineText({ kind, before, after }) {
   if (kind === "same") return clipped(before);
-  if (kind === "delete") return [taken(before)];
-  if (kind === "insert") return [put(after)];
-  return diff.flatMap(({ change, text }, at) => {
-    if (change === "same") return clipped(text);
-    if (change === "in") return [put(text)];
-    // What is put in right after what is taken out must not run into it.
-    const next = diff[at + 1];
-    return [taken(text), next?.change === "in" && !/\s$/.test(text) && !/^\s/.test(next.text) ? " " : ""];
-  });
+  if (kind === "change") return differences(before, after);
+  return kind === "delete" ? [el("del", {}, ...clipped(before))] : [el("ins", {}, ...clipped(after))];
 }
 
 // Lights up an item wherever it shows; a click on what belongs to it leads to its card.
