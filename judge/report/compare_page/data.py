@@ -23,6 +23,7 @@ from judge.report.leaderboard import (
     panels,
 )
 from judge.report.overview import counts, declared
+from judge.report.tables import definitions
 from judge.report.view import judged_view
 from judge.report.words import group_value, in_natural_order
 from judge.rubrics import Rubric
@@ -132,6 +133,7 @@ def overview(c: Comparison) -> dict[str, Any]:
         "tested": _tested(c),
         "signature": c.signature,
         "notes": list(c.notes),
+        "definitions": definitions((one.label, one.definition) for one in panel.metrics),
     }
 
 

@@ -81,8 +81,8 @@ class ComparisonView {
   #draw(group, metric, model, app) {
     const { models, tested } = this.data;
     this.board.replaceChildren(this.#board(group, metric, app), el("p", { class: "small" },
-      `${count(group.n, "study", "studies")}. Mean or share with 95% CI (studies treated as independent); `
-      + "n = scored studies if fewer. A heading ranks by its metric; a number lists its studies."));
+      `${count(group.n, "study", "studies")}. Mean or share with its 95% interval; n = scored studies if fewer. `
+      + "A heading ranks by its metric; a number lists its studies.", this.data.definitions ? ` ${this.data.definitions}.` : null));
     // A test as one of its two models sees it.
     const tests = (group.tests[metric.name] ?? []).filter(({ a, b }) => a === model || b === model).map((test) => {
       const { text, interval } = test.differences[test.a === model ? 0 : 1];
