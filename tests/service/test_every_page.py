@@ -125,6 +125,10 @@ def test_everyone_can_use_it_and_print_it(
     ground = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
     page.emulate_media(media="screen")
+    if n:
+        with page.expect_download() as saved:
+            page.click("a[download]")
+        assert saved.value.path().read_text("utf-8").startswith("<svg")
     open_first(page)
     open_everything(page)
     assert axe_in_both_schemes(page) == []
