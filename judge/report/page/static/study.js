@@ -58,7 +58,7 @@ function head(study, app) {
 }
 
 function plainText({ id, columns }) {
-  const records = columns.filter(({ record, body }) => record && !body);
+  const records = columns.filter(({ record }) => record);
   const parts = records.map(({ title, record, labels }) => [title ?? "", ...(record.items ?? []).map((item, at) =>
     `${at + 1}. [${labels.grade(item).label}] ${[...labels.tags(item), item.text].join(": ")}`)].join("\n"));
   const { reference = [], candidate = [] } = records[0]?.record ?? {};
@@ -121,12 +121,12 @@ function pieces(text, spans) {
 }
 
 function findings(column, hasTitle) {
-  const { record, labels, title, link, facts = [], body = null, note = null } = column;
+  const { record, labels, title, link, facts = [], note = null } = column;
   const section = el("section", { class: "findings-of", "data-column": column.key, "aria-label": title ?? "Findings" },
     hasTitle ? el("h3", {}, isolated(title), link ? [" ", link] : null) : null,
     facts.length ? el("dl", { class: "facts" }, facts.map(([name, ...value]) => fact(name, ...value))) : null,
-    note ? el("p", { class: "small" }, note) : null, body);
-  if (record && !body) section.append(...judged(column, record, labels));
+    note ? el("p", { class: "small" }, note) : null);
+  if (record) section.append(...judged(column, record, labels));
   return section;
 }
 
@@ -141,7 +141,7 @@ function judged(column, record, labels) {
   const { label, plural } = labels.noun;
   const list = ({ kind, n: total, texts }) => part(count(total, labels.kind(kind).label, labels.kind(kind).plural),
     el("ul", { class: "matched" }, texts.map((text) => el("li", {}, isolated(text || "(no text)")))));
-  const has = record.explanation || !record.edits;
+  const has = record.explanation || (record.explanation === "" && !record.edits);
   return [
     labels.hasGraded ? part(n ? count(n, label, plural) : `No ${label}`,
       record.differs.map(({ grade, listed, stated }) => el("p", { class: "small" },
