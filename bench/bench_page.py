@@ -75,7 +75,7 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def measure(browser: Browser, path: Path) -> dict[str, float]:
+def measure(browser: Browser, path: Path, grade: str) -> dict[str, float]:
     opened = []
     for _ in range(3):
         page = browser.new_page(viewport=WIDE)
@@ -91,7 +91,7 @@ def measure(browser: Browser, path: Path) -> dict[str, float]:
     return {
         "open": median(opened),
         "class": each(page, "filter-class", [1, 2, 0]),
-        "severity": each(page, "filter-level", [1, 2, 0]),
+        "grade": each(page, f"filter-{grade}", [1, 2, 0]),
         "sort": each(page, "list", ["[data-sort=study_id]", "[data-sort=study_class]"]),
         "search": each(page, "filter-q", ["pleural effusion", "no opacity left", ""]),
         "first search": first_search,
@@ -132,13 +132,13 @@ def main() -> None:
         for file, source in (("refs.json", refs), ("preds.json", preds)):
             rows = repeated({key: source[key] for key in both}, options.studies)
             (work / file).write_text(json.dumps(rows), "utf-8")
-        for rubric in ("green", "fineradscore"):
+        for rubric, grade in (("green", "significance"), ("fineradscore", "severity")):
             out = f"{rubric}.html"
             child(work, rubric, "preds.json", "refs.json", "--judge", "lexicon", "--out", rubric)
             wall, peak = child(work, "audit", rubric, "--html", out)
             size = (work / out).stat().st_size / 1e6
             print(f"{rubric}: written in {wall:.1f} s, peak {peak:.0f} MB, {size:.1f} MB")
-            for what, ms in measure(browser, work / out).items():
+            for what, ms in measure(browser, work / out, grade).items():
                 print(f"  {what:<13}{ms:>8.0f} ms")
 
 

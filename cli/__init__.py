@@ -31,6 +31,7 @@ _COMMANDS = {
     "import": "Make runs of what radiologists annotated.",
     "merge": "Join the shards of a set into one run.",
     "metrics": "Compute other metrics, study by study.",
+    "page": "Write the pages of several runs, with an index.",
     "panel": "Make one run out of several judges' runs.",
     "prompts": "List prompts, show one, or fetch an official one.",
     "rates": "Compute a run's rates again, by any field.",

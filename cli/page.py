@@ -1,4 +1,4 @@
-"""Writes a page to a file."""
+"""`judge page RUN... --out DIR`: the pages of several runs with an index; writes any page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,54 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from judge.cli.options import cannot_write, check_writable, replacing, target
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.rubrics import Rubric
     from judge.running.folder import Run
+
+
+INDEX = "<!doctype html><!-- judge page -->"
+"""How the index of a site begins, so that it is known again."""
+
+
+@click.command("page")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="The folder of the site. A comparison.html in it (judge compare RUN... --html) is linked.",
+)
+def command(runs: tuple[Path, ...], *, out: Path) -> None:
+    """Write a page for each RUN and an index.html that lists them, for a paper's supplement.
+
+    The pages need no server and ask nothing of the network: index.html opens from the folder. A
+    page is called as the run's folder.
+    """
+    from judge.cli.output import note
+    from judge.report.page.site import site_index
+    from judge.running.folder import Run
+
+    opened: dict[str, Run] = {}
+    for path in dict.fromkeys(path.resolve() for path in runs):
+        name = f"{path.name}.html"
+        if name in opened or name in ("index.html", "comparison.html"):
+            raise JudgeError(f"{path} has no page of its own, {name}: rename the run's folder")
+        opened[name] = Run(path)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(out, error) from error
+    for name, run in opened.items():
+        write_page(run, run.rubric, out / name)
+    has_comparison = (out / "comparison.html").is_file()
+    write_html(site_index(INDEX, opened, has_comparison=has_comparison), out / "index.html", INDEX)
+    note(f"site  {out / 'index.html'}")
 
 
 def write_page(run: Run, rubric: Rubric, path: Path) -> None:

@@ -50,7 +50,7 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         "explanation": annotation["explanation"] if annotation else "",
         "warnings": annotation["warnings"] if annotation else [],
         "differs": stated_otherwise(record, rubric),
-        "edits": list(_edits(record["candidate"], items)) if is_edited else None,
+        "edits": [asdict(row) for row in rows(record["candidate"], items)] if is_edited else None,
     }
 
 
@@ -162,11 +162,3 @@ def _searched(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _segments(segments: Sequence[Segment]) -> list[dict[str, Any]]:
     return [{"text": segment.text, "errors": list(segment.errors)} for segment in segments]
-
-
-def _edits(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    for row in rows(candidate, errors):
-        diff = None
-        if row.kind == "change":
-            diff = [{"change": change, "text": text} for change, text in row.pieces()]
-        yield {**asdict(row), "diff": diff}

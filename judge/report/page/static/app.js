@@ -253,9 +253,10 @@ export function figuresSection(figures, addressOf) {
     el("h2", { id: "figures-title" }, "Figures"),
     figures.length ? el("div", { class: "figures" }, figures.map((figure, at) => {
       const image = el("img", { alt: `${figure.title}. ${figure.caption}`, class: "drawn", "data-figure": String(at) });
-      addressOf(at).then((address) => { image.src = address; }, alarm);
+      const link = el("a", { class: "small copy", download: `${figure.title}.svg` }, "Save as SVG");
+      addressOf(at).then((address) => { image.src = link.href = address; }, alarm);
       return el("figure", { class: "figure" }, el("h3", {}, isolated(figure.title)), image,
-        el("figcaption", { class: "small" }, isolated(figure.caption)));
+        el("figcaption", { class: "small" }, isolated(figure.caption)), link);
     })) : el("p", { class: "small" }, "None: the extra figures, which draws them, is not installed."));
 }
 

@@ -1,6 +1,6 @@
 // The page of a stress test: its tables, the list of pairs, and a pair with what was changed in it.
 
-import { clipped, el, isolated, printedTable } from "./dom.js";
+import { el, isolated, printedTable } from "./dom.js";
 import { App, factList, figuresSection } from "./app.js";
 import { Listing, choiceFilter } from "./list.js";
 import { figureAddress, load, packets } from "./load.js";
@@ -11,8 +11,9 @@ const EFFECTS = {
   fewer: "the judge found fewer errors than without the text", more: "the judge found more errors than without the text",
   other: "the judge read it otherwise than without the text", unreadable: "the answer cannot be read, and that without the text could",
 };
-// What was changed is marked as a judge's errors are.
-const CHANGED = { grade: () => ({ tone: "good", label: "" }), noun: { label: "change", plural: "changes" } };
+// What was changed is shown as a judge's errors are.
+const CHANGE = { label: "change", plural: "changes" };
+const CHANGED = { grade: () => ({ tone: "good", label: "changed" }), tags: () => [], kind: () => CHANGE, noun: CHANGE, hasGraded: true };
 
 export async function stressPage() {
   const [overview, columns, figures] = await Promise.all([load("overview"), load("columns"), load("figures")]);
@@ -79,24 +80,21 @@ class StressView {
       ],
       intro,
       columns: [
-        { key: "change", letter: "T", title: "Injected change", labels: CHANGED, record: { ...pair.marked, items: pair.words }, body: injected(pair) },
+        { key: "change", letter: "T", title: "Injected change", labels: { ...CHANGED, hasGraded: !pair.whole }, record: changes(pair), note: injected(pair) },
         { key: "judge", letter: "", title: "What the judge wrote", labels: this.labels, record: pair.record },
       ],
     };
   }
 }
 
-function injected({ put_in: errors, words, whole }) {
+// What was changed, as a record whose items are the changes.
+function changes({ marked, words }) {
+  const items = words.map((sides) => ({ kind: "change", text: sides.map((text) => text.trim()).filter(Boolean).join(" → ") }));
+  return { ...marked, items, outcome: "annotated", edits: null, differs: [], lists: [], warnings: [] };
+}
+
+function injected({ put_in: errors, whole }) {
   const weight = ({ significance }) => (significance === "doubtful" ? "radiologists would differ on its significance" : significance);
-  return el("div", {},
-    errors.length ? el("ul", { class: "matched" }, errors.map((error) => el("li", {}, `${error.categories.join(" or ")}, ${weight(error)}`))) : null,
-    whole ? el("p", {}, "Rewritten completely.") : null,
-    words.length ? el("ol", { class: "errors" }, words.map(([before, after], at) => el("li", {
-      id: `error-change${at}`, class: "error tone-good", tabindex: "-1", "data-errors": `change${at}`,
-    },
-    el("span", { class: "error-number" }, `T${at + 1}  `),
-    el("span", { id: `error-change${at}-words`, class: "text", dir: "auto" },
-      before.trim() ? el("del", {}, ...clipped(before.trim())) : null, before.trim() && after.trim() ? " → " : "",
-      after.trim() ? el("ins", {}, ...clipped(after.trim())) : null)))) : null,
-    words.length || whole ? null : el("p", {}, "Nothing was changed."));
+  const texts = errors.map((error) => `${error.categories.join(" or ")}, ${weight(error)}`);
+  return [...texts, whole ? "Rewritten completely." : ""].filter(Boolean).join("; ");
 }

@@ -50,14 +50,15 @@ function head(study, app) {
       button("Show differences", () => app.toggleDiff(), { "aria-pressed": String(Boolean(app.diff)), "aria-keyshortcuts": "d" }),
       marks?.length > 1 ? control("marks", "Errors marked", el("select", { on: { change: choose } },
         marks.map(({ value, label }) => option(value, label, marked ?? "")))) : null,
-      copyButton("Copy as text", () => plainText(study)), copyButton("as JSON", () => JSON.stringify(study.columns.map(({ record }) => record), null, 1)),
+      copyButton("Copy as text", () => plainText(study)),
+      copyButton("as JSON", () => JSON.stringify(study.columns.map(({ record }) => record), null, 1)),
       copyButton("link", () => location.href)),
     el("h2", { id: "study-title", tabindex: "-1" }, `${study.title} `, isolated(study.id)),
     el("dl", { class: "facts" }, study.facts.map(([name, ...value]) => fact(name, ...value))));
 }
 
 function plainText({ id, columns }) {
-  const records = columns.filter(({ record, body }) => record && !body);
+  const records = columns.filter(({ record }) => record);
   const parts = records.map(({ title, record, labels }) => [title ?? "", ...(record.items ?? []).map((item, at) =>
     `${at + 1}. [${labels.grade(item).label}] ${[...labels.tags(item), item.text].join(": ")}`)].join("\n"));
   const { reference = [], candidate = [] } = records[0]?.record ?? {};
@@ -120,12 +121,12 @@ function pieces(text, spans) {
 }
 
 function findings(column, hasTitle) {
-  const { record, labels, title, link, facts = [], body = null, note = null } = column;
+  const { record, labels, title, link, facts = [], note = null } = column;
   const section = el("section", { class: "findings-of", "data-column": column.key, "aria-label": title ?? "Findings" },
     hasTitle ? el("h3", {}, isolated(title), link ? [" ", link] : null) : null,
     facts.length ? el("dl", { class: "facts" }, facts.map(([name, ...value]) => fact(name, ...value))) : null,
-    note ? el("p", { class: "small" }, note) : null, body);
-  if (record && !body) section.append(...judged(column, record, labels));
+    note ? el("p", { class: "small" }, note) : null);
+  if (record) section.append(...judged(column, record, labels));
   return section;
 }
 
@@ -140,7 +141,7 @@ function judged(column, record, labels) {
   const { label, plural } = labels.noun;
   const list = ({ kind, n: total, texts }) => part(count(total, labels.kind(kind).label, labels.kind(kind).plural),
     el("ul", { class: "matched" }, texts.map((text) => el("li", {}, isolated(text || "(no text)")))));
-  const has = record.explanation || !record.edits;
+  const has = record.explanation || (record.explanation === "" && !record.edits);
   return [
     labels.hasGraded ? part(n ? count(n, label, plural) : `No ${label}`,
       record.differs.map(({ grade, listed, stated }) => el("p", { class: "small" },
@@ -196,19 +197,10 @@ function editRow(row, column) {
     key === undefined ? null : el("a", { class: "error-link", href: `#error-${key}`, "data-to": key }, `error ${name}`));
 }
 
-function lineText({ kind, before, after, diff }) {
-  const taken = (text) => el("del", {}, ...clipped(text));
-  const put = (text) => el("ins", {}, ...clipped(text));
+function lineText({ kind, before, after }) {
   if (kind === "same") return clipped(before);
-  if (kind === "delete") return [taken(before)];
-  if (kind === "insert") return [put(after)];
-  return diff.flatMap(({ change, text }, at) => {
-    if (change === "same") return clipped(text);
-    if (change === "in") return [put(text)];
-    // What is put in right after what is taken out must not run into it.
-    const next = diff[at + 1];
-    return [taken(text), next?.change === "in" && !/\s$/.test(text) && !/^\s/.test(next.text) ? " " : ""];
-  });
+  if (kind === "change") return differences(before, after);
+  return kind === "delete" ? [el("del", {}, ...clipped(before))] : [el("ins", {}, ...clipped(after))];
 }
 
 // Lights up an item wherever it shows; a click on what belongs to it leads to its card.
