@@ -32,7 +32,6 @@ def questions(url: str = "http://127.0.0.1:1", **asked: object) -> VLLMJudge:
         version="m",
         prompt=prompts.load("green"),
         encoder=encoder,
-        say=print,
         served_as="m",
         servers=Pool([(Connection(url), NO_KEY)], "m", print),
         max_tokens=100,
