@@ -13,14 +13,14 @@ from typing import Any
 from judge import backends
 from judge.running.engine import RunStoppedError
 from judge.running.records import to_record
-from judge.running.run import with_classes
-from judge.running.session import JudgeSession, JudgeThread, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, with_classes
+from judge.running.thread import JudgeThread
 from judge.service import ProblemError
 from judge.service.budget import PAYMENT_REQUIRED, SPENT
 from judge.service.settings import ServiceSettings
 from judge.service.worker import say, time_limit
 from judge.studies import StudySet, from_given
-from judge.studies.context import attach_context
+from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 # A reader waits for the answer: an outage is theirs to sit out, not ours.

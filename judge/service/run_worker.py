@@ -17,16 +17,15 @@ from typing import Any
 
 from judge import backends
 from judge.running.engine import Progress, ProgressListener, RunStoppedError
-from judge.running.run import run
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.service import jobs
 from judge.service.budget import Ledger
 from judge.service.jobs import Job, RunRequest
 from judge.service.worker import Channel, memory_limit, say
 from judge.stats.table import reserved_names
 from judge.studies import StudySet, read_pair
-from judge.studies.context import attach_context
 from judge.studies.names import model_of
+from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 _LOOK_SECONDS = 0.25
