@@ -308,7 +308,7 @@ class LocalJudge(Judge):
         self.sampling = {"temperature": 0, **lengths, **self.asked}
 
     @property
-    def counted(self) -> tuple[CountedNote, ...]:  # type: ignore[override]
+    def counted(self) -> tuple[CountedNote, ...]:
         """What a reader of the numbers must know of the prompts built so far."""
         prompt, limit = self.prompt, self.encoder.limit
         words = {"words": prompt.words, "prompt": prompt.name, "limit": limit}
