@@ -274,10 +274,6 @@ SERVER_OPTIONS = (
         multiple=True,
     ),
     _option(
-        "--vllm-timeout MINUTES",
-        "How long vLLM may take to start, download included. Default: 60.",
-    ),
-    _option(
         "--ray-address HOST:PORT",
         "The Ray cluster of ray:MODEL; auto is this machine's. Default: the one that RAY_ADDRESS "
         "names, else a new one on this machine.",
@@ -288,7 +284,7 @@ SERVER_OPTIONS = (
     ),
     _option(
         "--gpus-per-replica G",
-        "The GPUs of a replica of ray:MODEL; 0 serves without. Default: 1.",
+        "The GPUs of a replica of ray:MODEL; 0 serves without. Default: as its flags want, or 1.",
     ),
 )
 """How the judge is reached."""
@@ -387,20 +383,18 @@ def settings_of(options: Mapping[str, Any]) -> JudgeSettings:
     """Return what the options say of a judge."""
     from judge.backends import JudgeSettings
 
-    vllm_timeout, seed = options["vllm_timeout"], options.get("sampling_seed", options.get("seed"))
     options = {
         **options,
         "reply": None if options["reply"] == "auto" else options["reply"],
         "vllm_args": options["vllm_args"] or None,
-        "vllm_timeout": vllm_timeout and 60 * vllm_timeout,
-        "seed": seed,
+        "seed": options.get("sampling_seed", options.get("seed")),
     }
     body: dict[str, object] = {}
     if options["body"]:
         from judge.backends.options import from_body
 
         body = from_body(options["body"])
-    kinds = "vllm_args", "vllm_timeout", "ray_address", "ray_replicas", "gpus_per_replica"
+    kinds = "vllm_args", "ray_address", "ray_replicas", "gpus_per_replica"
     parameters = "temperature", "top_p", "seed", "reasoning_effort"
     return JudgeSettings(
         **_set(options, "prompt", "base_url", "timeout", "max_tokens", "samples", "reply"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from judge.prompts import Prompt
 from judge.rubrics.questions import Step
@@ -87,41 +87,13 @@ class CountedNote:
         return self.text.replace("{n}", str(self.n)).replace("{of}", str(self.of))
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """Notes that count, which add up, and others, which are told once."""
-
-    counted: tuple[CountedNote, ...] = ()
-    others: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, judge: Judge) -> Self:
-        """Return what a judge says of the questions that it made so far."""
-        counted = judge.counted
-        known = {str(note) for note in counted}
-        return cls(counted, tuple(note for note in judge.notes if note not in known))
-
-    @classmethod
-    def read(cls, counted: Iterable[Mapping[str, Any]], others: Iterable[str]) -> Self:
-        """Return the notes that a manifest holds."""
-        return cls(tuple(CountedNote(**note) for note in counted), tuple(others))
-
-    def __add__(self, other: Notes) -> Notes:
-        """Return the notes of two parts as those of both."""
-        found = {note.text: note for note in self.counted}
-        for note in other.counted:
-            old = found.setdefault(note.text, replace(note, n=0, of=0))
-            found[note.text] = replace(note, n=old.n + note.n, of=old.of + note.of)
-        return Notes(tuple(found.values()), tuple(dict.fromkeys((*self.others, *other.others))))
-
-    @property
-    def told(self) -> list[str]:
-        """What is told, one text a note."""
-        return [*(str(note) for note in self.counted if note.n), *self.others]
-
-    def plain(self) -> list[dict[str, Any]]:
-        """Return what counts as JSON's types."""
-        return [asdict(note) for note in self.counted]
+def summed(notes: Iterable[CountedNote]) -> tuple[CountedNote, ...]:
+    """Return the notes of several parts, each once, with what the parts have counted together."""
+    sums: dict[str, CountedNote] = {}
+    for note in notes:
+        old = sums.get(note.text, CountedNote(note.text, 0))
+        sums[note.text] = CountedNote(note.text, old.n + note.n, old.of + note.of)
+    return tuple(sums.values())
 
 
 class Judge(ABC):
@@ -140,7 +112,6 @@ class Judge(ABC):
         is_deterministic: Whether it answers the same question the same each time.
         billing_url: The address whose answers are paid for.
         questions: Prompt and form of each question, where a rubric asks several about a study.
-        counted: What is counted of the questions so far, always the same in the same order.
     """
 
     name: str
@@ -154,7 +125,6 @@ class Judge(ABC):
     billing_url: str | None = None
     servers: Servers | None = None
     questions: Mapping[str, tuple[Prompt, Form]] = MappingProxyType({})
-    counted: tuple[CountedNote, ...] = ()
 
     @property
     def concurrency(self) -> int:
@@ -168,9 +138,9 @@ class Judge(ABC):
         return several or (() if self.prompt is None else (self.prompt,))
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader must be told of the questions asked so far: what was cut from them."""
-        return tuple(str(note) for note in self.counted if note.n)
+    def counted(self) -> tuple[CountedNote, ...]:
+        """What a reader must be told of the questions so far, in the same order every time."""
+        return ()
 
     @property
     def log(self) -> Path | None:

@@ -298,7 +298,6 @@ class LocalJudge(Judge):
     version: str
     prompt: Prompt
     encoder: Encoder
-    say: Callable[[str], None]
     max_tokens: int
     asked: Mapping[str, object] = field(default_factory=dict)
     _counts: Counter[str] = field(init=False, default_factory=Counter)
@@ -355,16 +354,8 @@ class LocalJudge(Judge):
     def encoded(self, request: CompletionRequest) -> tuple[Encoded, int]:
         """Return the ids of a request and how many tokens its answer may have."""
         encoded = self.encoder.encode(structured.in_words(request.messages))
-        room = min(self.max_tokens, self.encoder.limit - len(encoded.ids))
+        limit = self.encoder.limit
+        room = min(self.max_tokens, limit - len(encoded.ids))
         if room < 1:
-            raise StudyError(
-                "too_long",
-                f"the prompt takes all of the {self.encoder.limit} tokens of prompt and answer",
-            )
+            raise StudyError("too_long", f"the prompt takes all {limit} tokens that there are")
         return encoded, room
-
-    async def aclose(self) -> None:
-        """Say what was cut, and let go as every judge does."""
-        for note in self.notes:
-            self.say(note)
-        await super().aclose()

@@ -22,21 +22,22 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from judge.backends import local, vllm
 from judge.backends.base import AskError, Judge, JudgeSettings, RefusedError, UnavailableError
 from judge.backends.local import ModelFiles
 from judge.backends.servers import CHAT, Servers
 from judge.backends.structured import Mode
-from judge.backends.vllm import Launch, Server
+from judge.backends.vllm import Launch, Server, VLLMOptions
 from judge.plugins import install
 from judge.rubrics import Rubric
 from judge.types import Completion, JudgeError
 
 KIND = "ray"
 LOCAL = "local"
-# How often Ray starts an actor again that has died, and how many replicas get one question at a
-# time of asking: one that kills is not for all of them.
-_RESTARTS, _MOST_TRIES = 2, 2
+# How often Ray starts an actor again that has died.
+_RESTARTS = 2
 # How many seconds a replica may take to end its vLLM, and those between two lines of progress.
 _PATIENCE, _PAUSE = 20.0, 15.0
 # Ray kills an actor's children with it, the guard first, who could then no longer see to the rest.
@@ -50,36 +51,38 @@ _UNITS = ("GPU", "CPU")
 _SPREADS = (("tensor", "-tp"), ("pipeline", "-pp"), ("data", "-dp"))
 
 
+class RayOptions(VLLMOptions):
+    """What `ray:` alone takes."""
+
+    ray_address: str | None = None
+    ray_replicas: int | None = Field(None, ge=1)
+    gpus_per_replica: int | None = Field(None, ge=0)
+
+
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `ray:MODEL`, whose version and cached answers are those of `vllm:MODEL`."""
     if find_spec("ray") is None:
         raise JudgeError(f"Ray is not installed: {install('ray')} here and on every node")
-    return vllm.load(model, rubric, settings, KIND, _replicas)
-
-
-def _replicas(files: ModelFiles, launch: Launch, settings: JudgeSettings) -> Servers:
-    number, gpus = (settings.options.get(name) for name in ("ray_replicas", "gpus_per_replica"))
-    gpus = 1 if gpus is None else gpus
-    if not isinstance(number, int | None) or number == 0:
-        raise JudgeError(f"ray_replicas is a number from 1 on, not {number!r}")
-    if not isinstance(gpus, int) or gpus < 0:
-        raise JudgeError(f"gpus_per_replica is a number from 0 on, not {gpus!r}")
-    spread = prod(
-        vllm.copies(launch.flags, f"--{name}-parallel-size", short) for name, short in _SPREADS
-    )
-    if gpus not in (0, spread):
-        raise JudgeError(
-            f"by its flags each vLLM uses {spread} GPUs and --gpus-per-replica gives it {gpus}"
+    taken = RayOptions.read(settings, f"{KIND}:{model}")
+    flags = vllm.read_flags(taken.vllm_args)
+    gpus = taken.gpus_per_replica
+    if gpus is None:
+        gpus = prod(
+            vllm.copies(flags, f"--{name}-parallel-size", short) for name, short in _SPREADS
         )
-    address = settings.options.get("ray_address") or settings.environ.get("RAY_ADDRESS") or LOCAL
-    if not isinstance(address, str) or "://" in address:
+    address = taken.ray_address or settings.environ.get("RAY_ADDRESS") or LOCAL
+    if "://" in address:
         raise JudgeError(
             f"--ray-address {address} is no address in the cluster: run judge on one of its "
             "machines, with HOST:6379 or auto"
         )
-    launch = replace(launch, environ=passed(settings.environ))
-    version = None if files.commit else files.version
-    return Replicas(launch, version, address, number, gpus, settings.say)
+
+    def launcher(files: ModelFiles, launch: Launch) -> Servers:
+        launch = replace(launch, environ=passed(settings.environ))
+        version = None if files.commit else files.version
+        return Replicas(launch, version, address, taken.ray_replicas, gpus, settings.say)
+
+    return vllm.served(model, rubric, settings, KIND, flags, launcher)
 
 
 def passed(environ: Mapping[str, str]) -> dict[str, str]:
@@ -102,20 +105,18 @@ class Replica:
         log, environ = vllm.new_log(KIND), environ | dict(launch.environ)
         self._launch, self._version = replace(launch, log=log, environ=environ), version
         self._server: Server | None = None
-        self._lines: list[str] = []
 
-    async def ready(self) -> tuple[str, str, list[str]]:
-        """Return the host, why vLLM cannot be asked, "" where it can, and then the log's end."""
-        host = f"{socket.gethostname()} (its log there is {self._launch.log})"
-        self._lines.clear()
+    async def ready(self) -> tuple[str, str]:
+        """Return the host, and why vLLM cannot be asked there, "" where it can."""
+        host = socket.gethostname()
         try:
             if self._server is None:
                 await asyncio.to_thread(self._check_folder, self._launch.model)
-                self._server = Server(self._launch, self._lines.append)
+                self._server = Server(self._launch, lambda _text: None)
             await self._server.ready()
         except JudgeError as error:
-            return host, str(error), [line for line in self._lines if "  | " in line]
-        return host, "", []
+            return host, str(error)
+        return host, ""
 
     async def ask(
         self, body: Mapping[str, Any], path: str, mode: Mode | None
@@ -184,45 +185,34 @@ class Replicas(Servers):
 
     async def ready(self) -> None:
         """Return when a replica can be asked; raises `JudgeError` where none will be."""
-        for seat in self._seats:
-            if not seat.is_ready and not seat.problem and seat.start is None:
-                seat.start = asyncio.create_task(self._start(seat))
-        if not self._ready():
-            async with self._lock:
-                await self._wait()
-
-    async def _wait(self) -> None:
-        if not self._seats:
-            await asyncio.to_thread(self._open)
-            if threading.current_thread() is threading.main_thread():
-                # Ray's own handler ends the process with a trace.
-                signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM) or signal.SIG_DFL)
+        async with self._lock:
+            if not self._seats:
+                await asyncio.to_thread(self._open)
+                if threading.current_thread() is threading.main_thread():
+                    # Ray's own handler ends the process with a trace.
+                    handler = signal.getsignal(signal.SIGTERM) or signal.SIG_DFL
+                    signal.signal(signal.SIGTERM, handler)
             for seat in self._seats:
-                seat.start = asyncio.create_task(self._start(seat))
-        minutes = 2 * self.launch.start_timeout / 60  # as long for a place as for vLLM
-        deadline = time.monotonic() + 60 * minutes
-        while not self._ready():
-            self._changed.clear()
-            if all(seat.problem for seat in self._seats):
-                raise JudgeError(f"no replica can be asked: {self._seats[0].problem}")
-            if time.monotonic() > deadline:
-                raise JudgeError(
-                    f"no replica is ready after {minutes:.3g} minutes: ask for less with "
-                    "--gpus-per-replica, or wait longer with --vllm-timeout"
-                )
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), _PAUSE)
-                continue
-            self.say(f"  Waiting for a replica. {self._holdings()}")
+                if not seat.is_ready and not seat.problem and seat.start is None:
+                    seat.start = asyncio.create_task(self._start(seat))
+            deadline = time.monotonic() + 2 * self.launch.start_timeout  # as long for a place
+            while not self._ready():
+                self._changed.clear()
+                if time.monotonic() > deadline:
+                    raise JudgeError(f"no replica has found its place. {self._holdings()}")
+                if all(seat.problem for seat in self._seats):
+                    raise JudgeError(f"no replica can be asked: {self._seats[0].problem}")
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), _PAUSE)
+                    continue
+                self.say(f"  Waiting for a replica. {self._holdings()}")
 
     async def _start(self, seat: _Seat) -> None:
         from ray.exceptions import RayActorError
 
         try:  # this waits for a place too, and for another where the actor dies
             start = seat.actor.ready.options(max_task_retries=-1).remote()
-            seat.host, seat.problem, lines = await start
-            for line in lines:
-                self.say(line)
+            seat.host, seat.problem = await start
         except RayActorError as error:
             seat.problem = _words(error)
         seat.is_ready = not seat.problem
@@ -233,31 +223,27 @@ class Replicas(Servers):
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
-        """Send one request to the least busy replica, and to one other where that is lost."""
+        """Send one request to the least busy replica."""
         from ray.exceptions import RayActorError
 
-        tried: list[_Seat] = []
-        error = UnavailableError("no replica", "none is ready")
-        while len(tried) < _MOST_TRIES and (left := [s for s in self._ready() if s not in tried]):
-            seat = min(left, key=lambda seat: seat.in_flight)
-            tried.append(seat)
-            seat.in_flight += 1
-            try:
-                reply = await seat.actor.ask.remote(dict(body), path, mode)
-            except RayActorError as lost:
-                reply = UnavailableError("connection", _words(lost))
-            finally:
-                seat.in_flight -= 1
-            if isinstance(reply, Completion):
-                return reply
-            if not isinstance(reply, UnavailableError):
-                raise reply
-            error = reply
-            if error.reason == "connection" and seat.is_ready:
-                seat.is_ready = False
-                self.say(f"The replica on {seat.host} is lost ({error}); starting it again.")
-                seat.start = asyncio.create_task(self._start(seat))
-        raise error
+        if not (seats := self._ready()):
+            raise UnavailableError("no replica", "none is ready")
+        seat = min(seats, key=lambda seat: seat.in_flight)
+        seat.in_flight += 1
+        try:
+            reply = await seat.actor.ask.remote(dict(body), path, mode)
+        except RayActorError as error:
+            reply = UnavailableError("connection", _words(error))
+        finally:
+            seat.in_flight -= 1
+        if isinstance(reply, Completion):
+            return reply
+        is_lost = isinstance(reply, UnavailableError) and reply.reason == "connection"
+        if is_lost and seat.is_ready:
+            seat.is_ready = False
+            self.say(f"The replica on {seat.host} is lost ({reply}); starting it again.")
+            seat.start = asyncio.create_task(self._start(seat))
+        raise reply
 
     def _open(self) -> None:
         import ray

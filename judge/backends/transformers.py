@@ -19,16 +19,25 @@ BATCH = 8
 """How many prompts are generated for together, as many as in the official pipeline."""
 
 
+class HFOptions(options.KindOptions):
+    """What `hf:` alone takes."""
+
+    cpu: bool = False
+
+
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `hf:MODEL`, which decodes greedily and answers in text."""
-    options.refuse_sampling(settings, f"hf:{model}", temperature=0)
+    taken = HFOptions.read(settings, f"hf:{model}")
+    for parameter in settings.sampling.items():
+        if parameter != ("temperature", 0):
+            raise JudgeError(f"hf:{model} decodes greedily: leave out {parameter[0]}, or use vllm:")
     prompt, _ = options.prompt_and_reply(rubric, model, settings, is_own=True)
     if STRUCTURED in (settings.reply, prompt.reply):
         raise JudgeError("a model in this process answers in text; for a structured reply, vllm:")
     return TransformersJudge(
         model,
         prompt,
-        cpu=bool(settings.options.get("cpu")),
+        cpu=taken.cpu,
         environ=settings.environ,
         max_tokens=options.max_tokens(model, replace(settings, sampling={})),
         say=settings.say,
@@ -73,10 +82,9 @@ class TransformersJudge(LocalJudge):
             version=f"hf:{files.version},{self._dtype},{encoder.layout}",
             prompt=prompt,
             encoder=encoder,
-            say=say,
             max_tokens=max_tokens,
         )
-        self._files = files
+        self._files, self.say = files, say
         self._model: Any = None
         self._lock = asyncio.Lock()  # one batch at a time
         self._batch = _Batch()
@@ -176,7 +184,7 @@ class TransformersJudge(LocalJudge):
         return [ids[: ids.index(eos_id) + 1] if eos_id in ids else ids for ids in cut]
 
     async def aclose(self) -> None:
-        """Wait for the batch in hand, let go of the model, and say what was cut."""
+        """Wait for the batch in hand, and let go of the model."""
         self._is_closing = True
         async with self._lock:
             self._model = None

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 KIND = "vllm"
 IN_FLIGHT = 128
 """How many requests one copy of a model is sent at a time, which keeps an H100 busy with 7B."""
-START_TIMEOUT = 3600.0
+START_TIMEOUT = 7200.0
+"""Seconds, in which a model is downloaded, loaded and compiled."""
 # Names a `vllm` that lives elsewhere: in an environment of its own, behind a script.
 EXECUTABLE = "JUDGE_VLLM"
 _HOST = "127.0.0.1"
@@ -73,16 +74,17 @@ _WITHOUT_EFFECT = (
 
 _ERROR = re.compile(r"\b(?:(?:\w+(?:Error|Exception)|error): |Value error, ).+")
 _CONSEQUENCE = "Engine core initialization failed"
-# What vLLM's libraries say when they are shut down, whatever the reason.
-_NOISE = re.compile(r"nanobind|leaked |\.\.\. skipped|resource_tracker|warnings\.warn|^\s*\^*\s*$")
-_ROOM = re.compile(r"Maximum concurrency for [\d,]+ tokens per request: ([\d.]+)x")
-_LONGEST_TAIL, _MOST_LINES = 262_144, 12
+_LONGEST_TAIL = 262_144
 
 
-def read_flags(arguments: object) -> dict[str, str]:
+class VLLMOptions(options.KindOptions):
+    """What `vllm:` alone takes."""
+
+    vllm_args: Sequence[str] = ()
+
+
+def read_flags(arguments: Sequence[str]) -> dict[str, str]:
     """Return the flags for `vllm serve` by name, each written as `--a`, `--a=b` or `--a b`."""
-    if not isinstance(arguments, list | tuple) or not all(isinstance(a, str) for a in arguments):
-        raise JudgeError(f"vllm_args is a list of flags, not {arguments!r}")
     flags = {}
     for argument in arguments:
         match = re.fullmatch(
@@ -130,9 +132,7 @@ class Launch:
     @property
     def max_in_flight(self) -> int:
         """How many requests the copies of the model are sent at a time."""
-        most = self.flags.get("--max-num-seqs", "")
-        each = min(IN_FLIGHT, 3 * int(most)) if most.isdecimal() else IN_FLIGHT
-        return each * copies(self.flags, "--data-parallel-size", "-dp")
+        return IN_FLIGHT * copies(self.flags, "--data-parallel-size", "-dp")
 
 
 def new_log(kind: str) -> Path:
@@ -183,9 +183,8 @@ class Process:
 class Server(Servers):
     """`vllm serve` as a child process on a free port of this machine.
 
-    It takes a random key, which only the environment of the process holds. No more is sent at a
-    time than three times what it says it has room for at full length, which few requests have: one
-    that waits in the server for its turn would use up its `timeout` there.
+    It takes a random key, which only the environment of the process holds. Where it ends in
+    mid-run it is started again, once.
     """
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
@@ -193,11 +192,10 @@ class Server(Servers):
         self.max_in_flight = launch.max_in_flight
         self._executable = executable(launch.environ)
         self._lock = asyncio.Lock()
-        self._room = asyncio.Semaphore(1)
         self._process: Process | None = None
         self._client: Client | None = None
         self._is_suspect = False  # a request has found nobody there
-        self._log_start = self._starts = self._port = self._in_flight = 0
+        self._log_start = self._starts = self._port = 0
         self._key = ""
         self.starts = (launch.model, *launch.flags.items())
         self.failure: JudgeError | None = None
@@ -217,73 +215,57 @@ class Server(Servers):
                     await self._check(self._process)
                 if self._process is None:
                     await self._start()
-                if self._client is None:
-                    self._client = self._connect()
             except JudgeError as error:
                 self.failure = error
                 raise
+            if self._client is None:
+                from judge.backends.openai_client import Client
+
+                connection = Connection(f"http://{_HOST}:{self._port}/v1", self._launch.timeout)
+                self._client = Client(connection, self._key)
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request; one that dies with the server is an `UnavailableError`."""
         await self.ready()
-        async with self._room:
-            await self.ready()  # it may have ended meanwhile
-            assert self._client is not None
-            try:
-                return await self._client.ask(body, path, mode)
-            except UnavailableError as error:
-                self._is_suspect |= error.reason == "connection"
-                raise
+        assert self._client is not None
+        try:
+            return await self._client.ask(body, path, mode)
+        except UnavailableError as error:
+            self._is_suspect |= error.reason == "connection"
+            raise
 
     async def aclose(self) -> None:
         """Close the connections and stop the server, unless it stays for the next judge."""
         self._lock = asyncio.Lock()  # the next to ask may do so in another event loop
-        if not self.stays:
-            await self._stop()
-        elif self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
+        try:
+            if self._client is not None:
+                client, self._client = self._client, None
+                await client.aclose()
+        finally:
+            if not self.stays:
+                # The guard ends it even if this wait is cut short.
+                await asyncio.to_thread(self.stop)
 
     def stop(self) -> None:
         """Stop the server; returns when nothing of it is left."""
-        process, self._process = self._process, None
+        process, self._process, self._is_suspect = self._process, None, False
         if process is not None:
             process.stop()
 
-    async def _stop(self) -> None:
-        client, self._client = self._client, None
-        process, self._process, self._is_suspect = self._process, None, False
-        try:
-            if client is not None:
-                await client.aclose()
-        finally:
-            if process is not None:
-                # The guard ends it even if this wait is cut short.
-                await asyncio.to_thread(process.stop)
-
     async def _check(self, process: Process) -> None:
-        deadline = time.monotonic() + _PATIENCE
-        while process.exit_status is None:
-            if await asyncio.to_thread(_is_healthy, self._port):
-                self._is_suspect = False
-                return
-            if time.monotonic() > deadline:
-                await asyncio.to_thread(process.stop)
-            await asyncio.sleep(_TICK)
+        if process.exit_status is None and await asyncio.to_thread(_is_healthy, self._port):
+            self._is_suspect = False
+            return
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+        await asyncio.to_thread(self.stop)
         end = self._end_of(process)
-        await self._stop()
         if self._starts > _RESTARTS:
             raise JudgeError(f"vLLM ended in mid-run {end}; what was answered is in the cache")
         self._say(f"vLLM ended in mid-run {end}; starting it again.")
-
-    def _connect(self) -> Client:
-        from judge.backends.openai_client import Client
-
-        self._room = asyncio.Semaphore(self._in_flight)
-        address = f"http://{_HOST}:{self._port}/v1"
-        return Client(Connection(address, self._launch.timeout), self._key)
 
     async def _start(self) -> None:
         launch = self._launch
@@ -301,11 +283,8 @@ class Server(Servers):
         try:
             await self._wait_until_healthy(self._process)
         except BaseException:  # cancelled, or given up
-            await self._stop()
+            await asyncio.to_thread(self.stop)
             raise
-        rooms = [float(room) for room in _ROOM.findall("\n".join(self._log_lines()))]
-        most = self._launch.max_in_flight
-        self._in_flight = max(1, min(most, round(3 * sum(rooms)))) if rooms else most
 
     async def _wait_until_healthy(self, process: Process) -> None:
         began = said = time.monotonic()
@@ -314,11 +293,11 @@ class Server(Servers):
             if await asyncio.to_thread(_is_healthy, self._port):
                 self._say(f"vLLM is ready after {seconds:.0f} s.")
                 return
-            newest = (self._log_lines() or ["its log is empty so far"])[-1][:300]
+            newest = (log_lines(self._log_tail()) or ["its log is empty so far"])[-1][:300]
             if seconds > self._launch.start_timeout:
                 raise JudgeError(
-                    f"vLLM was not ready after {seconds / 60:.3g} minutes ({newest}); give it "
-                    f"longer with --vllm-timeout, its log is {self._launch.log}"
+                    f"vLLM was not ready after {seconds / 60:.3g} minutes ({newest}); look at its "
+                    f"log {self._launch.log}"
                 )
             if time.monotonic() - said >= _SECONDS_BETWEEN_LINES:
                 said = time.monotonic()
@@ -327,31 +306,29 @@ class Server(Servers):
         raise JudgeError(f"vLLM did not start {self._end_of(process)} (see docs/gpu.md)")
 
     def _end_of(self, process: Process) -> str:
-        lines = self._log_lines()
-        for line in lines[-_MOST_LINES:]:
-            self._say(f"  | {line}")
         status = process.exit_status or 0
         how = f"signal {status - 128}" if status > 128 else f"exit status {status}"
-        return f"({how}{log_cause(lines)}); its log is {self._launch.log}"
+        return f"({how}: {log_cause(self._log_tail())}); its log is {self._launch.log}"
 
-    def _log_lines(self) -> list[str]:
+    def _log_tail(self) -> bytes:
         with self._launch.log.open("rb") as file:
             file.seek(max(self._log_start, self._launch.log.stat().st_size - _LONGEST_TAIL))
-            return log_lines(file.read())
+            return file.read()
 
 
-def log_lines(data: bytes) -> list[str]:
+def log_lines(log: bytes) -> list[str]:
     """Return the lines of a log that say something, without what could steer a terminal."""
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data.decode("utf-8", "replace"))
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log.decode("utf-8", "replace"))
     text = re.sub(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]", "", text.replace("\r", "\n"))
-    return [line for line in text.split("\n") if line.strip() and not _NOISE.search(line)]
+    return [" ".join(line.split()) for line in text.split("\n") if line.strip()]
 
 
-def log_cause(lines: Sequence[str]) -> str:
-    """Return why a server ended, by the last error in its log, after a colon; "" if unknown."""
+def log_cause(log: bytes) -> str:
+    """Return why a server ended: the last error in its log that follows from no other."""
+    lines = log_lines(log)
     errors = [match[0] for line in lines if (match := _ERROR.search(line))]
     causes = [error for error in errors if _CONSEQUENCE not in error]
-    return f": {' '.join(causes[-1].split())[:300]}" if causes else ""
+    return (causes or lines or ["its log is empty"])[-1][:300]
 
 
 def executable(environ: Mapping[str, str]) -> str:
@@ -404,28 +381,35 @@ class VLLMJudge(LocalJudge):
         return replace(answer, text=answer.text.removeprefix(" "))
 
 
-Launcher = Callable[[ModelFiles, Launch, JudgeSettings], Servers]
+Launcher = Callable[[ModelFiles, Launch], Servers]
 """Makes the servers of a model, by its files and what is to be started."""
 
 
-def load(
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the judge `vllm:MODEL`: behind a server of our own, or those at `base_url`."""
+    taken = VLLMOptions.read(settings, f"{KIND}:{model}")
+
+    def launcher(_files: ModelFiles, launch: Launch) -> Servers:
+        return Server(launch, settings.say)
+
+    return served(model, rubric, settings, KIND, read_flags(taken.vllm_args), launcher)
+
+
+def served(
     model: str,
     rubric: Rubric,
     settings: JudgeSettings,
-    kind: str = KIND,
-    launcher: Launcher = lambda _files, launch, settings: Server(launch, settings.say),
+    kind: str,
+    flags: Mapping[str, str],
+    launcher: Launcher,
 ) -> Judge:
-    """Return the judge `vllm:MODEL`: behind a server of our own, or those at `base_url`.
+    """Return the judge `kind:MODEL`, whose servers `launcher` makes with the flags of vLLM.
 
-    A judge of another `kind` differs in its `launcher` alone: its version, and so its answers in
-    the cache, are those of `vllm:`. Nothing is started before there is something to ask.
+    Its version, and so its answers in the cache, are those of `vllm:` whatever the kind. Nothing is
+    started before there is something to ask.
     """
     if not model:
         raise JudgeError(f"{kind}: names no model; write {kind}:OWNER/NAME or {kind}:FOLDER")
-    flags = read_flags(settings.options.get("vllm_args", ()))
-    start_timeout = settings.options.get("vllm_timeout", START_TIMEOUT)
-    if not isinstance(start_timeout, int | float):
-        raise JudgeError(f"vllm_timeout is a number of seconds, not {start_timeout!r}")
     if settings.base_urls and flags:
         raise JudgeError("--vllm-arg belongs to a server that judge starts, not to --base-url")
     prompt, reply = options.prompt_and_reply(rubric, model, settings, is_own=True)
@@ -436,13 +420,13 @@ def load(
     files = local.find(model, settings.environ, flags.get("--revision"))
     encoder = None if reply == STRUCTURED else local.load_encoder(files, prompt)
     if encoder and encoder.layout == GREEN and not settings.base_urls:
-        flags = {"--dtype": _GREEN_DTYPE, "--max-model-len": str(encoder.limit)} | flags
+        flags = {"--dtype": _GREEN_DTYPE, "--max-model-len": str(encoder.limit), **flags}
     marks = [f"{KIND}:{files.version}", flag_marks(flags), encoder.layout if encoder else ""]
     if files.commit:  # the weights of the commit whose tokenizer is read here
-        flags = {"--revision": files.commit} | flags
+        flags = {"--revision": files.commit, **flags}
     # vLLM takes the keys of a JSON value one by one too: --structured-outputs-config.backend=...
     if reply == STRUCTURED and not any(flag.startswith(_STRUCTURED_OUTPUTS) for flag in flags):
-        flags = {_STRUCTURED_OUTPUTS: _NO_BLANKS} | flags
+        flags = {_STRUCTURED_OUTPUTS: _NO_BLANKS, **flags}
     servers: Servers
     if settings.base_urls:
         # Not OPENAI_API_KEY: that one is not for whoever happens to listen here.
@@ -452,8 +436,8 @@ def load(
         servers.max_in_flight = IN_FLIGHT * len(places)
     else:
         log, environ = new_log(kind), settings.environ
-        launch = Launch(files.source, flags, log, environ, start_timeout, settings.timeout)
-        servers = launcher(files, launch, settings)
+        launch = Launch(files.source, flags, log, environ, timeout=settings.timeout)
+        servers = launcher(files, launch)
     judge: dict[str, Any] = {
         "name": f"{kind}:{model}",
         "version": ",".join(filter(None, marks)),
@@ -462,8 +446,7 @@ def load(
         "servers": servers,
         "max_tokens": options.max_tokens(model, settings),
         "asked": settings.sampling,
-        "say": settings.say,
     }
     if encoder is None:
-        return OpenAIJudge(rubric=rubric, reply=reply, **judge)
+        return OpenAIJudge(rubric=rubric, reply=reply, say=settings.say, **judge)
     return VLLMJudge(encoder=encoder, **judge)

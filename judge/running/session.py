@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from judge import backends, plugins, rubrics
 from judge.backends import CountedNote, Judge, JudgeSettings
-from judge.backends.base import Notes, StudyError
+from judge.backends.base import StudyError
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
@@ -342,7 +342,7 @@ def run(
                 f"this is shard {shard.index} of {shard.count}: {len(studies):,} of "
                 f"{len(whole):,} studies; judge merge joins the shards"
             )
-        notes = Notes((_empty(studies), untold(judge, studies))) + Notes.of(judge)
+        notes = (_empty(studies), untold(judge, studies), *judge.counted)
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -352,7 +352,7 @@ def run(
             "section": studies.section,
             "class_source": class_source,
             "omitted": dict(studies.omitted),
-            "notes": [*studies.notes, *about, *notes.told],
+            "notes": [*studies.notes, *about, *(str(note) for note in notes if note.n)],
         }
         manifest = {
             "repeat": session.repeat,

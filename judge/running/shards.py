@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.backends.base import Notes
+from judge.backends.base import CountedNote, summed
 from judge.running.folder import MADE_BY, Run, claim
 from judge.running.records import Judged, judged_of
 from judge.running.session import read_today, write_run
@@ -53,15 +53,14 @@ class Shard:
         ids = enumerate(studies.study_ids)
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
 
-    def record(self, studies: StudySet, asked: Notes) -> dict[str, Any]:
-        """Return what its manifest says to be merged by; `asked` are the notes that add up."""
+    def record(self, studies: StudySet, notes: Sequence[CountedNote]) -> dict[str, Any]:
+        """Return what its manifest says to be merged by; `notes` are those that add up."""
         return {
             **asdict(self),
             "n_whole": len(studies),
             "places": " ".join(map(str, self.rows(studies))),
             "notes_of_input": list(studies.notes),
-            "counted": asked.plain(),
-            "notes_of_judge": list(asked.others),
+            "counted": [asdict(note) for note in notes],
         }
 
 
@@ -73,8 +72,8 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     line = _signature(runs)
     claim(out, line)
     first, parts = runs[0], [run.manifest["shard"] for run in runs]
-    asked = [Notes.read(part["counted"], part["notes_of_judge"]) for part in parts]
-    notes = [*parts[0]["notes_of_input"], *sum(asked[1:], asked[0]).told]
+    counted = summed(CountedNote(**note) for part in parts for note in part["counted"])
+    notes = [*parts[0]["notes_of_input"], *(str(note) for note in counted if note.n)]
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
     made_by |= {"signature": line, "notes": notes}
     own = ("shard", "rescored", "reply_modes", *made_by)

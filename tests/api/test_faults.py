@@ -73,15 +73,6 @@ def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_
     assert server.stats().by_study == {"study-0007": 1}
 
 
-def test_a_server_that_never_answers_is_given_up(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(studies={"study-0001": first(Fault.STALL)})
-    began = time.monotonic()
-    ends, _ = runner(10, timeout=1.0)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    assert time.monotonic() - began < 10
-    assert server.stats().by_study["study-0001"] == 2
-
-
 def test_an_outage_costs_its_time_and_little_more(server: FaultServer, runner: Runner) -> None:
     server.set_faults(latency=0.1, outage=Outage(Fault.UNAVAILABLE, 0.5, 2.5))
     began = time.monotonic()

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, always, first
+from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, first
 from hostile import Hostile, completion, judged, reply
 from running import Runner, study_set
 
@@ -18,12 +18,10 @@ from judge.cache.entry import decode_entry, encode
 from judge.cache.keys import canonical, key_of
 from judge.rubrics import Rubric
 from judge.types import (
-    Annotated,
     Completion,
     CompletionRequest,
     JudgeError,
     Message,
-    Unparsed,
     Usage,
 )
 
@@ -39,12 +37,6 @@ DOWN = {
 """What a server must refuse for a mode to be used."""
 FORM = Structured(rubrics.load("green").reply_model())
 GOOD = {"name": "Verdict", "arguments": '{"faults": []}'}
-
-
-def to_read(outcome: object) -> str:
-    """Return why an answer could not be read."""
-    assert isinstance(outcome, Unparsed)
-    return outcome.reason
 
 
 # The way down
@@ -127,25 +119,6 @@ def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None
         assert server.stats().by_mode[SEEN[mode]] == 11
         body = Structured(rubrics.load(name).reply_model()).body(SCHEMA, [Message("user", "x")])
         assert body["response_format"]["json_schema"]["strict"] is True
-
-
-@pytest.mark.parametrize(
-    ("mode", "fault", "reason"),
-    [
-        (SCHEMA, Fault.TRUNCATED, "truncated"),
-        (TOOLS, Fault.TRUNCATED, "truncated"),
-        (TOOLS, Fault.REFUSAL, "refusal"),
-        (TOOLS, Fault.NULL, "empty"),
-        (JSON, Fault.EMPTY, "empty"),
-    ],
-)
-def test_what_is_no_answer_is_none_in_any_mode(
-    server: FaultServer, runner: Runner, mode: Mode, fault: Fault, reason: str
-) -> None:
-    server.set_faults(studies={"study-0001": always(fault)}, refused_modes=DOWN[mode])
-    ends, _ = runner(2, reask=0)
-    assert to_read(ends["study-0001"].outcome) == reason
-    assert isinstance(ends["study-0000"].outcome, Annotated)
 
 
 @pytest.mark.parametrize(

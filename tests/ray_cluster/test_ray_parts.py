@@ -22,7 +22,7 @@ from judge.backends.base import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.backends.ray import Replica, passed
+from judge.backends.ray import Replica, Replicas, passed
 from judge.backends.structured import Mode
 from judge.backends.vllm import Launch
 from judge.types import JudgeError
@@ -84,10 +84,13 @@ def test_its_answers_are_those_of_vllm(model: Path) -> None:
     assert ray.log is None
 
 
-def test_each_replica_has_as_many_requests_as_a_vllm(model: Path) -> None:
+def test_each_replica_has_its_requests_and_the_gpus_that_its_flags_want(model: Path) -> None:
     servers = load("ray", model, ray_replicas=3).servers
     assert servers is not None
-    assert servers.max_in_flight == 3 * 48
+    assert servers.max_in_flight == 3 * 128
+    spread = load("ray", model, vllm_args=["--tensor-parallel-size=2", "-pp 3"]).servers
+    assert isinstance(spread, Replicas)
+    assert spread.gpus == 6
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,7 @@ def test_each_replica_has_as_many_requests_as_a_vllm(model: Path) -> None:
         ({"base_url": "http://127.0.0.1:1/v1"}, "--base-url"),
         ({"ray_replicas": 0}, "ray_replicas"),
         ({"gpus_per_replica": "all"}, "gpus_per_replica"),
-        ({"gpus_per_replica": 2}, "--gpus-per-replica"),
+        ({"gpus": 2}, "gpus"),
         ({"ray_address": "ray://head:10001"}, "--ray-address"),
     ],
 )

@@ -41,10 +41,3 @@ def folder(model: Taught, tmp_path: Path) -> Path:
     """A folder with the eight studies."""
     model.write(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def longer(model: Taught, tmp_path: Path) -> Path:
-    """A folder with the eight studies and forty more."""
-    model.write_longer(tmp_path)
-    return tmp_path

@@ -33,7 +33,6 @@ user: |
 """
 # float32: the same tokens whoever computes; eager: no minutes of compiling.
 FLAGS = ("--dtype=float32", "--enforce-eager", "--max-num-seqs=16")
-MORE = 40
 ENVIRON = {"VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
@@ -51,13 +50,6 @@ class Taught:
         found = {record["study_id"]: record for record in records(run_folder)}
         for study, annotation in zip(self.studies, self.annotations, strict=True):
             assert outcome_of(found[study.study_id]) == Annotated(annotation)
-
-    def write_longer(self, folder: Path) -> None:
-        """Write the studies and some that the model has never seen: a run that takes its time."""
-        new = [
-            Study(f"new-{at}", *pair) for at, pair in enumerate(tinymodel.reports(MORE, seed=99))
-        ]
-        Taught(self.folder, self.prompt, (*self.studies, *new), ()).write(folder)
 
     def write(self, folder: Path) -> None:
         """Write the studies as the command line reads them."""

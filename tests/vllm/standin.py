@@ -3,10 +3,9 @@
 
 Tests put a script that runs this file where the program looks for `vllm`. The environment says
 what it does: STANDIN_LOG is a file whose text it writes and then ends with status 1, STANDIN_HANGS
-makes it never ready, STANDIN_CRASHES ends it after so many answers, STANDIN_ROOM is how many
-requests it says it has room for, STANDIN_DELAY how many seconds an answer takes, STANDIN_WAITS a
-file for whose end all answers wait, and STANDIN_TALLY a file to which each answered question is
-added, and beside it how many requests were under way when each one came.
+makes it never ready, STANDIN_CRASHES ends it after so many answers, STANDIN_DELAY is how many
+seconds an answer takes, STANDIN_WAITS a file for whose end all answers wait, and STANDIN_TALLY a
+file to which each answered question is added.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -38,8 +36,6 @@ def main() -> None:
     subprocess.Popen(["sleep", "600"], start_new_session=True)
     while "STANDIN_HANGS" in environ:
         time.sleep(0.1)
-    if room := environ.get("STANDIN_ROOM"):
-        print(f"Maximum concurrency for 2,048 tokens per request: {room}x", flush=True)
     Handler.model = options.model
     Handler.crashes = int(environ.get("STANDIN_CRASHES", "-1"))
     ThreadingHTTPServer((options.host, options.port), Handler).serve_forever()
@@ -56,8 +52,6 @@ class Handler(BaseHTTPRequestHandler):
     model = ""
     crashes = -1
     answers = 0
-    under_way = 0
-    lock = threading.Lock()
 
     def do_GET(self) -> None:
         self.send(200, {})
@@ -73,15 +67,10 @@ class Handler(BaseHTTPRequestHandler):
         Handler.answers += 1
         asked = body.get("prompt") or body["messages"][-1]["content"]
         tally = os.environ.get("STANDIN_TALLY")
-        with Handler.lock:
-            Handler.under_way += 1
-            note(f"{tally}.under-way" if tally else os.devnull, Handler.under_way)
         time.sleep(float(os.environ.get("STANDIN_DELAY", "0")))
         while (waits := os.environ.get("STANDIN_WAITS")) and Path(waits).exists():
             time.sleep(0.05)
         note(tally or os.devnull, asked)
-        with Handler.lock:
-            Handler.under_way -= 1
         said = f"answer to {asked}"
         chat = {"message": {"role": "assistant", "content": said}}
         choice = {"text": said} if "prompt" in body else chat

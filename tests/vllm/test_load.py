@@ -70,7 +70,7 @@ def test_the_signature_changes_with_what_changes_an_answer(folder: Path) -> None
 @pytest.mark.usefixtures("standin")
 def test_flags_are_for_a_server_of_our_own(folder: Path) -> None:
     flags = {"vllm_args": ["--dtype=float32"]}
-    with pytest.raises(JudgeError, match="--vllm-arg"):
+    with pytest.raises(JudgeError, match="vllm_arg"):
         backends.load("gpt-4o", GREEN, backends.JudgeSettings(options=flags))
     with pytest.raises(JudgeError, match="--vllm-arg"):
         load(folder, base_url="http://127.0.0.1:1/v1", options=flags)
@@ -85,7 +85,6 @@ def test_many_requests_are_in_flight_for_each_copy_of_the_model(folder: Path) ->
 
     assert in_flight() == 128
     assert in_flight("-dp 4") == 512
-    assert in_flight("--max-num-seqs=8") == 24
     assert in_flight(base_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"]) == 256
 
 
@@ -158,6 +157,6 @@ LAST = "(APIServer pid=7) RuntimeError: Engine core initialization failed. See r
     ],
 )
 def test_the_cause_is_the_last_error_of_the_log(log: str, quoted: str) -> None:
-    lines = vllm.log_lines(f"INFO all is well\n{log}\n\nnanobind: leaked 4 instances!\n".encode())
-    assert quoted in vllm.log_cause(lines)
-    assert not any("nanobind" in line or not line.isprintable() for line in lines)
+    cause = vllm.log_cause(f"INFO all is well\n{log}\n\nnanobind: leaked 4 instances!\n".encode())
+    assert quoted in cause
+    assert cause.isprintable()

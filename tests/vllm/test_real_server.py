@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import re
-import signal
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from children import below, gone, guard_of, sessions, wait_for
 from instructmodel import make_instruct
-from serving import FLAGS, MORE, Taught, command, environ, flags, records, run
+from serving import FLAGS, Taught, command, environ, flags, records, run
 from support import EXAMPLES, write_json
 from tinymodel import reports
 
@@ -26,49 +20,6 @@ pytestmark = pytest.mark.vllm
 
 def line(model: Taught, *options: str) -> list[str]:
     return command(model.folder, "--prompt", str(model.prompt), *flags(), *options)
-
-
-def long_line(model: Taught) -> list[str]:
-    return line(model, "--reask", "0", "--min-coverage", "0", "--concurrency", "2")
-
-
-class Running:
-    """A run under way, and the server that it has started."""
-
-    def __init__(self, folder: Path, command_line: list[str]) -> None:
-        self.folder = folder
-        self.process = subprocess.Popen(
-            command_line,
-            cwd=folder,
-            env=environ(folder),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def log(self) -> str:
-        return "".join(
-            path.read_text("utf-8", "replace") for path in self.folder.glob("state/**/*.log")
-        )
-
-    def wait_for_answers(self, count: int) -> None:
-        """Wait until the server has given so many answers."""
-        answered = re.compile(r'"POST /v1/completions HTTP/1.1" 200')
-        wait_for(lambda: len(answered.findall(self.log())) >= count, 240)
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[object]:
-    started: list[Running] = []
-
-    def begin(command_line: list[str]) -> Running:
-        started.append(Running(tmp_path, command_line))
-        return started[-1]
-
-    yield begin
-    for running in started:
-        running.process.kill()
-        running.process.communicate()
 
 
 def test_the_annotations_are_those_it_was_taught(model: Taught, folder: Path) -> None:
@@ -110,48 +61,6 @@ def test_the_same_tokens_as_transformers(model: Taught, tmp_path: Path) -> None:
             other.finish_reason,
             other.usage,
         )
-
-
-def test_a_server_that_is_killed_in_mid_run_costs_nothing(
-    model: Taught, longer: Path, start: object
-) -> None:
-    running = start(long_line(model))  # type: ignore[operator]
-    running.wait_for_answers(4)
-    before = below(guard_of(running.process.pid))
-    for pid in before:
-        os.kill(pid, signal.SIGKILL)
-    _, err = running.process.communicate(timeout=400)
-    assert running.process.returncode == 0, err
-    assert err.count("ended in mid-run") == 1
-    assert not before & set(sessions())
-    assert len(list(records(longer / "run"))) == 8 + MORE
-    assert all(record["outcome"] != "failed" for record in records(longer / "run"))
-    model.check(longer / "run")
-
-
-@pytest.mark.parametrize(
-    ("how", "when"), [(signal.SIGKILL, "in mid-run"), (signal.SIGINT, "while it loads")]
-)
-@pytest.mark.usefixtures("longer")
-def test_the_parent_ends_and_no_server_is_left(
-    model: Taught, start: object, how: signal.Signals, when: str
-) -> None:
-    running = start(long_line(model))  # type: ignore[operator]
-    guard = guard_of(running.process.pid)
-    if when == "while it loads":
-        wait_for(lambda: "version" in running.log(), 60)
-    else:
-        running.wait_for_answers(2)
-    there = below(guard) | {guard}
-    assert len(there) > 1
-    running.process.send_signal(how)
-    _, err = running.process.communicate(timeout=60)
-    if how == signal.SIGINT:
-        assert running.process.returncode == 130, err
-        assert "Traceback" not in err
-        assert not there & set(sessions()), "gone before the prompt is back"
-    assert gone(there)
-    assert not [pid for pid, (_, session, _) in sessions().items() if session == guard]
 
 
 def test_an_instruct_model_that_is_held_to_a_schema_is_read(tmp_path: Path) -> None:
