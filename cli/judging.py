@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -45,6 +46,7 @@ from judge.signature import safe_name
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.cost import Budget
     from judge.running.engine import (
         Progress,
         ProgressListener,
@@ -56,6 +58,15 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
     from judge.studies import StudySet
     from judge.types import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who started the command, where that is a service: who pays, and who is told how it goes."""
+
+    budget: Budget | None
+    tick: Callable[[Progress], None]
+
 
 _SECONDS_BETWEEN_LINES = 30.0
 _LONGEST_TROUBLE = 60
@@ -269,7 +280,8 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
 
     batches, names = _batch_policy(options), options.pop("judge_names")
     settings, policy = settings_of(options), policy_of(options)
-    shard = budget = None
+    shard, owner = None, click.get_current_context().find_object(Owner)
+    budget = owner.budget if owner else None
     if options["shard"] is not None:
         from judge.running.shards import Shard
 
@@ -277,7 +289,7 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
     if policy.max_cost is not None:
         from judge.running.cost import Budget
 
-        budget = Budget(policy.max_cost)  # of all runs
+        budget = Budget(policy.max_cost, budget)  # of all runs
 
     def session(name: str) -> JudgeSession:
         return JudgeSession.load(
@@ -426,6 +438,9 @@ def watching() -> Iterator[ProgressListener]:
     from judge.running.engine import ProgressListener
 
     began = last = time.monotonic()
+    if owner := click.get_current_context().find_object(Owner):
+        yield ProgressListener(owner.tick, note)
+        return
     if not sys.stderr.isatty():
 
         def log(progress: Progress) -> None:

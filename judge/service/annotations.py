@@ -1,26 +1,45 @@
-"""`POST /v1/annotations`, and what can be asked for there."""
+"""Single pairs over HTTP, judged in the service's own loop, and what can be asked for there.
+
+It is the engine of a run: the same cache, the same questions, the same outcomes. What ends one pair
+(a budget that is spent, a server that is gone) ends no other: each has its own stop.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import copy
+import os
+from contextlib import ExitStack
 from typing import Annotated, Any
+from weakref import WeakValueDictionary
 
 from fastapi import APIRouter
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from judge import prompts, rubrics
+from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
 from judge.report.overview import declared
+from judge.running.engine import judge_all
+from judge.running.records import Judged, to_record
+from judge.running.run import with_classes
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.service import ProblemError
-from judge.service.budget import Ledger
+from judge.service.budget import PAYMENT_REQUIRED, SPENT, Ledger
 from judge.service.jobs import Reply
-from judge.service.service import Here, JsonRoute, as_json, returns
+from judge.service.processes import time_limit
+from judge.service.service import Here, JsonRoute, as_json, log
 from judge.service.settings import ServiceSettings
+from judge.studies import StudySet, from_given
+from judge.studies.context import attach_context
 from judge.types import JudgeError
 
 Text = Annotated[str, Field(max_length=100_000)]
 """A report. The bound keeps a pair to seconds of work for the built-in judge."""
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+# A reader waits for the answer: an outage is theirs to sit out, not ours.
+_POLICY = RequestPolicy(max_outage=20.0)
+_WRONG, _JUDGE, _SERVER = 422, 503, 502
 
 routes = APIRouter(route_class=JsonRoute, prefix="/v1", tags=["annotations"])
 
@@ -31,43 +50,111 @@ class Pair(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     reference: Text = Field(description="The radiologist's report.", examples=["No effusion."])
-    candidate: Text = Field(
-        description="The model's report; it may be empty.", examples=["Large left effusion."]
-    )
+    candidate: Text = Field(description="The model's report; it may be empty.")
     rubric: Name = Field(description="A rubric's name.", examples=rubrics.built_in())
-    judge: Name = Field(
-        default=LEXICON, description="Who answers; the service's owner allows which."
-    )
-    study_id: Name = Field(default="study", description="Any text.")
-    context: Text | None = Field(
-        default=None, description="What else is known of the study; kept with it."
-    )
-    prompt: Name | None = Field(
-        default=None, description="The name of a prompt, for judges that read one."
-    )
-    reply: Reply = Field(
-        default="auto",
-        description="Ask a model for the rubric's text or for a structured reply.",
-    )
+    judge: Name = Field(default=LEXICON, description="Who answers; see `GET /v1/judges`.")
+    study_id: Name = "study"
+    context: Text | None = Field(default=None, description="What else is known of the study.")
+    prompt: Name | None = Field(default=None, description="For judges that read one.")
+    reply: Reply = Field(default="auto", description="What a model is asked for.")
 
 
-class Record(BaseModel):
-    """One study's end. The measures are null wherever the outcome is not `annotated`."""
+class Pairs:
+    """Judges pairs with judges that stay loaded, and asks nothing twice."""
 
-    model_config = ConfigDict(extra="allow")
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+        self._loading = asyncio.Lock()
+        self._sessions: dict[tuple[Any, ...], JudgeSession] = {}
+        self._places: dict[int, asyncio.Semaphore] = {}
+        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._opened = ExitStack()
 
-    study_id: str
-    reference: str
-    candidate: str
-    outcome: Annotated[str, Field(pattern="^(annotated|unparsed|failed)$")] = Field(
-        description="annotated, unparsed (an answer that cannot be read) or failed (none came)."
-    )
-    reason: str | None = Field(description="Why there is no annotation, in a word or two.")
-    detail: str | None = Field(description="The same at length.")
-    annotation: dict[str, Any] | None = Field(description="What the judge found.")
-    measures: dict[str, float | None] | None = Field(description="The rubric's numbers.")
-    answer: dict[str, Any] | None = Field(description="The judge's raw answer.")
-    signature: str = Field(description="Names all that changes a number.")
+    async def annotate(self, pair: Pair) -> dict[str, Any]:
+        """Return the record of one pair, with its signature and the judge's note.
+
+        Raises `ProblemError` 422 for a pair that cannot be judged, 503 where the judge cannot be
+        had, 502 where it gives no answer, 402 where its budget has no room for one, and 504 after
+        `pair_seconds`, or ten times as long for a judge whose server may be gone and come back.
+        """
+        seconds = self._settings.pair_seconds * (1 if pair.judge == LEXICON else 10)
+        async with time_limit(seconds, "annotation"):
+            try:
+                loaded = await self._session(pair)
+            except JudgeError as error:
+                raise ProblemError(_JUDGE, str(error)) from error
+            studies, class_source = _studies(pair, takes_context=loaded.rubric.takes_context)
+            session = copy.copy(loaded)
+            session.begin()
+            # Who asks about the same reports meanwhile finds the answer in the cache.
+            question = pair.model_dump_json(exclude={"study_id", "context", "reply"})
+            lock = self._asking.setdefault(question, asyncio.Lock())
+            async with lock, self._places[id(loaded)]:
+                end = await _judged(session, studies)
+        judge = session.judge
+        return {
+            **to_record(end, session.rubric),
+            "rubric": session.rubric.name,
+            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+            "signature": session.signature(studies, class_source),
+        }
+
+    async def _session(self, pair: Pair) -> JudgeSession:
+        which = (pair.rubric, pair.judge, pair.prompt, pair.reply)
+        async with self._loading:
+            if which not in self._sessions:
+                session = await asyncio.to_thread(self._load, *which)
+                _ = session.cache  # one for all pairs
+                self._sessions[which] = self._opened.enter_context(session)
+                self._places[id(session)] = asyncio.Semaphore(session.concurrency)
+        return self._sessions[which]
+
+    def _load(self, rubric: str, judge: str, prompt: str | None, reply: str) -> JudgeSession:
+        settings = backends.JudgeSettings(
+            prompt=prompt,
+            reply=None if reply == "auto" else reply,
+            base_url=self._settings.judges.get(judge),
+            environ=os.environ,
+            say=log,
+        )
+        budget = self._settings.ledger(judge) if judge in self._settings.judges else None
+        cache = self._settings.cache
+        return JudgeSession.load(
+            rubric, judge, settings, policy=_POLICY, cache=cache, budget=budget
+        )
+
+    async def close(self) -> None:
+        """Let go of the judges."""
+        for session in self._sessions.values():
+            await session.judge.aclose()
+        self._opened.close()
+
+
+async def _judged(session: JudgeSession, studies: StudySet) -> Judged:
+    ends: list[Judged] = []
+    asking = judge_all(session, studies, ends.append)
+    try:
+        if session.judge.runs_inline:  # it computes, and pages must not wait for that
+            await asyncio.to_thread(asyncio.run, asking)
+        else:
+            await asking
+    except JudgeError as error:
+        raise ProblemError(_SERVER, str(error)) from error
+    if not ends:
+        why = session.stop.why or ""
+        raise ProblemError(PAYMENT_REQUIRED if why.startswith(SPENT) else _SERVER, why)
+    return ends[0]
+
+
+def _studies(pair: Pair, *, takes_context: bool) -> tuple[StudySet, str]:
+    fields = {} if pair.context is None else {"context": [pair.context]}
+    try:
+        given = from_given(
+            [pair.reference], [pair.candidate], study_ids=[pair.study_id], fields=fields
+        )
+        return with_classes(attach_context(given, context=None if takes_context else ()))
+    except JudgeError as error:
+        raise ProblemError(_WRONG, str(error)) from error
 
 
 def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str | None) -> None:
@@ -83,58 +170,41 @@ def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str 
         raise ProblemError(
             403, f"the owner of this service allows the judges {allowed}; not {judge!r}"
         )
-    if prompt and prompt not in _prompts_of(rubric):
-        known = ", ".join(_prompts_of(rubric))
+    known_prompts = [name for name in prompts.names() if prompts.load(name).rubric == rubric]
+    if prompt and prompt not in known_prompts:
+        known = ", ".join(known_prompts)
         raise ProblemError(422, f"unknown prompt {prompt!r}; {rubric} has: {known}")
 
 
-@routes.post(
-    "/annotations",
-    summary="Annotate one pair of reports",
-    responses=returns(
-        "The study's end: its outcome and all that it rests on.", kinds=(), model=Record
-    ),
-)
+@routes.post("/annotations")
 async def annotate(pair: Pair, service: Here) -> Response:
-    """Judge one candidate against its reference.
+    """Judge one candidate against its reference; return the study's record.
 
     It is the engine and the cache of a run: an answer that was paid for once is free. A
-    judge that fails, or whose answer cannot be read, gives an outcome without a score. A new
+    judge that fails, or whose answer cannot be read, gives an `outcome` without `measures`. A new
     answer for which a budget has no room is refused (402).
     """
     check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
-    return as_json(await service.pairs.annotate(pair.model_dump()))
+    return as_json(await service.pairs.annotate(pair))
 
 
-@routes.get(
-    "/rubrics",
-    summary="List the rubrics",
-    responses=returns("`rubrics`, with all that they declare."),
-)
+@routes.get("/rubrics")
 def list_rubrics() -> Response:
     """List the rubrics with all that they declare."""
     return as_json({"rubrics": [_rubric(rubrics.load(name)) for name in rubrics.names()]})
 
 
-@routes.get(
-    "/prompts",
-    summary="List the prompts",
-    responses=returns("`prompts`: of each `name`, `version`, `rubric` and `digest`."),
-)
+@routes.get("/prompts")
 def list_prompts() -> Response:
-    """List the prompts of all rubrics."""
+    """List the prompts of all rubrics: `name`, `version`, `rubric` and `digest`."""
     loaded = [prompts.load(name) for name in prompts.names()]
     names = ("name", "version", "rubric", "digest")
     return as_json({"prompts": [{name: getattr(p, name) for name in names} for p in loaded]})
 
 
-@routes.get(
-    "/judges",
-    summary="List the judges",
-    responses=returns("`judges`: of each `name`, `built_in`, `budget` and `left`."),
-)
+@routes.get("/judges")
 def list_judges(service: Here) -> Response:
-    """List the judges that the service's owner allows, with what is left of their budgets.
+    """List the judges that the service's owner allows: `name`, `built_in`, `budget` and `left`.
 
     `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
     count at their most.
@@ -155,12 +225,11 @@ def _judge(ledger: Ledger) -> dict[str, Any]:
 def _rubric(rubric: rubrics.Rubric) -> dict[str, Any]:
     about = ("name", "version", "title", "summary", "prompt", "modality")
     of_each = ("name", "label", "kind", "definition", "higher_is_better")
+    statistics = [
+        {name: getattr(statistic, name) for name in of_each} for statistic in rubric.statistics
+    ]
     return {
         **{name: getattr(rubric, name) for name in about},
         **declared(rubric),
-        "statistics": [{name: getattr(one, name) for name in of_each} for one in rubric.statistics],
+        "statistics": statistics,
     }
-
-
-def _prompts_of(rubric: str) -> list[str]:
-    return [name for name in prompts.names() if prompts.load(name).rubric == rubric]

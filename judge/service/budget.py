@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from judge import backends, rubrics
 from judge.running.cost import Budget, Prices
@@ -27,10 +26,6 @@ SPENT = "the budget of "
 """What the reason begins with why nothing is asked any more."""
 _BUSY_SECONDS = 30.0
 _TABLE = "CREATE TABLE IF NOT EXISTS spent (judge TEXT PRIMARY KEY, dollars REAL NOT NULL)"
-_DAMAGED = (
-    f"what was spent is not known: .jobs/{FILE} in the folder of runs is damaged. Remove it to "
-    "count from 0, and lower --budget by what was spent"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +43,14 @@ class Ledger(Budget):
     `JudgeError` where that cannot be read or written.
     """
 
-    def __init__(self, path: Path, judge: str, limit: float | None = None) -> None:
+    def __init__(self, path: str | Path, judge: str, limit: float | None = None) -> None:
         super().__init__(limit)
-        self.path = path
+        self.path = Path(path)
         self.judge = judge
 
-    @classmethod
-    def of(cls, plain: Mapping[str, Any] | None) -> Ledger | None:
-        """Return the ledger that `plain` gave."""
-        return cls(Path(plain["path"]), plain["judge"], plain["limit"]) if plain else None
-
-    def plain(self) -> dict[str, Any]:
-        """Return it ready for JSON."""
-        return {"path": str(self.path), "judge": self.judge, "limit": self.limit}
+    def plain(self) -> tuple[str, str, float | None]:
+        """Return what it is made of."""
+        return str(self.path), self.judge, self.limit
 
     @property
     def spent(self) -> float:
@@ -96,36 +86,32 @@ class Ledger(Budget):
     def _refusal(self) -> str:
         return (
             f"{SPENT}{self.judge} has no room for another answer: {self.shown()}. The owner "
-            "of this service sets it (--budget); what was answered is in the cache and stays free"
+            "of this service can raise it; what was answered is in the cache and stays free"
         )
 
     def _sum(self, table: sqlite3.Connection) -> float:
         row = table.execute("SELECT dollars FROM spent WHERE judge = ?", (self.judge,)).fetchone()
         dollars = row[0] if row else 0.0
         if not (isinstance(dollars, float) and math.isfinite(dollars) and dollars >= 0):
-            raise JudgeError(_DAMAGED)
+            raise sqlite3.DatabaseError("a sum is no number from 0 on")
         return dollars
 
     @contextmanager
     def _locked(self) -> Iterator[sqlite3.Connection]:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self.path.is_symlink():
-                raise JudgeError(f"what was spent is not known: {FILE} is a link")
             # A transaction begins and ends where it is written here, not where Python would.
             opened = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
             with closing(opened) as table:
-                table.execute("PRAGMA synchronous = NORMAL")
                 table.execute("BEGIN IMMEDIATE")
                 table.execute(_TABLE)
                 yield table
                 table.execute("COMMIT")  # what raises before it is undone as the file is closed
-        except OSError as error:
-            raise JudgeError(f"what was spent is not known: {FILE}: {error.strerror}") from error
-        except sqlite3.OperationalError as error:
-            raise JudgeError(f"what was spent is not known: {FILE}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise JudgeError(_DAMAGED) from error
+        except (OSError, sqlite3.Error) as error:
+            raise JudgeError(
+                f"what was spent is not known: .jobs/{FILE} in the folder of runs: {error}. Remove "
+                "a damaged one to count from 0, and lower --budget by what was spent"
+            ) from error
 
 
 def limits(
@@ -139,34 +125,21 @@ def limits(
     found: dict[str, Limit] = {}
     for option in options:
         name, mark, amount = option.rpartition("=")
-        dollars = _dollars(option, amount)
-        judge = name if mark else _only_one(option, judges)
-        if judge not in judges:
-            raise JudgeError(f"--budget {option}: no --allow-judge names {judge!r}")
-        if judge in found:
-            raise JudgeError(f"--budget {option}: {judge} has a budget already")
-        found[judge] = Limit(dollars, _least(judge, judges[judge], environ))
+        if not mark and len(judges) == 1:
+            (name,) = judges
+        if name not in judges or name in found:
+            raise JudgeError(
+                f"--budget {option}: write --budget JUDGE=DOLLARS once for each judge that "
+                f"--allow-judge names ({', '.join(judges) or 'none'})"
+            )
+        try:
+            dollars = float(amount)
+        except ValueError:
+            dollars = math.nan
+        if not (math.isfinite(dollars) and dollars > 0):
+            raise JudgeError(f"--budget {option}: {amount!r} is no sum of dollars above 0")
+        found[name] = Limit(dollars, _least(name, judges[name], environ))
     return found
-
-
-def _dollars(option: str, amount: str) -> float:
-    try:
-        dollars = float(amount)
-    except ValueError:
-        dollars = math.nan
-    if not (math.isfinite(dollars) and dollars > 0):
-        raise JudgeError(f"--budget {option}: {amount!r} is no sum of dollars above 0")
-    return dollars
-
-
-def _only_one(option: str, judges: Mapping[str, str | None]) -> str:
-    if len(judges) != 1:
-        each = "JUDGE" if not judges else next(iter(judges))
-        raise JudgeError(
-            f"--budget {option} does not say which judge it is for; write --budget {each}={option} "
-            "and allow that judge with --allow-judge"
-        )
-    return next(iter(judges))
 
 
 def _least(name: str, url: str | None, environ: Mapping[str, str]) -> float:
@@ -178,10 +151,7 @@ def _least(name: str, url: str | None, environ: Mapping[str, str]) -> float:
     dollars = prices.dollars(Usage(0, longest)) if isinstance(longest, int) else None
     if dollars is None:
         raise JudgeError(
-            f"{name} cannot have a budget: no price is known for it at {judge.billing_url}. Prices "
-            "are those of the package genai-prices; a newer one may have it. Without --budget what "
-            "it costs is not bounded"
-            if judge.billing_url
-            else f"{name} needs no --budget: it runs on this machine and costs nothing here"
+            f"{name} cannot have a --budget: the package genai-prices knows no price for it at "
+            f"{judge.billing_url or 'this machine'}"
         )
     return dollars

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from contextlib import suppress
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,9 +24,9 @@ from judge.service.settings import ServiceSettings
 COOKIE = "judge_session"
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'"
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
@@ -46,82 +46,68 @@ _ASK_PAGE = """<!doctype html>
 """
 
 
-class _TooLargeError(Exception):
-    pass
-
-
 class Guard:
     """The outermost layer of the service."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
         self._settings = settings
+        token = (settings.token or "").encode()
+        self._session = hmac.new(token, b"judge session", hashlib.sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request through, or answer it here."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-            return
         if scope["type"] != "http":  # there are no web sockets
             return
-        headers = Headers(scope=scope)
-        refusal = self._refusal(scope, headers)
-        guarded = _with_headers(send, scope["path"])
-        if refusal is not None:
-            await refusal(scope, receive, guarded)
-            return
-        limit, n, answered = self._limit(scope), 0, False
+        is_upload = scope["method"] == "POST" and scope["path"] in _WITH_FILES
+        limit = self._settings.max_upload if is_upload else self._settings.max_body
+        n = 0
 
         async def counted() -> Message:  # its length need not have been said before
             nonlocal n
             message = await receive()
             n += len(message.get("body", b""))
             if n > limit:
-                raise _TooLargeError
+                raise HTTPException(413, f"The request is larger than {limit:,} bytes.")
             return message
 
-        # The frameworks inside turn any error while they read into one of their own; what
-        # they answer to a body that is too large is thrown away.
-        async def unless_too_large(message: Message) -> None:
-            nonlocal answered
-            if answered or n <= limit:
-                answered = True
-                await guarded(message)
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(_HEADERS)
+                if not scope["path"].startswith("/assets/"):
+                    headers["Cache-Control"] = "no-store"
+                if n > limit:
+                    headers["Connection"] = "close"
+            await send(message)
 
-        with suppress(_TooLargeError):
-            await self._app(scope, counted, unless_too_large)
-        if n > limit and not answered:
-            await _too_large(limit)(scope, receive, guarded)
+        app = self._refusal(scope, Headers(scope=scope), limit) or self._app
+        await app(scope, counted, with_headers)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        if not self._settings.token and not _names_this_machine(headers.get("host", "")):
-            return as_problem(421, "This service answers to the names of this machine only.")
+    def _refusal(self, scope: Scope, headers: Headers, limit: int) -> Response | None:
         request = HTTPConnection(scope)
         session = request.cookies.get(COOKIE, "")
-        if self._settings.token:
-            if "token" in request.query_params and scope["method"] == "GET":
-                return self._begin_session(scope, request.query_params["token"])
-            by_cookie = _same(session, self._session())
-            if not by_cookie and not _same(_bearer(headers), self._settings.token):
-                return _no_token(scope)
+        if not self._settings.token:
+            if not _names_this_machine(headers.get("host", "")):
+                return as_problem(421, "This service answers to the names of this machine only.")
+        elif "token" in request.query_params and scope["method"] == "GET":
+            return self._begin_session(scope, request.query_params["token"])
+        elif not (
+            _same(session, self._session) or _same(_bearer(headers), self._settings.token)
+        ):
+            return _no_token(scope)
         if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
         if scope["path"].startswith("/v1/comparison") and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of it.
             return as_problem(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")
-        limit = self._limit(scope)
-        if not length.isdecimal():
-            return as_problem(400, "Content-Length is no number.")
-        return _too_large(limit) if int(length) > limit else None
-
-    def _limit(self, scope: Scope) -> int:
-        has_files = scope["method"] == "POST" and scope["path"] in _WITH_FILES
-        return self._settings.max_upload if has_files else self._settings.max_body
-
-    def _session(self) -> str:
-        token = self._settings.token or ""
-        return hmac.new(token.encode(), b"judge session", hashlib.sha256).hexdigest()
+        if length.isdecimal() and int(length) > limit:
+            detail = f"The request is larger than {limit:,} bytes."
+            return as_problem(413, detail, {"Connection": "close"})
+        return None
 
     def _begin_session(self, scope: Scope, given: str) -> Response:
         if not _same(given, self._settings.token or ""):
@@ -131,7 +117,7 @@ class Guard:
         # One slash: two would name another host.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
         response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        response.set_cookie(COOKIE, self._session(), httponly=True, samesite="strict", path="/")
+        response.set_cookie(COOKIE, self._session, httponly=True, samesite="strict", path="/")
         return response
 
 
@@ -174,26 +160,8 @@ def _same(given: str, right: str) -> bool:
 
 
 def _no_token(scope: Scope) -> Response:
+    headers = {"WWW-Authenticate": "Bearer"}
     if scope["path"].startswith(("/v1/", "/openapi")):
-        return as_problem(
-            401,
-            "A token is needed: send the header Authorization: Bearer TOKEN.",
-            {"WWW-Authenticate": "Bearer"},
-        )
-    return HTMLResponse(_ASK_PAGE, 401, {"WWW-Authenticate": "Bearer"})
-
-
-def _too_large(limit: int) -> Response:
-    return as_problem(413, f"The request is larger than {limit:,} bytes.", {"Connection": "close"})
-
-
-def _with_headers(send: Send, path: str) -> Send:
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.update(_HEADERS)
-            if not path.startswith("/assets/"):
-                headers["Cache-Control"] = "no-store"
-        await send(message)
-
-    return sent
+        detail = "A token is needed: send the header Authorization: Bearer TOKEN."
+        return as_problem(401, detail, headers)
+    return HTMLResponse(_ASK_PAGE, 401, headers)

@@ -7,9 +7,11 @@ drawn at random, and no other can be read.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
@@ -17,13 +19,14 @@ from fastapi import Query as InQuery
 from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from judge import jsonio
 from judge.readers import kept
 from judge.readers.kept import KeptReading, MarkedItem
 from judge.report.overview import declared
 from judge.sentences import sentences
-from judge.service import ProblemError, images
+from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
-from judge.service.service import Here, JsonRoute, RunId, as_json, reader_name, returns
+from judge.service.service import Here, JsonRoute, RunId, as_json, reader_name
 from judge.studies.context import CONTEXT_FIELDS
 from judge.types import Edit
 
@@ -47,6 +50,13 @@ ReaderName = Annotated[
 StudyId = Annotated[
     str, InQuery(alias="id", max_length=10_000, description="Of the sample.", examples=["STUDY"])
 ]
+_IMAGE_FIELDS = ("image", "image_path", "images", "image_paths")
+_MOST_IMAGES, _LARGEST_IMAGE = 50, 2**26
+_IMAGE_HEADS = {
+    rb"\x89PNG\r\n\x1a\n": "image/png",
+    rb"\xff\xd8\xff": "image/jpeg",
+    rb"RIFF....WEBP": "image/webp",
+}
 _Name = Annotated[str, Field(max_length=100)]
 _Place = Annotated[int, Field(ge=0, le=2**40)]
 
@@ -104,18 +114,14 @@ class StudyReading(BaseModel):
     )
 
 
-@routes.get(
-    "/{run}/reading",
-    summary="Show a reader's queue",
-    responses=returns(
-        "`rubric`: the kinds of items and their labels; `queue`: each study's `study_id` and "
-        "`state` (new, begun, done), null where no sample was drawn; `marked`: the kinds of "
-        "items that the reader has marked so far."
-    ),
-)
+@routes.get("/{run}/reading")
 def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
-    """The studies that were drawn for reading, in that order, and how far this reader is."""
-    entry, opened = service.catalogue.open(run)
+    """Show the studies that were drawn for reading, in that order, and how far this reader is.
+
+    `queue` has each study's `study_id` and `state` (new, begun, done), null where no sample was
+    drawn; `rubric` the kinds of items and their labels; `marked` those that the reader has used.
+    """
+    _, opened = service.catalogue.open(run)
     if wrong := kept.unreadable(opened.rubric):
         raise ProblemError(409, wrong)
     sample = opened.sample()
@@ -126,7 +132,6 @@ def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
         queue = [{"study_id": one, "state": _state(mine.get(one))} for one in ids]
     return as_json(
         {
-            "run": entry.id,
             "rubric": _rubric(opened),
             "section": opened.summary.get("section"),
             "queue": queue,
@@ -135,28 +140,16 @@ def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
     )
 
 
-@routes.get(
-    "/{run}/reading/study",
-    summary="Show a study to a reader",
-    responses=returns(
-        "`reference` and `candidate`: each its `text` and `lines` (`start`, `end`, `text`); "
-        "`context`, `texts`, `n_images`, and `reading`: what this reader marked, null for none yet."
-    ),
-)
-def show_to_reader(
-    run: RunId,
-    reader: ReaderName,
-    service: Here,
-    study_id: StudyId,
-) -> Response:
-    """One study of the sample, with what this reader has marked in it and nobody else."""
+@routes.get("/{run}/reading/study")
+def show_to_reader(run: RunId, reader: ReaderName, service: Here, study_id: StudyId) -> Response:
+    """Show one study of the sample, with what this reader has marked in it and nobody else."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, study_id)
     texts = kept.digest_of(record)
     found = _readings_of(opened, reader).get(study_id)
     if found and found.texts not in ("", texts):  # of other reports: its words are not in these
         found = None
-    n_images = len(images.paths(record["fields"])) if service.settings.images else 0
+    n_images = len(_image_paths(record["fields"])) if service.settings.images else 0
     return as_json(
         {
             "study_id": record["study_id"],
@@ -170,37 +163,61 @@ def show_to_reader(
     )
 
 
-@routes.get(
-    "/{run}/reading/image",
-    response_class=Response,
-    summary="Show an image of a study",
-    responses=returns(
-        "The image. Refused (404) where the service was started without `--images`, and for "
-        "whatever is not in that folder.",
-        kinds=["image/png", "image/jpeg", "image/webp"],
-    ),
-)
+@routes.get("/{run}/reading/image", response_class=Response)
 def show_image(
     run: RunId,
     service: Here,
     study_id: StudyId,
     at: Annotated[int, InQuery(ge=0, le=1000, description="Which of the study's, from 0.")] = 0,
 ) -> Response:
-    """An image that the study names in `image`, `image_path` or `images`."""
+    """Show an image that the study names in `image`, `image_path` or `images`.
+
+    None is shown (404) without `--images`, nor what is not in that folder.
+    """
     _, opened = service.catalogue.open(run)
-    found = images.paths(_drawn(opened, study_id)["fields"])
-    if service.settings.images is None or at >= len(found):
+    paths = _image_paths(_drawn(opened, study_id)["fields"])
+    if service.settings.images is None or at >= len(paths):
         raise ProblemError(404, "no such image: this service shows none of this study")
-    content, kind = images.load(service.settings.images, found[at])
+    content, kind = _image(service.settings.images, paths[at])
     return Response(content, media_type=kind)
 
 
-@routes.post(
-    "/{run}/readings",
-    status_code=201,
-    summary="Keep a reading",
-    responses=returns("The reading as it was written down.", 201),
-)
+def _image_paths(fields: Mapping[str, object]) -> list[str]:
+    """Return the paths that a study's fields give: one, or a JSON list of them."""
+    paths: list[str] = []
+    for name in _IMAGE_FIELDS:
+        value = fields.get(name)
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            try:
+                listed = jsonio.read(value)
+            except jsonio.JsonError:
+                listed = []
+            paths += [path for path in listed if isinstance(path, str)]
+        elif isinstance(value, str):
+            paths.append(value)
+    return list(dict.fromkeys(paths))[:_MOST_IMAGES]
+
+
+def _image(folder: Path, path: str) -> tuple[bytes, str]:
+    """Return an image inside `folder`, links followed, and its media type by its content."""
+    try:
+        root = folder.resolve(strict=True)
+        file = (root / path).resolve(strict=True)
+        if not file.is_relative_to(root):
+            raise ProblemError(404, "the study's image is not in the folder of images")
+        with file.open("rb") as opened:
+            if os.fstat(opened.fileno()).st_size > _LARGEST_IMAGE:
+                raise ProblemError(413, f"the study's image has over {_LARGEST_IMAGE:,} bytes")
+            content = opened.read(_LARGEST_IMAGE)
+    except (OSError, ValueError, RuntimeError) as error:  # a name no file can have, a loop of links
+        raise ProblemError(404, "the study's image is not in the folder of images") from error
+    for head, kind in _IMAGE_HEADS.items():
+        if re.match(head, content, re.DOTALL):
+            return content, kind
+    raise ProblemError(415, "the study's image is no PNG, JPEG or WebP")
+
+
+@routes.post("/{run}/readings", status_code=201)
 def keep_reading(run: RunId, reading: StudyReading, service: Here) -> Response:
     """Write down all that a reader has marked in a study. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)

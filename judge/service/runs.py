@@ -1,135 +1,138 @@
-"""Runs over HTTP: list, start, watch, stop, results."""
+"""Runs over HTTP: list, check, start, watch, stop, resume, results."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-from collections.abc import AsyncIterator, Callable, Iterator
+import re
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Query, Request, UploadFile
-from fastapi.responses import Response, StreamingResponse
-from pydantic import Field
+from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi.responses import FileResponse, Response, StreamingResponse
 
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
-from judge.service import ProblemError, jobs, uploads
+from judge.service import ProblemError, jobs
 from judge.service.annotations import check_names
 from judge.service.catalogue import RunEntry
-from judge.service.service import JSON, PARQUET, Here, JsonRoute, RunId, Service, as_json, returns
+from judge.service.processes import process, reply, time_limit
+from judge.service.service import Here, JsonRoute, RunId, Service, as_json
 
+_KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+_LONGEST_NAME = 200
 _LOOK_SECONDS = 0.25
 _PING_LOOKS = 60
-_ROWS_AT_A_TIME = 500
-_PART = 2**18
+_MOST_STREAMS = 32
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
-    "parquet": (TABLE_PARQUET, PARQUET),
+    "parquet": (TABLE_PARQUET, "application/vnd.apache.parquet"),
 }
 
 routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["runs"])
+_streams: Counter[str] = Counter()
 
 
 class RunForm(jobs.RunOptions):
-    """A run's files and options."""
+    """A run's files and options; without references, `preds` holds both."""
 
-    preds: UploadFile = Field(description="The candidate reports.")
-    refs: UploadFile | None = Field(
-        default=None, description="The references; without them, preds holds both."
-    )
+    preds: UploadFile
+    refs: UploadFile | None = None
 
 
-@routes.get(
-    "",
-    summary="List the runs",
-    responses=returns(
-        "`runs`, the newest first: of each `id`, `state` (queued, running, stopped, failed, "
-        "finished), `progress`, `detail` where it failed, `model`, `rubric`, `judge`, counts and "
-        "figures."
-    ),
-)
+RunFields = Annotated[RunForm, Form(media_type="multipart/form-data")]
+
+
+@routes.get("")
 def list_runs(service: Here) -> Response:
-    """List the runs that go on, those that ended, and those named on the command line."""
+    """List the runs, the newest first: those under way, those that ended, those of the owner.
+
+    `runs` has of each its `id`, `state` (queued, running, stopped, failed, finished), `progress`,
+    `detail` where it failed, `model`, `rubric`, `judge`, counts and figures.
+    """
     entries = service.catalogue.entries()
     return as_json({"runs": [service.catalogue.describe(entry) for entry in entries]})
 
 
-@routes.post(
-    "",
-    status_code=201,
-    summary="Start a run",
-    responses=returns("The run, as in the list; its events tell how it goes.", 201),
-)
-def start_run(
-    form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
-) -> Response:
+@routes.post("", status_code=201)
+async def start_run(form: RunFields, service: Here) -> Response:
     """Judge two uploaded files in the background, with the options of the command line.
 
     Refused (402) where the budget of the judge has no room for another answer.
     """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
     service.settings.check_budget(form.judge)
-    with _uploaded(form, service) as (folder, files):
-        job = jobs.create(folder, form, files)
-    service.supervisor.look()
+
+    def create() -> jobs.Job:
+        with _uploaded(form, service) as (folder, files):
+            return jobs.create(folder, jobs.RunRequest.of(form, files))
+
+    job = await asyncio.to_thread(create)
+    service.jobs.begin(job)
     described = service.catalogue.describe(RunEntry(job.id, job.run, job))
     return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
-@routes.post(
-    "/check",
-    summary="Check files before a run",
-    responses=returns(
-        "`facts` and `costs` in words, `forecast`, `first`, and all else that "
-        "`judge check --format json` prints."
-    ),
-)
-async def check_run(
-    form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
-) -> Response:
+@routes.post("/check")
+async def check_run(form: RunFields, service: Here) -> Response:
     """Read two files as the same request to `POST /v1/runs` would, and say what it would do.
 
-    No judge is asked and nothing is kept. `first` are the first three studies, `forecast` what
-    would be asked and may be paid: `typical` by the answers that are in the cache, `worst` with
-    the longest ones, null for a judge that answers without requests; dollars are null where
-    no price is known.
+    No judge is asked and nothing is kept. `first` are the first three studies, `facts` and `costs`
+    say in words what was read and what it may cost, `forecast` in numbers: `typical` by the answers
+    that are in the cache, `worst` with the longest ones. It is null for a judge that answers
+    without requests; dollars are null where no price is known.
     """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
     with ExitStack() as stack:
         keeping = _uploaded(form, service)
         folder, files = await asyncio.to_thread(stack.enter_context, keeping)
-        return as_json(await service.checks.check(folder, jobs.RunRequest.of(form, files)))
+        asked = jobs.process_request(jobs.RunRequest.of(form, files), service.settings)
+        seconds = service.settings.check_seconds
+        at_work = process("check", asked, cwd=folder / jobs.FILES)
+        async with service.checking, time_limit(seconds, "check"), at_work as started:
+            try:
+                return as_json(await reply(started, "check"))
+            except ProblemError as error:
+                detail = jobs.for_client(error.detail, folder)
+                raise ProblemError(error.status, detail) from error
 
 
 @contextmanager
-def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, dict[str, str]]]:
+def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, list[str]]]:
+    """Keep the uploads in a folder, under the names by which a client knows them."""
     try:
         with jobs.creating(service.settings.runs[0]) as made:
-            folder, files = Path(made), {}
-            for side, upload in {"preds": form.preds, "refs": form.refs}.items():
-                if upload is not None:
-                    name = upload.filename or ""
-                    files[side] = uploads.keep(upload.file, name, folder, side)
-                    files[f"{side}_name"] = uploads.shown_name(name)
-            yield folder, files
+            folder, names = Path(made), []
+            (folder / jobs.FILES).mkdir()
+            for upload in filter(None, (form.preds, form.refs)):
+                name = _shown_name(upload.filename or "")
+                names.append(f"references-{name}" if name in names else name)
+                with (folder / jobs.FILES / names[-1]).open("xb") as out:
+                    shutil.copyfileobj(upload.file, out)
+            yield folder, names
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ProblemError(507, f"the files cannot be kept: {why}") from error
 
 
-@routes.get(
-    "/{run}",
-    summary="Show a run",
-    responses=returns(
-        "`run`, as in the list; of a finished one also `summary`, as `--format json` prints it, "
-        "`view`, what its page shows, and `reviews`."
-    ),
-)
+def _shown_name(name: str) -> str:
+    """Return what a client called its file, without folders and control characters.
+
+    Raises `ProblemError` 415 for a kind that is not read.
+    """
+    last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(".")
+    if not re.fullmatch(rf".+({'|'.join(map(re.escape, _KINDS))})(\.gz)?", last.lower()):
+        raise ProblemError(415, f"{last!r} is of no known kind: {', '.join(_KINDS)}, or with .gz")
+    return last.encode()[-_LONGEST_NAME:].decode("utf-8", "ignore")
+
+
+@routes.get("/{run}")
 def show_run(run: RunId, service: Here) -> Response:
-    """Return what is known of a run; of a finished one also its summary and its reviews."""
+    """Show `run` as in the list; of a finished one also `summary`, `view` and `reviews`."""
     entry = service.catalogue.find(run)
     shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
     if entry.is_finished:
@@ -142,84 +145,58 @@ def show_run(run: RunId, service: Here) -> Response:
     return as_json(shown)
 
 
-@routes.post("/{run}/stop", summary="Stop a run", responses=returns("The run, as in the list."))
-def stop_run(run: RunId, service: Here) -> Response:
+@routes.post("/{run}/stop")
+async def stop_run(run: RunId, service: Here) -> Response:
     """Stop a run in order: what is under way is collected, what was answered is kept."""
-    return _told(service, run, jobs.UNFINISHED, jobs.Job.ask_to_stop)
+    entry, job = _job(service, run, jobs.UNFINISHED)
+    await service.jobs.stop(job)
+    return as_json(service.catalogue.describe(entry))
 
 
-@routes.post(
-    "/{run}/resume", summary="Let a run go on", responses=returns("The run, as in the list.")
-)
-def resume_run(run: RunId, service: Here) -> Response:
+@routes.post("/{run}/resume")
+async def resume_run(run: RunId, service: Here) -> Response:
     """Let a run that was stopped or has failed go on; no answer is asked for again.
 
     Refused (402) where the budget of its judge has no room for another answer.
     """
-    if job := service.catalogue.find(run).job:
-        service.settings.check_budget(job.request.judge)
-    return _told(service, run, (jobs.STOPPED, jobs.FAILED), jobs.Job.resume)
-
-
-def _told(
-    service: Service, run: str, states: tuple[str, ...], tell: Callable[[jobs.Job], None]
-) -> Response:
-    entry = service.catalogue.find(run)
-    if entry.job is None:
-        raise ProblemError(409, f"the run {entry.id} was not started by a service")
-    if (state := entry.job.state().state) not in states:
-        raise ProblemError(409, f"the run {run} is {state}")
-    tell(entry.job)
-    service.supervisor.look()
+    entry, job = _job(service, run, (jobs.STOPPED, jobs.FAILED))
+    service.settings.check_budget(job.request.judge)
+    job.begin_anew()
+    service.jobs.begin(job)
     return as_json(service.catalogue.describe(entry))
 
 
-@routes.get(
-    "/{run}/events",
-    response_class=Response,
-    summary="Watch a run",
-    responses=returns(
-        "Server-sent events: `progress`, and `end` as the last.", kinds=["text/event-stream"]
-    ),
-)
+def _job(service: Service, run: str, states: tuple[str, ...]) -> tuple[RunEntry, jobs.Job]:
+    entry = service.catalogue.find(run)
+    if entry.job is None:
+        raise ProblemError(409, f"the run {run} was not started by a service")
+    if (state := entry.job.state()[0]) not in states:
+        raise ProblemError(409, f"the run {run} is {state}")
+    return entry, entry.job
+
+
+@routes.get("/{run}/events", response_class=Response)
 async def watch_run(run: RunId, request: Request, service: Here) -> Response:
-    """Tell how a run comes on, whenever that changes."""
+    """Watch a run by server-sent events: `progress` whenever that changes, `end` as the last."""
     entry = await asyncio.to_thread(service.catalogue.find, run)
-    return StreamingResponse(
-        _events(service, entry, request),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
+    client = request.client.host if request.client else ""
+    if _streams[client] >= _MOST_STREAMS:
+        raise ProblemError(429, f"one client may watch {_MOST_STREAMS} runs at a time")
+    _streams[client] += 1
+    return _EventStream(_events(service, entry, request), client)
 
 
-@routes.get(
-    "/{run}/results",
-    summary="Get a run's results",
-    responses=returns(
-        "The table of studies (CSV, Parquet), everything that is known of each study (JSON "
-        "Lines), or the summary with the table (JSON). The CSV holds ids and fields as they "
-        "are: in a spreadsheet, import its columns as text, so that none is taken for a formula.",
-        kinds=[JSON, *(kind for _, kind in _FILES.values())],
-    ),
-)
-def results(
-    run: RunId,
-    service: Here,
-    format: Annotated[  # noqa: A002
-        Literal["json", "jsonl", "csv", "parquet"], Query(description="The kind of file.")
-    ] = "json",
-) -> Response:
-    """Get what a finished run has come to, as a file."""
-    entry, opened = service.catalogue.open(run)
-    if format == "json":
-        return StreamingResponse(_json_parts(opened.summary, opened.table()), media_type=JSON)
-    name, kind = _FILES[format]
-    file = opened.open(name)
-    headers = {
-        "Content-Length": str(os.fstat(file.fileno()).st_size),
-        "Content-Disposition": f'attachment; filename="{entry.id}-{name}"',
-    }
-    return StreamingResponse(_parts(file), media_type=kind, headers=headers)
+class _EventStream(StreamingResponse):
+    def __init__(self, events: AsyncIterator[bytes], client: str) -> None:
+        headers = {"X-Accel-Buffering": "no"}
+        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._client = client
+
+    async def __call__(self, *asgi: Any) -> None:  # noqa: ANN401
+        try:
+            await super().__call__(*asgi)
+        finally:
+            _streams[self._client] -= 1
 
 
 async def _events(service: Service, entry: RunEntry, request: Request) -> AsyncIterator[bytes]:
@@ -240,16 +217,19 @@ async def _events(service: Service, entry: RunEntry, request: Request) -> AsyncI
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def _parts(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while part := file.read(_PART):
-            yield part
+@routes.get("/{run}/results", response_class=Response)
+def results(
+    run: RunId,
+    service: Here,
+    format: Literal["json", "jsonl", "csv", "parquet"] = "json",  # noqa: A002
+) -> Response:
+    """Get the table of studies (CSV, Parquet), all of each (JSON Lines), or summary and table.
 
-
-def _json_parts(summary: dict[str, Any], table: Any) -> Iterator[str]:  # noqa: ANN401
-    yield f'{{"summary":{json.dumps(summary)},"studies":['
-    for start in range(0, table.num_rows, _ROWS_AT_A_TIME):
-        rows = table.slice(start, _ROWS_AT_A_TIME).to_pylist()
-        text = json.dumps(rows, default=str, allow_nan=False)[1:-1]
-        yield f"{',' if start else ''}{text}"
-    yield "]}"
+    The CSV holds ids and fields as they are: in a spreadsheet, import its columns as text, so that
+    none is taken for a formula.
+    """
+    entry, opened = service.catalogue.open(run)
+    if format == "json":
+        return as_json({"summary": opened.summary, "studies": opened.rows()})
+    name, kind = _FILES[format]
+    return FileResponse(opened.path / name, media_type=kind, filename=f"{entry.id}-{name}")

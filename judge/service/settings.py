@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from judge.backends import LEXICON
 from judge.service.budget import FILE, Ledger, Limit
 from judge.studies.names import MAX_INPUT
 from judge.types import JudgeError
 
-MEGABYTE, GIGABYTE = 2**20, 2**30
+MEGABYTE = 2**20
 JOBS = ".jobs"
 """The folder in a folder of runs that holds what their service knows besides."""
 
@@ -26,11 +25,8 @@ class ServiceSettings:
     the address of its server, None for the usual one; `budgets` are what some of them may cost.
     `cache` is the folder of answers, None for the usual place. `token` is what a client must
     show, None where only this machine is served. `max_upload` bounds the body of a request with a
-    run's files, `max_body` that of any other, in bytes; an upload that is compressed may unpack
-    to `max_input`. One pair may take `pair_seconds`, one comparison `compare_seconds` and one
-    check of files `check_seconds`. A process that reads a client's files or compares may take
-    `max_memory` bytes of addresses. `images` is the folder that readers are shown studies' images
-    from, None where they are shown none.
+    run's files, `max_body` that of any other, in bytes. `images` is the folder that readers are
+    shown studies' images from, None where they are shown none.
     """
 
     runs: tuple[Path, ...]
@@ -44,7 +40,6 @@ class ServiceSettings:
     pair_seconds: float = 60.0
     compare_seconds: float = 600.0
     check_seconds: float = 120.0
-    max_memory: int = 8 * GIGABYTE
     images: Path | None = None
 
     @property
@@ -67,33 +62,15 @@ class ServiceSettings:
         if limit := self.budgets.get(judge):
             self.ledger(judge).check(limit.least)
 
-    def for_worker(self, judge: str | None = None) -> dict[str, Any]:
-        """Return what a worker must know of the owner's decisions, ready for JSON.
-
-        `base_url` is the address of `judge`, where it is asked, and `ledger` what it is paid
-        from.
-        """
-        is_paid = judge is not None and judge in self.judges
-        return {
-            "base_url": self.judges.get(judge) if judge else None,
-            "ledger": self.ledger(judge).plain() if judge and is_paid else None,
-            "cache": str(self.cache.absolute()) if self.cache else None,
-            "max_memory": self.max_memory,
-            "max_input": self.max_input,
-        }
-
 
 def allowed_judges(options: tuple[str, ...]) -> dict[str, str | None]:
-    """Return the judges of `--allow-judge NAME` or `NAME=URL`, each with its server's address.
-
-    Raises `JudgeError` for an empty name.
-    """
+    """Return the judges of `--allow-judge NAME` or `NAME=URL`, each with its server's address."""
     judges: dict[str, str | None] = {}
     for option in options:
-        name, mark, url = option.partition("=")
+        name, _, url = option.partition("=")
         if not url.startswith(("http://", "https://")):
-            name, mark, url = option, "", ""
+            name, url = option, ""
         if not name.strip():
             raise JudgeError(f"--allow-judge {option!r} names no judge; write NAME or NAME=URL")
-        judges[name] = url if mark else None
+        judges[name] = url or None
     return judges

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -14,19 +15,10 @@ from judge.report.view import study_view
 from judge.service import ProblemError, reviews
 from judge.service.catalogue import OpenRun
 from judge.service.reviews import MISSED, Event
-from judge.service.service import (
-    Here,
-    JsonRoute,
-    RunId,
-    as_json,
-    gzipped_json,
-    reader_name,
-    returns,
-)
+from judge.service.service import JSON, Here, JsonRoute, RunId, as_json, reader_name
 from judge.stats.review import VERDICTS
 
 routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["studies"])
-review_routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["reviews"])
 
 
 class Review(BaseModel):
@@ -61,23 +53,22 @@ class Review(BaseModel):
     text: str = Field(default="", max_length=20_000, description="The missed error in words.")
 
 
-@routes.get(
-    "/{run}/studies",
-    summary="List a run's studies",
-    responses=returns("`columns` and `order`."),
-)
+@routes.get("/{run}/studies")
 def list_studies(run: RunId, request: Request, service: Here) -> Response:
-    """Everything that studies are filtered and sorted by: `columns` holds a value a
-    study under each column's name, `order` the studies' rows, the worst first."""
+    """List a run's studies: `columns` holds a value a study under each column's name.
+
+    `order` are the studies' rows, the worst first.
+    """
     _, opened = service.catalogue.open(run)
-    return gzipped_json(opened.index, request)
+    content, headers = opened.index, {"Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        content = gzip.decompress(content)
+    return Response(content, headers=headers, media_type=JSON)
 
 
-@routes.get(
-    "/{run}/search",
-    summary="Search a run's studies",
-    responses=returns("`rows`: the studies' places in the run, from 0."),
-)
+@routes.get("/{run}/search")
 def search_studies(
     run: RunId,
     service: Here,
@@ -85,19 +76,15 @@ def search_studies(
         str, InQuery(max_length=1000, description="Words, in either case.", examples=["effusion"])
     ],
 ) -> Response:
-    """The rows of the studies that hold every word: in their id, fields, reports, errors,
-    corrections, matched findings and explanation."""
+    """Search for the studies that hold every word; `rows` are their places in the run, from 0.
+
+    Searched are id, fields, reports, errors, corrections, matched findings and explanation.
+    """
     _, opened = service.catalogue.open(run)
     return as_json({"rows": opened.search(q)})
 
 
-@routes.get(
-    "/{run}/study",
-    summary="Show one study",
-    responses=returns(
-        "`row`, `view`, what the study's page shows, `fingerprints` of its errors, and `reviews`."
-    ),
-)
+@routes.get("/{run}/study")
 def show_study(
     run: RunId,
     service: Here,
@@ -110,7 +97,7 @@ def show_study(
         bool, InQuery(description="Whether to give all that is known of the study.")
     ] = False,
 ) -> Response:
-    """One study, by its `id` or its `row`."""
+    """Show one study, by its `id` or its `row`: its `view`, `fingerprints` of errors, `reviews`."""
     _, opened = service.catalogue.open(run)
     if (id is None) == (row is None):
         raise ProblemError(422, "name the study by either its id or its row")
@@ -128,11 +115,7 @@ def show_study(
     return as_json({**shown, "record": found} if record else shown)
 
 
-@review_routes.get(
-    "/{run}/reviews",
-    summary="Read the reviews",
-    responses=returns("The reviews."),
-)
+@routes.get("/{run}/reviews")
 def list_reviews(run: RunId, service: Here) -> Response:
     """Return the reviews that count, and how right the judge was in the readers' eyes."""
     _, opened = service.catalogue.open(run)
@@ -140,14 +123,9 @@ def list_reviews(run: RunId, service: Here) -> Response:
     return as_json({"events": events, "statistics": opened.reviewed()})
 
 
-@review_routes.get(
-    "/{run}/reviews.csv",
-    response_class=Response,
-    summary="Export the reviews",
-    responses=returns("One review a row.", kinds=["text/csv"]),
-)
+@routes.get("/{run}/reviews.csv", response_class=Response)
 def export_reviews(run: RunId, service: Here) -> Response:
-    """The reviews that count, for a spreadsheet."""
+    """Export the reviews that count for a spreadsheet, one a row."""
     entry, opened = service.catalogue.open(run)
     return Response(
         reviews.as_csv(opened.reviews()).encode("utf-8", "replace"),
@@ -156,12 +134,7 @@ def export_reviews(run: RunId, service: Here) -> Response:
     )
 
 
-@review_routes.post(
-    "/{run}/reviews",
-    status_code=201,
-    summary="Review an error or a study",
-    responses=returns("The review as it was written down.", 201),
-)
+@routes.post("/{run}/reviews", status_code=201)
 def add_review(run: RunId, review: Review, service: Here) -> Response:
     """Write a review down. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)

@@ -83,7 +83,7 @@ def test_what_cannot_be_compared_is_named(service: Served) -> None:
 
 def test_a_comparison_is_made_once_until_a_run_changes(service: Served) -> None:
     def made() -> set[Path]:
-        return set(service.folder.glob("temporary/judge-compare-*/*"))
+        return set(service.folder.glob("temporary/judge-compare-*"))
 
     def ask(_: int) -> str:
         return service.client.get("/v1/comparison", params=asked("green-good", seed=9)).text

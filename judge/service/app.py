@@ -3,7 +3,8 @@
 A page is a shell of HTML around the front end, which asks the API for everything.
 """
 
-import asyncio
+from __future__ import annotations
+
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,29 +20,12 @@ from starlette.types import ASGIApp
 
 from judge.address import is_loopback
 from judge.plugins import version
-from judge.report import compare_page, page, read_page
+from judge.report import page, read_page
 from judge.report.frontend import Frontend, content_type
-from judge.service import (
-    ProblemError,
-    annotations,
-    comparisons,
-    jobs,
-    readings,
-    runs,
-    studies,
-)
+from judge.service import ProblemError, annotations, comparisons, jobs, readings, runs, studies
 from judge.service.catalogue import Catalogue
-from judge.service.checks import Checks
 from judge.service.guard import Guard
-from judge.service.pairs import Pairs
-from judge.service.service import (
-    PROBLEM_RESPONSE,
-    Here,
-    ProblemDetails,
-    RunId,
-    Service,
-    answer_errors,
-)
+from judge.service.service import Here, RunId, Service, answer_errors
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
@@ -56,47 +40,31 @@ _MOST_CONNECTIONS = 256
 _IDLE_SECONDS = 15
 _END_SECONDS = 3
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
-_RUNS, _COMPARISON, _READING = page.FRONTEND, compare_page.FRONTEND, read_page.FRONTEND
 
 routes = APIRouter(include_in_schema=False)
 
 
-class _App(FastAPI):
-    def openapi(self) -> dict[str, Any]:
-        """Describe the API; no route returns a problem as such, so its form is added."""
-        described = super().openapi()
-        described["components"]["schemas"]["ProblemDetails"] = ProblemDetails.model_json_schema()
-        return described
-
-
-def service_with(settings: ServiceSettings) -> Service:
-    """Return a service with these settings; nothing of it runs yet."""
-    return Service(
-        settings,
-        Catalogue(settings),
-        Pairs(settings),
-        jobs.Supervisor(settings),
-        comparisons.Comparisons(settings),
-        Checks(settings),
-    )
-
-
-def application(service: Service) -> ASGIApp:
-    """Return the application; it looks after the service's runs for as long as it is up."""
+def application(settings: ServiceSettings) -> ASGIApp:
+    """Return the application; it does the service's runs for as long as it is up."""
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        supervising = asyncio.create_task(service.supervisor.supervise())
-        warming = asyncio.create_task(asyncio.to_thread(_warm_up, service))
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service = app.state.service = Service(
+            settings,
+            Catalogue(settings),
+            annotations.Pairs(settings),
+            jobs.Jobs(settings),
+            comparisons.Comparisons(settings),
+        )
+        service.jobs.begin_all()
         try:
             yield
         finally:
-            warming.cancel()
-            supervising.cancel()
-            await asyncio.gather(warming, supervising, return_exceptions=True)
-            await service.close()
+            await service.jobs.close()
+            await service.comparisons.close()
+            await service.pairs.close()
 
-    app = _App(
+    app = FastAPI(
         title="judge",
         version=version(),
         description=_ABOUT,
@@ -104,44 +72,37 @@ def application(service: Service) -> ASGIApp:
         docs_url=None,  # their pages load code from another site
         redoc_url=None,
         telemetry=_SILENT,
-        responses=PROBLEM_RESPONSE,
         separate_input_output_schemas=False,
     )
     answer_errors(app)
-    app.state.service = service
-    for part in (annotations, runs, studies, comparisons):
+    for part in (annotations, runs, studies, comparisons, readings):
         app.include_router(part.routes)
-    app.include_router(studies.review_routes)
-    app.include_router(readings.routes)
     app.include_router(routes)
-    return Guard(app, service.settings)
-
-
-def _warm_up(service: Service) -> None:
-    for entry in service.catalogue.entries()[:1]:
-        if entry.is_finished:
-            _, opened = service.catalogue.open(entry.id)
-            _ = opened.overview, opened.index
+    return Guard(app, settings)
 
 
 @routes.get("/")
 def _runs_page() -> Response:
-    return _shell(_RUNS)
+    return _shell(page.FRONTEND)
 
 
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: Here) -> Response:
-    return _shell(_RUNS, service.catalogue.find(run).id)
+    return _shell(page.FRONTEND, service.catalogue.find(run).id)
 
 
 @routes.get("/compare")
 def _comparison_page() -> Response:
-    return _shell(_COMPARISON)
+    return _shell(page.FRONTEND)
 
 
 @routes.get("/read")
 def _reading_page(run: Annotated[str, Query(max_length=200)], service: Here) -> Response:
-    return _shell(_READING, service.catalogue.find(run).id)
+    """Lead to the address that says nothing of the judge, by which readers know the run."""
+    blind_id = service.catalogue.find(run).blind_id
+    if run != blind_id:
+        return RedirectResponse(f"/read?run={blind_id}", 303)
+    return _shell(read_page.FRONTEND, blind_id)
 
 
 @routes.get("/runs")
@@ -151,7 +112,7 @@ def _to_runs() -> Response:
 
 @routes.get("/assets/{digest}/{name}")
 def _asset(digest: str, name: str) -> Response:
-    for frontend in (_RUNS, _COMPARISON, _READING):
+    for frontend in (page.FRONTEND, read_page.FRONTEND):
         if digest == frontend.digest and name in frontend.files:
             content = frontend.files[name]
             return Response(content, headers=_FOR_EVER, media_type=content_type(name))
@@ -179,21 +140,14 @@ def _shell(frontend: Frontend, run: str = "") -> Response:
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready, and lets nobody wait for an answer when it ends."""
-
-    def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._service = service
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._ready()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._service.close()
-        await super().shutdown(sockets)
 
 
 def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]) -> None:
@@ -202,10 +156,9 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
     Raises `JudgeError` where it cannot listen at the address, or runs cannot be written.
     """
     jobs.check(settings.runs[0])
-    service = service_with(settings)
     with _bound(host, port) as listening:
         config = uvicorn.Config(
-            application(service),
+            application(settings),
             http="h11",  # it alone bounds the head of a request
             h11_max_incomplete_event_size=_LONGEST_HEAD,
             limit_concurrency=_MOST_CONNECTIONS,
@@ -217,9 +170,8 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
             timeout_graceful_shutdown=_END_SECONDS,
             ws="none",
         )
-        bound_port = listening.getsockname()[1]
-        ready = partial(_greet, settings, host, bound_port, say)
-        _Server(config, service, ready).run(sockets=[listening])
+        ready = partial(_greet, settings, host, listening.getsockname()[1], say)
+        _Server(config, ready).run(sockets=[listening])
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -236,7 +188,6 @@ def _bound(host: str, port: int) -> socket.socket:
         raise JudgeError(
             f"cannot listen at {host}:{port}: {why}; choose another with --host and --port"
         ) from error
-    listening.set_inheritable(False)
     return listening
 
 
@@ -246,8 +197,6 @@ def _greet(settings: ServiceSettings, host: str, port: int, say: Callable[[str],
     say(f"Serving at {address} (Ctrl-C ends it); new runs go to {settings.runs[0]}.")
     if settings.token:
         say(f"Open it with its token: {address}?token={settings.token}")
+    say("It is not for the internet: where others than you can reach it, put it behind a proxy.")
     if not is_loopback(host):
-        say(
-            "It can be reached from other machines, and what it says is not encrypted: put it "
-            "behind a proxy with TLS where the network is not yours alone."
-        )
+        say("Other machines can reach it, and what it says is not encrypted.")
