@@ -81,7 +81,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
 
 async def _cancelled(batch: Batch) -> Remote:
     from judge.backends.base import TIMEOUT
-    from judge.backends.connection import Connection
+    from judge.backends.servers import Connection
     from judge.batching.provider import Provider
 
     connection = Connection(batch.server, TIMEOUT)

@@ -73,7 +73,8 @@ def test_readings_take_the_judges_bias_out(invoke: Invoke) -> None:
     rates = json.loads(invoke(*asked).stdout)
     fixed = rates["statistics"]["no_significant_error"]["corrected"]
     assert "from readings of 15 studies by fern, moss and reed, all studies: " in printed
-    assert f"no significant error (no clinically significant error) {100 * fixed['value']:.1f}% [" in printed
+    figure = f"{100 * fixed['value']:.1f}% ["
+    assert f"no significant error (no clinically significant error) {figure}" in printed
     assert rates["readings"]["signature"] in printed
     assert "at random" not in printed
     assert {"angelopoulos2023ppi", "angelopoulos2023ppipp"} <= {*KEY.findall(printed)}

@@ -14,10 +14,9 @@ from itertools import chain
 from pathlib import Path
 
 from judge import jsonio
-from judge.backends.errors import AskError, StudyError, TransientError
+from judge.backends.base import AskError, RefusedError, StudyError, TransientError
 from judge.backends.openai import OpenAIJudge
 from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
-from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.batching.provider import Provider, Remote, read_answer, request_line, retry_transient

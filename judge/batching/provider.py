@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import tenacity
 
-from judge.backends.connection import NO_KEY, Connection
-from judge.backends.errors import (
+from judge.backends.base import (
     AskError,
+    RefusedError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.openai_client import client
-from judge.backends.replies import ErrorReply, RefusedError, completion_of
+from judge.backends.openai_client import ErrorReply, client, completion_of
+from judge.backends.servers import NO_KEY, Connection
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
 

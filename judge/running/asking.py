@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random
 from tenacity import wait_random_exponential as wait_longer
 
-from judge.backends.errors import (
+from judge.backends.base import (
     OverloadError,
     StudyError,
     TransientError,

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from judge import plugins
-from judge.backends.errors import AskError, StudyError
+from judge.backends.base import AskError, StudyError
 from judge.report.words import harmless
 from judge.rubrics.questions import Step, Steps, check_end, composed
 from judge.running.records import Answered, Judged, read

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
-from judge.backends.errors import StudyError
+from judge.backends.base import StudyError
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric

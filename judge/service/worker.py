@@ -120,7 +120,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import RunChoice
-    from judge.plots import available, page_figures
+    from judge.figures import available, page_figures
     from judge.report import leaderboard_formats
     from judge.report.compare_page import data
     from judge.report.frontend import as_json

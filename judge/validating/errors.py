@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from judge.backends import lexicon
 from judge.rubrics.contract import Rubric
+from judge.rubrics.quantities import Quantity
 from judge.stats.estimate import Estimate, wilson_ends
 from judge.stats.paired import Resampling
 from judge.stats.recurring import is_error
 from judge.stats.resample import bootstrap_weights, generator
-from judge.stats.table import OUTCOMES
-from judge.types import Annotated, Edit, Item
-from judge.validating.raters import Rater
+from judge.types import Edit, Item
+from judge.validating.raters import RatedStudies
 
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY = frozenset(
@@ -89,31 +89,6 @@ def pairs(ones: Sequence[Mention], others: Sequence[Mention]) -> list[tuple[int,
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class FoundErrors:
-    """How far the errors of a judge, or of a reader, are those of the readers (of the others).
-
-    `recall` is the share of the readers' errors that it has, `precision` that of its own errors
-    which a reader has, each over all studies and readers that both read: an error that three
-    readers wrote down counts three times, and its own are held against each reader in turn.
-    Intervals are by bootstrap of patients, else of studies. `category` is None for all errors.
-    """
-
-    rater: str
-    is_reader: bool
-    category: str | None
-    recall: Estimate
-    precision: Estimate
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON's types; `k` of `n` errors are matched."""
-        return {
-            "category": self.category,
-            "recall": self.recall.plain(),
-            "precision": self.precision.plain(),
-        }
-
-
 _Counts = NDArray[np.float64]
 
 
@@ -121,72 +96,83 @@ _Counts = NDArray[np.float64]
 class _Said:
     """The errors of one rater, by the row of each study that was scored.
 
-    `counts` is studies by names: all errors, then those of each category. `n_mute` errors have no
-    text: their studies are not `has`, as if they had not been read.
+    `counts` is studies by names: all errors, then those of each category. A study with an error
+    that has no text is not one that the rater `has`, as if it had not been read.
     """
 
-    by_row: Mapping[int, Sequence[Mention]]
+    errors: Mapping[int, Sequence[Mention]]
     has: NDArray[np.bool_]
     counts: _Counts
-    n_mute: int
 
 
-def found_errors(
-    judges: Sequence[Rater],
-    readers: Sequence[Rater],
-    study_ids: Sequence[str],
+def matched_errors(
+    studies: RatedStudies,
+    quantities: Sequence[Quantity],
     units: NDArray[np.intp],
-    categories: Sequence[str],
     resampling: Resampling,
-) -> tuple[list[FoundErrors], list[str]]:
-    """Match errors by their texts; return what was found by judge, then reader, and what to know.
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Match errors by their texts; return a row a rater and category, and what to know of them.
 
-    `units` numbers the patient of each study, or the study, from 0. Raises `JudgeError` as
-    `Run.records` does.
+    `recall` is the share of the readers' (a reader's: the others') errors that the rater has,
+    `precision` that of its own which a reader has, each over all studies and readers that both
+    read: an error that three readers wrote down counts three times. `k` of `n` are matched. The
+    categories are those of the `quantities`; the first row of a rater is of all errors. `units`
+    numbers the patient of each study, or the study, from 0: the intervals are by bootstrap of
+    these.
     """
-    row_of = {study_id: row for row, study_id in enumerate(study_ids)}
-    said = {rater: _said(rater, row_of, categories) for rater in (*judges, *readers)}
-    notes = [
-        f"{of.n_mute:,} errors of {rater.name} have no text: the studies with them are not matched"
-        for rater, of in said.items()
-        if of.n_mute
-    ]
-    having = [one for one in readers if said[one].counts.any()]
-    counts: dict[Rater, _Counts] = {}
-    for rater in (*judges, *having):
-        others = [said[one] for one in having if one is not rater]
-        if others and said[rater].counts.any():
-            counts[rater] = _matched(said[rater], others, units, categories)
+    labels = {one.category: one.label for one in quantities if one.category}
+    notes, said = [], {}
+    for at, rater in enumerate(studies.raters):
+        said[rater.name, rater.is_reader], n_mute = _said(studies, at, [*labels])
+        if n_mute:
+            notes.append(
+                f"{n_mute:,} errors of {rater.name} have no text: the studies with them are not "
+                "matched"
+            )
+    having = [key for key, of in said.items() if key[1] and of.counts.any()]
+    counts = {
+        key: _matched(of, others, units, [*labels])
+        for key, of in said.items()
+        if of.counts.any() and (others := [said[other] for other in having if other != key])
+    }
     if not counts:
-        return [], []
+        return [], notes
     estimates = iter(_ratios(np.concatenate([*counts.values()], axis=1), resampling))
-    found = [
-        FoundErrors(rater.name, rater.is_reader, name, next(estimates), next(estimates))
-        for rater in counts
-        for name in (None, *categories)
+    found: list[dict[str, Any]] = [
+        {
+            "rater": name,
+            "is_reader": is_reader,
+            "category": category,
+            "recall": next(estimates).plain(),
+            "precision": next(estimates).plain(),
+            "label": label,
+        }
+        for name, is_reader in counts
+        for category, label in ((None, "all errors"), *labels.items())
     ]
-    return [one for one in found if one.recall.n or one.precision.n], notes
+    return [one for one in found if one["recall"]["n"] or one["precision"]["n"]], notes
 
 
-def _said(rater: Rater, row_of: Mapping[str, int], categories: Sequence[str]) -> _Said:
-    rubric = rater.run.rubric
-    by_row: dict[int, list[Mention]] = {}
-    has = np.zeros(len(row_of), dtype=bool)
+def _said(studies: RatedStudies, rater: int, categories: Sequence[str]) -> tuple[_Said, int]:
+    """Return the errors of a rater, and how many of them have no text."""
+    rubric = studies.raters[rater].run.rubric
+    row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
+    said: dict[int, list[Mention]] = {}
+    has = studies.runs.is_scored[:, rater].copy()
     n_mute = 0
-    for record in rater.run.records(of_any_version=True):
-        row = row_of.get(record["study_id"])
-        if row is None or record["outcome"] != OUTCOMES[Annotated]:
+    for study_id, record in studies.runs.records(rater, row_of).items():
+        if not has[row := row_of[study_id]]:
             continue
         errors = list(_errors(record, rubric))
         if mute := sum(not text for text, _ in errors):
             n_mute += mute  # what has no text may be what the other side found
+            has[row] = False
             continue
-        has[row] = True
-        for text, labels in errors:
-            one = mention(text, frozenset(labels).intersection(categories))
-            by_row.setdefault(row, []).append(one)
-    places = [(row, one) for row, of_study in by_row.items() for one in of_study]
-    return _Said(by_row, has, _counted(places, len(row_of), categories), n_mute)
+        said[row] = [
+            mention(text, frozenset(labels).intersection(categories)) for text, labels in errors
+        ]
+    places = [(row, error) for row, errors in said.items() for error in errors]
+    return _Said(said, has, _counted(places, len(row_of), categories)), n_mute
 
 
 def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
@@ -227,8 +213,8 @@ def _matched(
         both = (mine.has & other.has)[:, None]
         every += np.where(both, other.counts, 0)
         own += np.where(both, mine.counts, 0)
-        for row, errors in mine.by_row.items():
-            others = other.by_row.get(row, ())
+        for row, errors in mine.errors.items():
+            others = other.errors.get(row, ())
             for at, its in pairs(errors, others) if others else ():
                 found.append((row, others[its]))
                 confirmed.append((row, errors[at]))

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from judge import plugins
 from judge.backends import lexicon
-from judge.backends.base import CountedNote, Judge
-from judge.backends.errors import StudyError
+from judge.backends.base import CountedNote, Judge, JudgeSettings, StudyError
 from judge.rubrics import Rubric
 from judge.types import (
     Annotation,
@@ -30,6 +29,20 @@ _UNFAMILIAR = {
     "modality": "another modality than chest radiographs",
 }
 """Why a study is not judged -> what it has."""
+
+
+def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the built-in judge with the lexicon at `path`, "" for its own."""
+    if settings.sampling or settings.reply:
+        wrong = ", ".join(settings.sampling) or "--reply"
+        raise JudgeError(f"lexicon follows rules and takes no {wrong}; leave it out")
+    judge = LexiconJudge(rubric, Path(path) if path else None)
+    if settings.prompt:
+        from judge.backends import options
+
+        options.load_prompt(rubric, settings.prompt, settings.environ)
+        settings.say(f"--prompt has no effect: the judge {judge.name} reads no prompt.")
+    return judge
 
 
 class LexiconJudge(Judge):
