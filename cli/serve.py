@@ -104,11 +104,11 @@ def command(
     """
     from judge.address import is_loopback
     from judge.running.folder import Run
-    from judge.service.budget import limits
     from judge.service.settings import (
         MEGABYTE,
         ServiceSettings,
         allowed_judges,
+        limits,
     )
 
     for run in named:

@@ -25,11 +25,10 @@ from judge.running.records import Judged, to_record
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession, RequestPolicy
 from judge.service import ProblemError
-from judge.service.budget import PAYMENT_REQUIRED, SPENT, Ledger
 from judge.service.jobs import Reply
-from judge.service.processes import time_limit
-from judge.service.service import Here, JsonRoute, as_json, log
-from judge.service.settings import ServiceSettings
+from judge.service.service import Here, as_json, log
+from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
+from judge.service.worker import time_limit
 from judge.studies import StudySet, from_given
 from judge.studies.context import attach_context
 from judge.types import JudgeError
@@ -41,7 +40,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 _POLICY = RequestPolicy(max_outage=20.0)
 _WRONG, _JUDGE, _SERVER = 422, 503, 502
 
-routes = APIRouter(route_class=JsonRoute, prefix="/v1", tags=["annotations"])
+routes = APIRouter(prefix="/v1", tags=["annotations"])
 
 
 class Pair(BaseModel):
@@ -194,14 +193,6 @@ def list_rubrics() -> Response:
     return as_json({"rubrics": [_rubric(rubrics.load(name)) for name in rubrics.names()]})
 
 
-@routes.get("/prompts")
-def list_prompts() -> Response:
-    """List the prompts of all rubrics: `name`, `version`, `rubric` and `digest`."""
-    loaded = [prompts.load(name) for name in prompts.names()]
-    names = ("name", "version", "rubric", "digest")
-    return as_json({"prompts": [{name: getattr(p, name) for name in names} for p in loaded]})
-
-
 @routes.get("/judges")
 def list_judges(service: Here) -> Response:
     """List the judges that the service's owner allows: `name`, `built_in`, `budget` and `left`.
@@ -224,12 +215,4 @@ def _judge(ledger: Ledger) -> dict[str, Any]:
 
 def _rubric(rubric: rubrics.Rubric) -> dict[str, Any]:
     about = ("name", "version", "title", "summary", "prompt", "modality")
-    of_each = ("name", "label", "kind", "definition", "higher_is_better")
-    statistics = [
-        {name: getattr(statistic, name) for name in of_each} for statistic in rubric.statistics
-    ]
-    return {
-        **{name: getattr(rubric, name) for name in about},
-        **declared(rubric),
-        "statistics": statistics,
-    }
+    return {**{name: getattr(rubric, name) for name in about}, **declared(rubric)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from html import escape
 from typing import Annotated, Any
 
@@ -74,7 +73,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
         telemetry=_SILENT,
         separate_input_output_schemas=False,
     )
-    answer_errors(app)
+    answer_errors(app, settings)
     for part in (annotations, runs, studies, comparisons, readings):
         app.include_router(part.routes)
     app.include_router(routes)
@@ -139,17 +138,6 @@ def _shell(frontend: Frontend, run: str = "") -> Response:
 """)
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
-
-
 def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]) -> None:
     """Serve until interrupted.
 
@@ -157,6 +145,8 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
     """
     jobs.check(settings.runs[0])
     with _bound(host, port) as listening:
+        # What comes from now on waits until the application is up.
+        _greet(settings, host, listening.getsockname()[1], say)
         config = uvicorn.Config(
             application(settings),
             http="h11",  # it alone bounds the head of a request
@@ -170,8 +160,7 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
             timeout_graceful_shutdown=_END_SECONDS,
             ws="none",
         )
-        ready = partial(_greet, settings, host, listening.getsockname()[1], say)
-        _Server(config, ready).run(sockets=[listening])
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from judge.comparing.names import known_model
-from judge.readers import kept
-from judge.readers.kept import KeptReading
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.report.tables import headline_figures
-from judge.rubrics import Rubric
-from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run, stamp
+from judge.running.folder import (
+    ANNOTATIONS,
+    MANIFEST,
+    SUMMARY,
+    TABLE_PARQUET,
+    Run,
+    Stamp,
+    damaged,
+    stamp,
+)
 from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
-from judge.service.reviews import Event
 from judge.service.settings import ServiceSettings
 from judge.signature import safe_name
 from judge.types import JudgeError
@@ -34,54 +39,22 @@ _KNOWN = (
     *("n_failed", "statistics"),
 )
 _MOST_OPEN, _MOST_LISTED = 8, 10_000
-_T = TypeVar("_T")
 
-Stamp = tuple[tuple[int, int, int], ...]
+Stamps = tuple[Stamp | None, ...]
 """What changes when a run is written anew."""
 
 
-@dataclass(frozen=True)
-class OpenRun:
-    """A run's files as they were at `stamp`. Raises `ProblemError` where they are damaged."""
+class OpenRun(Run):
+    """A run's files as they were at `stamps`. Raises `JudgeError` where they are damaged."""
 
-    path: Path
-    stamp: Stamp
-
-    @cached_property
-    def _run(self) -> Run:
-        return Run(self.path)
-
-    def _read(self, read: Callable[[Run], _T]) -> _T:
-        """Return what `read` does; say what is wrong with the run, and not where it is kept."""
-        try:
-            return read(self._run)
-        except JudgeError as error:
-            text = str(error).replace(str(self.path), self.path.name)
-            raise ProblemError(409, text) from error
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """What made the run."""
-        return self._read(lambda run: run.manifest)
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """What was printed at its end."""
-        return self._read(Run.summary)
-
-    @property
-    def rubric(self) -> Rubric:
-        """The rubric it was judged by."""
-        return self._read(lambda run: run.rubric)
-
-    @cached_property
-    def model(self) -> str | None:
-        """The model that the run says it is about, None where it does not."""
-        return self._read(known_model)
+    def __init__(self, path: Path, stamps: Stamps) -> None:
+        super().__init__(path)
+        self.stamps = stamps
+        self._samples: dict[Stamp | None, Sample | None] = {None: None}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the table of studies, None for what is no number; too large to keep."""
-        rows = self._read(Run.columns).to_pylist()
+        rows = self.columns().to_pylist()
         self._check_fits(len(rows))
         return [
             {name: None if value != value else value for name, value in row.items()} for row in rows
@@ -89,9 +62,7 @@ class OpenRun:
 
     def _check_fits(self, n_rows: int) -> None:
         if n_rows != len(self._offsets):
-            raise ProblemError(
-                409, f"{TABLE_PARQUET} and {ANNOTATIONS} differ: judge the studies again"
-            )
+            raise damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
 
     @cached_property
     def index(self) -> bytes:
@@ -99,7 +70,7 @@ class OpenRun:
         from judge.report.frontend import as_json
         from judge.report.overview import index
 
-        frame = self._read(Run.table)
+        frame = self.table()
         self._check_fits(len(frame))
         return gzip.compress(as_json(index(frame, self.rubric)), 6)
 
@@ -108,20 +79,14 @@ class OpenRun:
         """The run as its page shows it first."""
         from judge.report.overview import overview
 
-        return overview(self.summary, self._read(Run.table), self.rubric)
+        return overview(self.summary(), self.table(), self.rubric)
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """The byte at which each study's line begins."""
-        offsets, at = [], 0
-        try:
-            with (self.path / ANNOTATIONS).open("rb") as file:
-                for line in file:
-                    offsets.append(at)
-                    at += len(line)
-        except OSError as error:
-            raise ProblemError(409, f"cannot read {ANNOTATIONS}: {error.strerror}") from error
-        return offsets
+        offsets = [0]
+        for line in self.lines():
+            offsets.append(offsets[-1] + len(line))
+        return offsets[:-1]
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
@@ -132,63 +97,40 @@ class OpenRun:
     def _texts(self) -> list[str]:
         from judge.report.view import search_text
 
-        return self._read(lambda run: [encodable(search_text(r)) for r in run.records()])
-
-    def reviews(self) -> tuple[Event, ...]:
-        """Return what readers said of the run, as far as it counts."""
-        return reviews.current(self.path)
+        return [encodable(search_text(record)) for record in self.records()]
 
     def reviewed(self) -> dict[str, Any]:
         """Return the statistics of the run's reviews."""
-        return reviews.measured(self.reviews(), self.errors_in, self.rubric)
+        return reviews.measured(reviews.current(self.path), self._errors_in, self.rubric)
 
-    def readings(self) -> Mapping[tuple[str, str], KeptReading]:
-        """Return the last reading of each study by each reader, by reader and study."""
-        return self._read(lambda run: kept.current(run.path))
+    def _errors_in(self, study_id: str) -> frozenset[str]:
+        row = self.row_of(study_id)
+        return frozenset(() if row is None else reviews.errors_of(self.row(row), self.rubric))
 
     def sample(self) -> Sample | None:
         """Return the studies that were drawn for reading, None where none were."""
         drawn = stamp(self.path / SAMPLE)
-        return self._read(lambda run: _sample(run, self.stamp, drawn)) if drawn else None
-
-    @cached_property
-    def _fingerprints(self) -> dict[str, frozenset[str]]:
-        return {}
-
-    def errors_in(self, study_id: str) -> frozenset[str]:
-        """Return the fingerprints of a study's errors, none where the run has no such study."""
-        if study_id not in self._fingerprints:
-            row = self.row_of(study_id)
-            errors = () if row is None else reviews.errors_of(self.record(row), self.rubric)
-            self._fingerprints[study_id] = frozenset(errors)
-        return self._fingerprints[study_id]
+        if drawn not in self._samples:
+            self._samples[drawn] = kept_sample(self)
+        return self._samples[drawn]
 
     def row_of(self, study_id: str) -> int | None:
         """Return the row of the study with that id, None where the run has none."""
         return self._rows.get(encodable(study_id))
 
-    @property
-    def n_studies(self) -> int:
-        """How many studies it has, where its table and its annotations agree."""
-        return len(self._rows)
-
     @cached_property
     def _rows(self) -> dict[str, int]:
-        ids = self._read(lambda run: run.columns(["study_id"])["study_id"]).to_pylist()
+        ids = self.columns(["study_id"])["study_id"].to_pylist()
         self._check_fits(len(ids))
         return {study_id: row for row, study_id in enumerate(ids)}
 
-    def record(self, row: int) -> dict[str, Any]:
-        """Return the record of the study in a row of the run."""
+    def row(self, row: int) -> dict[str, Any]:
+        """Return the record of the study in a row of the run; raises 404 where there is none."""
+        if row >= len(self._rows):
+            raise ProblemError(404, "no such study in this run")
         with (self.path / ANNOTATIONS).open("rb") as file:
             file.seek(self._offsets[row])
-            line = file.readline()
-        return self._read(lambda run: run.parsed(row + 1, line))
-
-
-@lru_cache(_MOST_OPEN)
-def _sample(run: Run, _run_stamp: Stamp, _stamp: tuple[int, int, int]) -> Sample | None:
-    return kept_sample(run)
+            return self.parsed(row + 1, file.readline())
 
 
 def encodable(text: str) -> str:
@@ -227,13 +169,17 @@ class Catalogue:
     def entries(self) -> list[RunEntry]:
         """Return all runs, those named on the command line first, then the newest first."""
         named = [path for path in self._settings.named if (path / MANIFEST).is_file()]
-        known = {job.run: job for runs in self._settings.runs for job in jobs.listed(runs)}
+        known = {
+            job.run.absolute(): job for runs in self._settings.runs for job in jobs.listed(runs)
+        }
         below = [
-            path.parent for runs in self._settings.runs for path in runs.glob(f"[!.]*/{MANIFEST}")
+            path.parent
+            for runs in self._settings.runs
+            for path in runs.absolute().glob(f"[!.]*/{MANIFEST}")
         ]
         newest = sorted({*below, *known}, key=lambda path: _age(path, known), reverse=True)
         entries: dict[str, RunEntry] = {}
-        for path in {path.absolute(): path for path in (*named, *newest)}.values():
+        for path in dict.fromkeys(path.absolute() for path in (*named, *newest)):
             name = _name(path, entries)
             entries[name] = RunEntry(name, path, known.get(path))
         self._entries = entries | {entry.blind_id: entry for entry in entries.values()}
@@ -275,36 +221,32 @@ class Catalogue:
                 "detail": detail,
             }
         if entry.is_finished:
-            described |= {**self._finished(entry), "state": jobs.FINISHED}
+            try:
+                described |= {**self._figures(entry.path, _stamps(entry.path)), "state": "finished"}
+            except JudgeError as error:
+                described["detail"] = f"this run cannot be read: {self._settings.hidden(error)}"
         return described
 
     def _open(self, path: Path) -> OpenRun:
-        try:
-            files = [(path / n).stat() for n in (MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY)]
-        except OSError as error:
-            why = f"this run has no whole set of files: {error.strerror}"
-            raise ProblemError(409, why) from error
-        return self._opened(path, tuple((s.st_ino, s.st_mtime_ns, s.st_size) for s in files))
+        return self._opened(path, _stamps(path))
 
-    def _finished(self, entry: RunEntry) -> dict[str, Any]:
-        try:
-            return self._figures(entry.path, (entry.path / MANIFEST).stat().st_mtime_ns)
-        except (ProblemError, OSError) as error:
-            return {"detail": f"this run cannot be read: {error}"}
-
-    def _figures_of(self, path: Path, _changed: int) -> dict[str, Any]:
-        run = self._open(path)
-        summary, manifest = run.summary, run.manifest
+    def _figures_of(self, path: Path, stamps: Stamps) -> dict[str, Any]:
+        run = self._opened(path, stamps)
+        summary = run.summary()
         headline = headline_figures(summary, run.rubric)
         return {
             **{name: summary.get(name) for name in _KNOWN},
             "headline": [{"label": label, "text": text} for label, text in headline],
             "judge": summary["judge"]["name"],
-            "model": run.model,
-            "progress": manifest.get("spent"),
-            "started": manifest.get("started"),
-            "finished": manifest.get("finished"),
+            "model": known_model(run),
+            "progress": run.manifest.get("spent"),
+            "started": run.manifest.get("started"),
+            "finished": run.manifest.get("finished"),
         }
+
+
+def _stamps(path: Path) -> Stamps:
+    return tuple(stamp(path / name) for name in (MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY))
 
 
 def _age(path: Path, known: Mapping[Path, Job]) -> float:

@@ -15,19 +15,14 @@ from pydantic import BaseModel, Field, model_validator
 
 from judge.service import ProblemError
 from judge.service.jobs import Short
-from judge.service.processes import process, reply, time_limit
-from judge.service.service import JSON, Here, JsonRoute, Service
+from judge.service.service import JSON, Here, Service
 from judge.service.settings import ServiceSettings
+from judge.service.worker import process, reply, time_limit
 
 _MOST_RUNS = 100
-_MOST_RESAMPLES, _MOST_FLIPS = 10_000, 100_000
-# Runs by runs by resamples: half as many numbers of 8 bytes are kept of each metric. The
-# usual resamples never come to so much.
-_MOST_DRAWN = 20_000_000
 _MOST_KEPT = 8
 
-_Index = Annotated[int, InPath(ge=0, lt=10_000)]
-routes = APIRouter(route_class=JsonRoute, prefix="/v1/comparison", tags=["comparison"])
+routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
 
 
 class ComparisonQuery(BaseModel):
@@ -50,9 +45,6 @@ class ComparisonQuery(BaseModel):
     patient_field: Short = Field(
         default="", description="Resample by this field; `none` takes studies as independent."
     )
-    tests: bool = Field(default=True, description="Test differences.")
-    resamples: int | None = Field(default=None, ge=100, le=_MOST_RESAMPLES)
-    flips: int | None = Field(default=None, ge=100, le=_MOST_FLIPS)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 
     @model_validator(mode="after")
@@ -60,10 +52,6 @@ class ComparisonQuery(BaseModel):
         n = len(self.run)
         if self.name and len(self.name) != n:
             raise ValueError(f"{n} runs, but {len(self.name)} names for their models")
-        if self.tests and self.resamples and n**2 * self.resamples > _MOST_DRAWN:
-            raise ValueError(
-                f"{n} runs and {self.resamples:,} resamples are too much; ask for fewer"
-            )
         return self
 
     def request(self, service: Service) -> dict[str, Any]:
@@ -75,7 +63,9 @@ class ComparisonQuery(BaseModel):
         for name, model in zip(self.run, self.name or [""] * len(self.run), strict=True):
             entry, run = service.catalogue.open(name)
             path = str(entry.path.absolute())
-            runs.append({"id": entry.id, "path": path, "model": model.strip(), "stamp": run.stamp})
+            runs.append(
+                {"id": entry.id, "path": path, "model": model.strip(), "stamps": run.stamps}
+            )
         return {**self.model_dump(mode="json", exclude={"run", "name"}), "runs": runs}
 
 
@@ -151,32 +141,18 @@ async def compare_runs(query: _Query, service: Here) -> Response:
 
     Runs that differ in what must agree are refused with what differs.
     """
-    return await _file(query, service, "comparison.json")
+    return await _file(query, service, "comparison")
 
 
-@routes.get("/overview", include_in_schema=False)
-async def _overview(query: _Query, service: Here) -> Response:
-    return await _file(query, service, "overview.json")
-
-
-@routes.get("/columns", include_in_schema=False)
-async def _columns(query: _Query, service: Here) -> Response:
-    return await _file(query, service, "columns.json")
-
-
-@routes.get("/values/{index}", include_in_schema=False)
-async def _values(index: _Index, query: _Query, service: Here) -> Response:
-    return await _file(query, service, f"values-{index}", "application/octet-stream")
-
-
-@routes.get("/figures", include_in_schema=False)
-async def _figures(query: _Query, service: Here) -> Response:
-    return await _file(query, service, "figures.json")
-
-
-@routes.get("/figures/{index}", include_in_schema=False)
-async def _figure(index: _Index, query: _Query, service: Here) -> Response:
-    return await _file(query, service, f"figure-{index}.svg", "image/svg+xml")
+@routes.get("/{piece:path}", include_in_schema=False)
+async def _piece(
+    piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figures)/\d+)$")],
+    query: _Query,
+    service: Here,
+) -> Response:
+    kinds = {"values/": "application/octet-stream", "figures/": "image/svg+xml"}
+    kind = next((kind for start, kind in kinds.items() if piece.startswith(start)), JSON)
+    return await _file(query, service, piece.replace("/", "-"), kind)
 
 
 async def _file(query: ComparisonQuery, service: Service, name: str, kind: str = JSON) -> Response:
@@ -184,7 +160,7 @@ async def _file(query: ComparisonQuery, service: Service, name: str, kind: str =
     comparison = service.comparisons.of(request)
     # Who goes away ends nothing that others wait for.
     await asyncio.shield(comparison.numbers)
-    if name.startswith("figure"):
+    if name.startswith("figures"):
         await asyncio.wait([comparison.end])
         if comparison.end.cancelled() or comparison.end.exception():
             raise ProblemError(502, "the figures could not be drawn; the service's log says why")

@@ -94,9 +94,7 @@ class Guard:
                 return as_problem(421, "This service answers to the names of this machine only.")
         elif "token" in request.query_params and scope["method"] == "GET":
             return self._begin_session(scope, request.query_params["token"])
-        elif not (
-            _same(session, self._session) or _same(_bearer(headers), self._settings.token)
-        ):
+        elif not (_same(session, self._session) or _same(_bearer(headers), self._settings.token)):
             return _no_token(scope)
         if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")

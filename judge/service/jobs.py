@@ -31,8 +31,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from judge.backends import LEXICON
 from judge.running.folder import MANIFEST
-from judge.service.processes import ended_by, process
 from judge.service.settings import JOBS, ServiceSettings
+from judge.service.worker import ended_by, process
 from judge.studies.sections import Section
 from judge.types import MODALITIES, JudgeError
 
@@ -142,13 +142,8 @@ def process_request(asked: RunRequest, settings: ServiceSettings, *more: str) ->
     }
 
 
-def for_client(text: str, *folders: Path) -> str:
-    """Return a message of the command line with the words that a client knows.
-
-    An option is called as in the form and in the API; `folders` of the service are left out.
-    """
-    for folder in folders:
-        text = text.replace(f"{folder.absolute()}/", "")
+def for_client(text: str) -> str:
+    """Return a message of the command line with options called as in the form and in the API."""
 
     def name(option: re.Match[str]) -> str:
         field = option[1].replace("-", "_")
@@ -297,8 +292,8 @@ class Jobs:
             job.forget_files()
             return
         said = _WHY.findall((job.path / _LOG).read_text("utf-8", "replace"))
-        why = said[-1].replace(" (terminated)", "") if said else f"the process ended: {ended_by(code)}"
-        detail = for_client(why, *self._settings.runs)
+        why = said[-1].replace(" (terminated)", "") if said else f"it ended by {ended_by(code)}"
+        detail = for_client(self._settings.hidden(why))
         job.end(STOPPED if code in _STOPPING_CODES else FAILED, detail)
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi import Query as InQuery
@@ -26,11 +26,10 @@ from judge.report.overview import declared
 from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
-from judge.service.service import Here, JsonRoute, RunId, as_json, reader_name
+from judge.service.service import Here, RunId, as_json, reader_name
 from judge.studies.context import CONTEXT_FIELDS
-from judge.types import Edit
 
-routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["readings"])
+routes = APIRouter(prefix="/v1/runs", tags=["readings"])
 
 CONTEXT = frozenset(
     (
@@ -61,34 +60,6 @@ _Name = Annotated[str, Field(max_length=100)]
 _Place = Annotated[int, Field(ge=0, le=2**40)]
 
 
-class LineEdit(BaseModel):
-    """A change of one line of the candidate."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Literal["change", "delete", "insert"]
-    line: _Place | None = Field(
-        default=None, description="From 0; an insertion goes before it, at the end for null."
-    )
-    corrected: str = Field(default="", max_length=20_000)
-
-
-class Mark(BaseModel):
-    """One thing that a reader marked."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: _Name
-    labels: dict[_Name, Annotated[list[_Name], Field(max_length=20)]] = Field(
-        default={}, max_length=20
-    )
-    text: str = Field(default="", max_length=20_000)
-    side: Literal["candidate", "reference"] | None = None
-    start: _Place | None = None
-    end: _Place | None = None
-    edit: LineEdit | None = None
-
-
 class StudyReading(BaseModel):
     """All that a reader has marked in a study so far. What is sent later takes its place."""
 
@@ -99,7 +70,7 @@ class StudyReading(BaseModel):
         min_length=1, max_length=100, description="Who reads.", examples=["Anna"]
     )
     done: bool = Field(description="Whether the study is read to its end.", examples=[True])
-    items: list[Mark] = Field(
+    items: list[MarkedItem] = Field(
         default=[],
         max_length=500,
         description="Each with its `kind`, `labels` by facet, `text`, and the words it is about: "
@@ -133,7 +104,7 @@ def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
     return as_json(
         {
             "rubric": _rubric(opened),
-            "section": opened.summary.get("section"),
+            "section": opened.summary().get("section"),
             "queue": queue,
             "marked": sorted({item.kind for one in mine.values() for item in one.items}),
         }
@@ -222,9 +193,8 @@ def keep_reading(run: RunId, reading: StudyReading, service: Here) -> Response:
     """Write down all that a reader has marked in a study. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, reading.study_id)
-    items = map(_item, reading.items)
     made = kept.new_reading(
-        reading.reader, record, items, done=reading.done, comment=reading.comment
+        reading.reader, record, reading.items, done=reading.done, comment=reading.comment
     )
     if reading.texts not in (None, made.texts):
         raise ProblemError(409, "other reports were read than this run has now: load the page anew")
@@ -232,14 +202,6 @@ def keep_reading(run: RunId, reading: StudyReading, service: Here) -> Response:
         raise ProblemError(422, wrong)
     kept.append(opened.path, made)
     return as_json(asdict(made), 201)
-
-
-def _item(mark: Mark) -> MarkedItem:
-    edit = Edit(mark.edit.kind, mark.edit.line, mark.edit.corrected) if mark.edit else None
-    labels = {facet: tuple(values) for facet, values in mark.labels.items()}
-    return MarkedItem(
-        mark.kind, labels, mark.text, side=mark.side, start=mark.start, end=mark.end, edit=edit
-    )
 
 
 def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
@@ -250,12 +212,12 @@ def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
         raise ProblemError(409, "no studies were drawn for reading; judge sample RUN -n 100 does")
     if study_id not in sample.order:
         raise ProblemError(404, f"the study {study_id[:120]!r} was not drawn for reading")
-    return opened.record(row)
+    return opened.row(row)
 
 
 def _readings_of(opened: OpenRun, reader: str) -> dict[str, KeptReading]:
-    found = opened.readings()
-    return {study_id: one for (who, study_id), one in found.items() if who == reader}
+    readings = kept.current(opened.path)
+    return {study_id: one for (who, study_id), one in readings.items() if who == reader}
 
 
 def _state(reading: KeptReading | None) -> str:

@@ -1,40 +1,34 @@
-"""Runs over HTTP: list, check, start, watch, stop, resume, results."""
+"""Runs over HTTP: list, check, start, stop, resume, results."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import shutil
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Request, UploadFile
-from fastapi.responses import FileResponse, Response, StreamingResponse
+from fastapi import APIRouter, Form, UploadFile
+from fastapi.responses import FileResponse, Response
 
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
 from judge.service.annotations import check_names
 from judge.service.catalogue import RunEntry
-from judge.service.processes import process, reply, time_limit
-from judge.service.service import Here, JsonRoute, RunId, Service, as_json
+from judge.service.service import Here, RunId, Service, as_json
+from judge.service.worker import process, reply, time_limit
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _LONGEST_NAME = 200
-_LOOK_SECONDS = 0.25
-_PING_LOOKS = 60
-_MOST_STREAMS = 32
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
     "parquet": (TABLE_PARQUET, "application/vnd.apache.parquet"),
 }
 
-routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["runs"])
-_streams: Counter[str] = Counter()
+routes = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 
 class RunForm(jobs.RunOptions):
@@ -62,10 +56,9 @@ def list_runs(service: Here) -> Response:
 async def start_run(form: RunFields, service: Here) -> Response:
     """Judge two uploaded files in the background, with the options of the command line.
 
-    Refused (402) where the budget of the judge has no room for another answer.
+    Where the budget of the judge has no room for an answer, it stops and says so.
     """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
-    service.settings.check_budget(form.judge)
 
     def create() -> jobs.Job:
         with _uploaded(form, service) as (folder, files):
@@ -97,8 +90,7 @@ async def check_run(form: RunFields, service: Here) -> Response:
             try:
                 return as_json(await reply(started, "check"))
             except ProblemError as error:
-                detail = jobs.for_client(error.detail, folder)
-                raise ProblemError(error.status, detail) from error
+                raise ProblemError(error.status, jobs.for_client(error.detail)) from error
 
 
 @contextmanager
@@ -138,7 +130,7 @@ def show_run(run: RunId, service: Here) -> Response:
     if entry.is_finished:
         _, opened = service.catalogue.open(run)
         shown |= {
-            "summary": opened.summary,
+            "summary": opened.summary(),
             "view": opened.overview,
             "reviews": opened.reviewed(),
         }
@@ -155,12 +147,8 @@ async def stop_run(run: RunId, service: Here) -> Response:
 
 @routes.post("/{run}/resume")
 async def resume_run(run: RunId, service: Here) -> Response:
-    """Let a run that was stopped or has failed go on; no answer is asked for again.
-
-    Refused (402) where the budget of its judge has no room for another answer.
-    """
+    """Let a run that was stopped or has failed go on; no answer is asked for again."""
     entry, job = _job(service, run, (jobs.STOPPED, jobs.FAILED))
-    service.settings.check_budget(job.request.judge)
     job.begin_anew()
     service.jobs.begin(job)
     return as_json(service.catalogue.describe(entry))
@@ -173,48 +161,6 @@ def _job(service: Service, run: str, states: tuple[str, ...]) -> tuple[RunEntry,
     if (state := entry.job.state()[0]) not in states:
         raise ProblemError(409, f"the run {run} is {state}")
     return entry, entry.job
-
-
-@routes.get("/{run}/events", response_class=Response)
-async def watch_run(run: RunId, request: Request, service: Here) -> Response:
-    """Watch a run by server-sent events: `progress` whenever that changes, `end` as the last."""
-    entry = await asyncio.to_thread(service.catalogue.find, run)
-    client = request.client.host if request.client else ""
-    if _streams[client] >= _MOST_STREAMS:
-        raise ProblemError(429, f"one client may watch {_MOST_STREAMS} runs at a time")
-    _streams[client] += 1
-    return _EventStream(_events(service, entry, request), client)
-
-
-class _EventStream(StreamingResponse):
-    def __init__(self, events: AsyncIterator[bytes], client: str) -> None:
-        headers = {"X-Accel-Buffering": "no"}
-        super().__init__(events, media_type="text/event-stream", headers=headers)
-        self._client = client
-
-    async def __call__(self, *asgi: Any) -> None:  # noqa: ANN401
-        try:
-            await super().__call__(*asgi)
-        finally:
-            _streams[self._client] -= 1
-
-
-async def _events(service: Service, entry: RunEntry, request: Request) -> AsyncIterator[bytes]:
-    last: dict[str, Any] | None = None
-    looks = 0
-    while not await request.is_disconnected():
-        now = await asyncio.to_thread(service.catalogue.describe, entry)
-        ended = now["state"] not in jobs.UNFINISHED
-        if now != last or ended:
-            kind, data = "end" if ended else "progress", {**(now["progress"] or {}), **now}
-            yield f"event: {kind}\ndata: {json.dumps(data, default=str)}\n\n".encode()
-            last = now
-        elif looks % _PING_LOOKS == 0:
-            yield b": still there\n\n"
-        if ended:
-            return
-        looks += 1
-        await asyncio.sleep(_LOOK_SECONDS)
 
 
 @routes.get("/{run}/results", response_class=Response)
@@ -230,6 +176,6 @@ def results(
     """
     entry, opened = service.catalogue.open(run)
     if format == "json":
-        return as_json({"summary": opened.summary, "studies": opened.rows()})
+        return as_json({"summary": opened.summary(), "studies": opened.rows()})
     name, kind = _FILES[format]
     return FileResponse(opened.path / name, media_type=kind, filename=f"{entry.id}-{name}")

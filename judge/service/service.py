@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, FastAPI, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from judge import jsonio
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
@@ -80,33 +78,12 @@ def as_problem(status: int, detail: str, headers: dict[str, str] | None = None) 
     return Response(json.dumps(problem), status, headers, media_type=_PROBLEM)
 
 
-class _JsonRequest(Request):
-    async def json(self) -> Any:  # noqa: ANN401
-        try:
-            return jsonio.read(await self.body())
-        except jsonio.JsonError as error:
-            raise HTTPException(400, f"The body cannot be read as JSON: {error}") from error
-
-
-class JsonRoute(APIRoute):
-    """A route whose JSON body is read by `judge.jsonio`: a body nested too deeply is a 400."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of the route."""
-        handler = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            return await handler(_JsonRequest(request.scope, request.receive))
-
-        return handle
-
-
-def answer_errors(app: FastAPI) -> None:
+def answer_errors(app: FastAPI, settings: ServiceSettings) -> None:
     """Answer every failure of `app` with a problem, none with a stack trace."""
 
     @app.exception_handler(JudgeError)
     async def _(_request: Request, error: JudgeError) -> Response:
-        return as_problem(getattr(error, "status", 422), str(error))
+        return as_problem(getattr(error, "status", 409), settings.hidden(error))
 
     @app.exception_handler(RequestValidationError)
     async def _(_request: Request, error: RequestValidationError) -> Response:

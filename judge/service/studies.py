@@ -15,10 +15,10 @@ from judge.report.view import study_view
 from judge.service import ProblemError, reviews
 from judge.service.catalogue import OpenRun
 from judge.service.reviews import MISSED, Event
-from judge.service.service import JSON, Here, JsonRoute, RunId, as_json, reader_name
+from judge.service.service import JSON, Here, RunId, as_json, reader_name
 from judge.stats.review import VERDICTS
 
-routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["studies"])
+routes = APIRouter(prefix="/v1/runs", tags=["studies"])
 
 
 class Review(BaseModel):
@@ -102,24 +102,24 @@ def show_study(
     if (id is None) == (row is None):
         raise ProblemError(422, "name the study by either its id or its row")
     at = row if id is None else opened.row_of(id)
-    if at is None or at >= opened.n_studies:
+    if at is None:
         raise ProblemError(404, "no such study in this run")
-    found = opened.record(at)
-    events = [asdict(one) for one in opened.reviews() if one.study_id == found["study_id"]]
+    study = opened.row(at)
+    events = reviews.current(opened.path)
     shown = {
         "row": at,
-        "view": study_view(found, opened.rubric),
-        "fingerprints": list(reviews.errors_of(found, opened.rubric)),
-        "reviews": events,
+        "view": study_view(study, opened.rubric),
+        "fingerprints": list(reviews.errors_of(study, opened.rubric)),
+        "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
     }
-    return as_json({**shown, "record": found} if record else shown)
+    return as_json({**shown, "record": study} if record else shown)
 
 
 @routes.get("/{run}/reviews")
 def list_reviews(run: RunId, service: Here) -> Response:
     """Return the reviews that count, and how right the judge was in the readers' eyes."""
     _, opened = service.catalogue.open(run)
-    events = [asdict(event) for event in opened.reviews()]
+    events = [asdict(event) for event in reviews.current(opened.path)]
     return as_json({"events": events, "statistics": opened.reviewed()})
 
 
@@ -128,7 +128,7 @@ def export_reviews(run: RunId, service: Here) -> Response:
     """Export the reviews that count for a spreadsheet, one a row."""
     entry, opened = service.catalogue.open(run)
     return Response(
-        reviews.as_csv(opened.reviews()).encode("utf-8", "replace"),
+        reviews.as_csv(reviews.current(opened.path)).encode("utf-8", "replace"),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{entry.id}-reviews.csv"'},
     )
@@ -150,7 +150,7 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
         raise ProblemError(404, f"no study {review.study_id[:120]!r} in this run")
     said: dict[str, Any] = {"comment": review.comment}
     rubric = opened.rubric
-    errors = reviews.errors_of(opened.record(row), rubric)
+    errors = reviews.errors_of(opened.row(row), rubric)
     if review.error in errors:
         error = errors[review.error]
         said |= {
@@ -193,5 +193,5 @@ def _is_missed(opened: OpenRun, review: Review) -> bool:
         review.error in (event.id, event.error)
         and event.verdict == MISSED
         and (event.reader, event.study_id) == (review.reader, review.study_id)
-        for event in opened.reviews()
+        for event in reviews.current(opened.path)
     )

@@ -1,32 +1,103 @@
-"""A process of a service: `python -m judge.service.worker TASK`, with the request in one line.
+"""Processes of a service: each run, check and comparison has one of its own.
 
-`run` is the command `judge`, paid from the service's ledger. `check` reads a run's files as that
-command would. `compare` writes into a folder, and replies as soon as the numbers are there:
+What a request breaks or outlasts is its own process, and so no other's work.
 
-    comparison.json                       what `judge compare --format json` prints
-    overview.json, columns.json, values-N the page's numbers, N the index of a metric
-    figures.json, figure-N.svg            the figures and their words
+`python -m judge.service.worker TASK` gets its request in the first line of standard input; that
+this ends tells it that the service is gone, also where it was killed. `run` is the command `judge`,
+paid from the service's ledger. `check` reads a run's files as that command would. `compare` writes
+into a folder, and replies as soon as the numbers are there:
+
+    comparison                   what `judge compare --format json` prints
+    overview, columns, values-N  the page's numbers, N the index of a metric
+    figures, figures-N           the words of the figures, and the SVG of each
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import click
-
-from judge.cli import main as judge
-from judge.cli.judging import Owner
-from judge.running.engine import Progress
-from judge.service.budget import Ledger
+from judge.service import ProblemError
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.running.engine import Progress
+    from judge.service.settings import Ledger
+
+_LONGEST_LINE = 2**28
+
+
+@asynccontextmanager
+async def process(
+    task: str,
+    request: Mapping[str, Any],
+    patience: float = 0.0,
+    **how: Any,  # noqa: ANN401 - as asyncio takes them
+) -> AsyncIterator[Process]:
+    """Start a process for a task; after the block it ends, within `patience` seconds in order."""
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "judge.service.worker", task),
+        stdin=PIPE,
+        stdout=PIPE,
+        limit=_LONGEST_LINE,
+        start_new_session=True,  # Ctrl-C at the terminal is for the service alone
+        **how,
+    )
+    assert started.stdin is not None
+    try:
+        with suppress(ConnectionError):
+            started.stdin.write(json.dumps(request).encode() + b"\n")
+            await started.stdin.drain()
+        yield started
+    finally:
+        started.stdin.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(started.wait(), patience)
+        if started.returncode is None:
+            started.kill()
+            await started.wait()
+
+
+async def reply(started: Process, task: str) -> dict[str, Any]:
+    """Return the next reply; raises the `ProblemError` that it is, 502 where there is none."""
+    assert started.stdout is not None
+    if not (line := await started.stdout.readline()):
+        why = ended_by(await started.wait())
+        raise ProblemError(
+            502, f"the process of this {task} broke off ({why}); the service's log says more"
+        )
+    answer: dict[str, Any] = json.loads(line)
+    if "status" in answer:
+        raise ProblemError(answer["status"], answer["detail"])
+    return answer
+
+
+def ended_by(code: int) -> str:
+    """Return what ended a process, a signal's name or its exit code."""
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+@asynccontextmanager
+async def time_limit(seconds: float, task: str) -> AsyncIterator[None]:
+    """Raise `ProblemError` 504 where the block takes longer than so many seconds."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise ProblemError(504, f"the {task} took longer than {seconds:g} seconds") from None
+
+
+# The process's own end
 
 _UNSEEN = "not known: no answer to this rubric's questions has been seen yet"
 
@@ -39,17 +110,23 @@ def main() -> None:
     os.dup2(2, 1)
     request = json.loads(stdin.readline())
     threading.Thread(target=_end_with_service, args=(stdin,), daemon=True).start()
-    if sys.argv[1] == "run":
-        _run(request)
-        return
-    try:
-        for answer in {"check": _check, "compare": _compare}[sys.argv[1]](request):
-            replies.write(json.dumps(answer).encode() + b"\n")
-            replies.flush()
-    except (JudgeError, click.ClickException) as error:
-        text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        replies.write(json.dumps({"status": 422, "detail": text}).encode() + b"\n")
+    work = {"run": _run, "check": _check, "compare": _compare}[sys.argv[1]]
+    for answer in _replies(work, request):
+        replies.write(json.dumps(answer).encode() + b"\n")
         replies.flush()
+
+
+def _replies(
+    work: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]], request: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    from click import ClickException
+
+    try:
+        yield from work(request)
+    except ClickException as error:
+        yield {"status": 422, "detail": error.format_message()}
+    except JudgeError as error:
+        yield {"status": 422, "detail": str(error)}
 
 
 def _end_with_service(stdin: IO[bytes]) -> None:
@@ -57,7 +134,10 @@ def _end_with_service(stdin: IO[bytes]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)  # a run keeps the answers under way
 
 
-def _run(request: Mapping[str, Any]) -> None:
+def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    from judge.cli import main as judge
+    from judge.cli.judging import Owner
+
     progress = Path(request["progress"])
     counts: dict[str, Any] = {}
 
@@ -70,9 +150,12 @@ def _run(request: Mapping[str, Any]) -> None:
 
     owner = Owner(_ledger(request), tick)
     judge(request["arguments"], prog_name="judge", obj=owner)
+    yield {}
 
 
 def _ledger(request: Mapping[str, Any]) -> Ledger | None:
+    from judge.service.settings import Ledger
+
     return Ledger(*request["ledger"]) if request["ledger"] else None
 
 
@@ -130,12 +213,11 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     choices = [
         RunChoice(Path(run["path"]), run["id"], run["model"] or None) for run in request["runs"]
     ]
-    how = {name: request[name] for name in ("resamples", "flips", "seed")}
-    resampling = Resampling(**{name: n for name, n in how.items() if n is not None})
+    resampling = Resampling() if request["seed"] is None else Resampling(seed=request["seed"])
     try:
         aligned, comparison = compare_runs(
             choices,
-            resampling if request["tests"] else None,
+            resampling,
             sort=request["sort"] or None,
             by=[field.strip() for field in request["by"].split(",") if field.strip()],
             common=request["common"],
@@ -154,9 +236,9 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     ]
     described = [run.described() for run in aligned.runs]
     files = {
-        "comparison.json": as_json(leaderboard_formats.as_data(comparison, described)),
-        "overview.json": as_json({**data.overview(comparison), "runs": runs}),
-        "columns.json": as_json(data.columns(comparison)),
+        "comparison": as_json(leaderboard_formats.as_data(comparison, described)),
+        "overview": as_json({**data.overview(comparison), "runs": runs}),
+        "columns": as_json(data.columns(comparison)),
     }
     for index, metric in enumerate(comparison.panel.metrics):
         files[f"values-{index}"] = data.values(comparison, metric)
@@ -165,8 +247,8 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {}
     figures = page_figures(comparison) if available() else ()
     for index, figure in enumerate(figures):
-        (folder / f"figure-{index}.svg").write_bytes(figure.svg.encode())
-    (folder / "figures.json").write_bytes(as_json([figure.words for figure in figures]))
+        (folder / f"figures-{index}").write_bytes(figure.svg.encode())
+    (folder / "figures").write_bytes(as_json([figure.words for figure in figures]))
     yield {}
 
 

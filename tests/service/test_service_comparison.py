@@ -76,7 +76,6 @@ def test_what_cannot_be_compared_is_named(service: Served) -> None:
         (asked("nothing"), 404, "nothing"),
         (asked("green-good", "green-good"), 422, "green"),
         (asked("green-good", sort="nothing"), 422, "nothing"),
-        (asked(*["green-good"] * 90, resamples=10_000), 422, "resamples"),
     ):
         assert named in is_problem(service.client.get("/v1/comparison", params=query), status)
 

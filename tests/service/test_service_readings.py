@@ -106,7 +106,7 @@ def test_what_cannot_be_a_reading_is_refused_and_not_kept(
         ({"items": [ERROR] * 501}, 422, "items"),
         ({"items": [ERROR | {"start": 5}]}, 422, "candidate"),
         ({"items": [ERROR | {"labels": {"category": ["a"]}}]}, 422, "significance"),
-        ({"items": [ERROR | {"edit": {"kind": "delete", "line": 0}}]}, 422, "lines"),
+        ({"items": [ERROR | {"edit": {"kind": "delete", "line": 0, "corrected": ""}}]}, 422, "lines"),
         ({"texts": "0" * 16}, 409, "page"),
         ({"study_id": "ex-999"}, 404, "ex-999"),
     ):

@@ -60,11 +60,8 @@ def test_an_uploaded_run_is_judged_and_its_progress_told(service: Served) -> Non
     run = started.json()
     assert started.headers["location"] == f"/v1/runs/{run['id']}"
     assert run["name"] == "a try"
-    told = service.client.get(f"/v1/runs/{run['id']}/events")
-    assert told.headers["content-type"].startswith("text/event-stream")
-    kind, data = told.text.strip().split("\n\n")[-1].split("\n")
-    end = json.loads(data.removeprefix("data: "))
-    assert (kind, end["state"], end["done"], end["total"]) == ("event: end", "finished", 15, 15)
+    progress = service.until_state(run["id"], "finished", "failed")["progress"]
+    assert (progress["done"], progress["total"]) == (15, 15)
     shown = service.client.get(f"/v1/runs/{run['id']}").json()
     assert (shown["summary"]["n_scored"], shown["summary"]["by"]) == (15, ["site"])
     # The run is one of the command line's, and nothing else is left of the upload.
