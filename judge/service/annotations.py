@@ -65,8 +65,7 @@ class Pairs:
         self._settings = settings
         self._loading = asyncio.Lock()
         self._sessions: dict[tuple[Any, ...], JudgeSession] = {}
-        self._places: dict[int, asyncio.Semaphore] = {}
-        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
         self._opened = ExitStack()
 
     async def annotate(self, pair: Pair) -> dict[str, Any]:
@@ -82,13 +81,13 @@ class Pairs:
                 loaded = await self._session(pair)
             except JudgeError as error:
                 raise ProblemError(_JUDGE, str(error)) from error
-            studies, class_source = _studies(pair, takes_context=loaded.rubric.takes_context)
+            studies, class_source = await asyncio.to_thread(_studies, pair, loaded.rubric)
             session = copy.copy(loaded)
             session.begin()
-            # Who asks about the same reports meanwhile finds the answer in the cache.
-            question = pair.model_dump_json(exclude={"study_id", "context", "reply"})
-            lock = self._asking.setdefault(question, asyncio.Lock())
-            async with lock, self._places[id(loaded)]:
+            # Who asks about the same reports meanwhile finds the answer in the cache; what
+            # computes does so one pair at a time.
+            key = "" if session.judge.runs_inline else pair.reference + pair.candidate
+            async with self._locks.setdefault((id(loaded), key), asyncio.Lock()):
                 end = await _judged(session, studies)
         judge = session.judge
         return {
@@ -105,7 +104,6 @@ class Pairs:
                 session = await asyncio.to_thread(self._load, *which)
                 _ = session.cache  # one for all pairs
                 self._sessions[which] = self._opened.enter_context(session)
-                self._places[id(session)] = asyncio.Semaphore(session.concurrency)
         return self._sessions[which]
 
     def _load(self, rubric: str, judge: str, prompt: str | None, reply: str) -> JudgeSession:
@@ -145,13 +143,13 @@ async def _judged(session: JudgeSession, studies: StudySet) -> Judged:
     return ends[0]
 
 
-def _studies(pair: Pair, *, takes_context: bool) -> tuple[StudySet, str]:
+def _studies(pair: Pair, rubric: rubrics.Rubric) -> tuple[StudySet, str]:
     fields = {} if pair.context is None else {"context": [pair.context]}
     try:
         given = from_given(
             [pair.reference], [pair.candidate], study_ids=[pair.study_id], fields=fields
         )
-        return with_classes(attach_context(given, context=None if takes_context else ()))
+        return with_classes(attach_context(given, context=None if rubric.takes_context else ()))
     except JudgeError as error:
         raise ProblemError(_WRONG, str(error)) from error
 

@@ -6,12 +6,12 @@ import asyncio
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi import Path as InPath
 from fastapi.responses import Response
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field
 
 from judge.service import ProblemError
 from judge.service.jobs import Short
@@ -28,38 +28,23 @@ routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
 class ComparisonQuery(BaseModel):
     """The comparison that a request asks for."""
 
-    run: list[Short] = Field(
-        min_length=1, max_length=_MOST_RUNS, description="A run's id.", examples=[["RUN"]]
-    )
-    name: list[Short] = Field(
-        default=[],
-        max_length=_MOST_RUNS,
-        description="Its model, one for each run in their order; empty: as the run says.",
-    )
+    run: list[Short] = Field(min_length=1, max_length=_MOST_RUNS, examples=[["RUN"]])
+    name: list[Short] = Field(default=[], description="The model of each run; empty: as it says.")
     sort: Short = Field(default="", description="Rank by this metric.")
     by: str = Field(default="", max_length=1000, description="Fields, with commas.")
     common: bool = Field(default=False, description="Compare on the studies that all runs have.")
-    allow: list[Literal["judge", "prompt", "references"]] = Field(
-        default=[], description="What may differ among the runs."
-    )
-    patient_field: Short = Field(
-        default="", description="Resample by this field; `none` takes studies as independent."
-    )
+    allow: list[Literal["judge", "prompt", "references"]] = []
+    patient_field: Short = Field(default="", description="Resample by this field.")
     seed: int | None = Field(default=None, ge=0, lt=2**63)
-
-    @model_validator(mode="after")
-    def _can_be_done(self) -> Self:
-        n = len(self.run)
-        if self.name and len(self.name) != n:
-            raise ValueError(f"{n} runs, but {len(self.name)} names for their models")
-        return self
 
     def request(self, service: Service) -> dict[str, Any]:
         """Return all that the comparison rests on, the runs as they are now.
 
         Raises `ProblemError` where there is no such run, or it has no results.
         """
-        runs = []
+        runs: list[dict[str, Any]] = []
+        if self.name and len(self.name) != len(self.run):
+            raise ProblemError(422, f"{len(self.run)} runs, but {len(self.name)} names of models")
         for name, model in zip(self.run, self.name or [""] * len(self.run), strict=True):
             entry, run = service.catalogue.open(name)
             path = str(entry.path.absolute())
@@ -117,8 +102,6 @@ class Comparisons:
         key = json.dumps(request, sort_keys=True)
         comparison = self._kept.pop(key, None)
         if comparison is None or comparison.has_failed:
-            if sum(not kept.end.done() for kept in self._kept.values()) >= _MOST_KEPT:
-                raise ProblemError(503, "too many comparisons are under way; ask again soon")
             comparison = Comparison(request, self._settings, self._turn)
         self._kept[key] = comparison
         # One that is still under way is never forgotten: somebody may wait for it.

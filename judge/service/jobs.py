@@ -265,18 +265,20 @@ class Jobs:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _do(self, job: Job) -> None:
-        with (job.path / _JOB).open("rb") as lock:
-            while not _locked(lock.fileno()):  # by another service, or the last one's process
-                await asyncio.sleep(_LOOK_SECONDS)
-            async with self._turn:
-                if job.state()[0] not in UNFINISHED:
-                    return
-                if not self._settings.allows(job.request.judge):
-                    job.end(FAILED, f"this service does not allow the judge {job.request.judge!r}")
-                    return
-                await self._run(job, lock.fileno())
+        try:
+            with (job.path / _JOB).open("rb") as lock:
+                while not _locked(lock.fileno()):  # by another service, or the last one's process
+                    await asyncio.sleep(_LOOK_SECONDS)
+                async with self._turn:
+                    if job.state()[0] in UNFINISHED:
+                        await self._run(job, lock.fileno())
+        except OSError as error:
+            job.end(FAILED, f"the run cannot be done: {error.strerror}")
 
     async def _run(self, job: Job, lock: int) -> None:
+        if not self._settings.allows(job.request.judge):
+            job.end(FAILED, f"this service does not allow the judge {job.request.judge!r}")
+            return
         (job.path / _PROGRESS).write_text("{}")
         request = process_request(job.request, self._settings, f"--out={job.run.absolute()}")
         request["progress"] = str((job.path / _PROGRESS).absolute())

@@ -7,7 +7,6 @@ drawn at random, and no other can be read.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -16,8 +15,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi import Query as InQuery
-from fastapi.responses import Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from fastapi.responses import FileResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from judge import jsonio
 from judge.readers import kept
@@ -26,7 +25,7 @@ from judge.report.overview import declared
 from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
-from judge.service.service import Here, RunId, as_json, reader_name
+from judge.service.service import Here, ReaderName, RunId, as_json
 from judge.studies.context import CONTEXT_FIELDS
 
 routes = APIRouter(prefix="/v1/runs", tags=["readings"])
@@ -41,23 +40,13 @@ CONTEXT = frozenset(
 """The fields of a study that a reader is shown. All others may tell what somebody thinks of the
 study or of the model: a rating, a score, a class, who wrote the candidate."""
 
-ReaderName = Annotated[
-    str,
-    AfterValidator(reader_name),
-    InQuery(min_length=1, max_length=100, description="Who reads.", examples=["Anna"]),
-]
 StudyId = Annotated[
     str, InQuery(alias="id", max_length=10_000, description="Of the sample.", examples=["STUDY"])
 ]
 _IMAGE_FIELDS = ("image", "image_path", "images", "image_paths")
-_MOST_IMAGES, _LARGEST_IMAGE = 50, 2**26
-_IMAGE_HEADS = {
-    rb"\x89PNG\r\n\x1a\n": "image/png",
-    rb"\xff\xd8\xff": "image/jpeg",
-    rb"RIFF....WEBP": "image/webp",
-}
-_Name = Annotated[str, Field(max_length=100)]
-_Place = Annotated[int, Field(ge=0, le=2**40)]
+_MOST_IMAGES = 50
+_JPEG = "image/jpeg"
+_IMAGE_KINDS = {".png": "image/png", ".jpg": _JPEG, ".jpeg": _JPEG, ".webp": "image/webp"}
 
 
 class StudyReading(BaseModel):
@@ -66,16 +55,13 @@ class StudyReading(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     study_id: str = Field(max_length=10_000, description="Of the sample.", examples=["STUDY"])
-    reader: Annotated[str, AfterValidator(reader_name)] = Field(
-        min_length=1, max_length=100, description="Who reads.", examples=["Anna"]
-    )
-    done: bool = Field(description="Whether the study is read to its end.", examples=[True])
+    reader: ReaderName
+    done: bool = Field(description="Whether the study is read to its end.")
     items: list[MarkedItem] = Field(
         default=[],
         max_length=500,
-        description="Each with its `kind`, `labels` by facet, `text`, and the words it is about: "
-        "`side`, `start` and `end` in characters (Unicode code points) of that report; with an "
-        "`edit` (`kind`, `line`, `corrected`) where the rubric corrects lines.",
+        description="`start` and `end` are in characters (Unicode code points) of the report "
+        "`side`; an `edit` is for a rubric that corrects lines.",
     )
     comment: str = Field(default="", max_length=20_000, description="In words.")
     texts: str | None = Field(
@@ -149,8 +135,9 @@ def show_image(
     paths = _image_paths(_drawn(opened, study_id)["fields"])
     if service.settings.images is None or at >= len(paths):
         raise ProblemError(404, "no such image: this service shows none of this study")
-    content, kind = _image(service.settings.images, paths[at])
-    return Response(content, media_type=kind)
+    file = _image(service.settings.images, paths[at])
+    # A browser is told to take no file for another kind than its name says.
+    return FileResponse(file, media_type=_IMAGE_KINDS[file.suffix.lower()])
 
 
 def _image_paths(fields: Mapping[str, object]) -> list[str]:
@@ -169,23 +156,18 @@ def _image_paths(fields: Mapping[str, object]) -> list[str]:
     return list(dict.fromkeys(paths))[:_MOST_IMAGES]
 
 
-def _image(folder: Path, path: str) -> tuple[bytes, str]:
-    """Return an image inside `folder`, links followed, and its media type by its content."""
+def _image(folder: Path, path: str) -> Path:
+    """Return where an image is that lies inside `folder`, links followed."""
     try:
         root = folder.resolve(strict=True)
         file = (root / path).resolve(strict=True)
-        if not file.is_relative_to(root):
-            raise ProblemError(404, "the study's image is not in the folder of images")
-        with file.open("rb") as opened:
-            if os.fstat(opened.fileno()).st_size > _LARGEST_IMAGE:
-                raise ProblemError(413, f"the study's image has over {_LARGEST_IMAGE:,} bytes")
-            content = opened.read(_LARGEST_IMAGE)
     except (OSError, ValueError, RuntimeError) as error:  # a name no file can have, a loop of links
         raise ProblemError(404, "the study's image is not in the folder of images") from error
-    for head, kind in _IMAGE_HEADS.items():
-        if re.match(head, content, re.DOTALL):
-            return content, kind
-    raise ProblemError(415, "the study's image is no PNG, JPEG or WebP")
+    if not (file.is_relative_to(root) and file.is_file()):
+        raise ProblemError(404, "the study's image is not in the folder of images")
+    if file.suffix.lower() not in _IMAGE_KINDS:
+        raise ProblemError(415, "the study's image is no PNG, JPEG or WebP")
+    return file
 
 
 @routes.post("/{run}/readings", status_code=201)

@@ -1,24 +1,31 @@
-"""Runs over HTTP: list, check, start, stop, resume, results."""
+"""Runs over HTTP: list, check, start, stop, resume, results; their studies and reviews."""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, UploadFile
+from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import Query as InQuery
 from fastapi.responses import FileResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
 
+from judge.report.view import study_view
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
-from judge.service import ProblemError, jobs
+from judge.service import ProblemError, jobs, reviews
 from judge.service.annotations import check_names
-from judge.service.catalogue import RunEntry
-from judge.service.service import Here, RunId, Service, as_json
+from judge.service.catalogue import OpenRun, RunEntry
+from judge.service.reviews import MISSED, Event
+from judge.service.service import JSON, Here, ReaderName, RunId, Service, as_json
 from judge.service.worker import process, reply, time_limit
+from judge.stats.review import VERDICTS
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _LONGEST_NAME = 200
@@ -29,6 +36,7 @@ _FILES = {
 }
 
 routes = APIRouter(prefix="/v1/runs", tags=["runs"])
+study_routes = APIRouter(prefix="/v1/runs", tags=["studies"])
 
 
 class RunForm(jobs.RunOptions):
@@ -74,10 +82,8 @@ async def start_run(form: RunFields, service: Here) -> Response:
 async def check_run(form: RunFields, service: Here) -> Response:
     """Read two files as the same request to `POST /v1/runs` would, and say what it would do.
 
-    No judge is asked and nothing is kept. `first` are the first three studies, `facts` and `costs`
-    say in words what was read and what it may cost, `forecast` in numbers: `typical` by the answers
-    that are in the cache, `worst` with the longest ones. It is null for a judge that answers
-    without requests; dollars are null where no price is known.
+    No judge is asked and nothing is kept. `first` are the first three studies; `facts` and `costs`
+    say what was read and what it may cost.
     """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
     with ExitStack() as stack:
@@ -179,3 +185,143 @@ def results(
         return as_json({"summary": opened.summary(), "studies": opened.rows()})
     name, kind = _FILES[format]
     return FileResponse(opened.path / name, media_type=kind, filename=f"{entry.id}-{name}")
+
+
+# Studies, and what readers say of them
+
+
+class Review(BaseModel):
+    """What a reader says. Their next word about the same thing takes its place."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    study_id: str = Field(max_length=10_000, examples=["STUDY"])
+    reader: ReaderName
+    verdict: reviews.Word = Field(
+        description="right, wrong, wrong_severity: of the error that is named. missed: an "
+        "error that the judge has not seen. comment: of the study as a whole, or beside "
+        "nothing else. none: takes back what was said."
+    )
+    error: str | None = Field(
+        default=None, max_length=100, description="Its fingerprint, or the id of a missed one."
+    )
+    comment: str = Field(default="", max_length=20_000)
+    categories: list[Annotated[str, Field(max_length=100)]] = Field(default=[], max_length=100)
+    level: str | None = Field(default=None, max_length=100, description="Of the missed error.")
+    text: str = Field(default="", max_length=20_000, description="The missed error in words.")
+
+
+@study_routes.get("/{run}/studies")
+def list_studies(run: RunId, request: Request, service: Here) -> Response:
+    """List a run's studies: `columns` holds a value a study under each column's name.
+
+    `order` are the studies' rows, the worst first.
+    """
+    _, opened = service.catalogue.open(run)
+    content, headers = opened.index, {"Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        content = gzip.decompress(content)
+    return Response(content, headers=headers, media_type=JSON)
+
+
+@study_routes.get("/{run}/search")
+def search_studies(
+    run: RunId,
+    service: Here,
+    q: Annotated[str, InQuery(max_length=1000, examples=["effusion"])],
+) -> Response:
+    """Search for the studies that hold every word; `rows` are their places in the run, from 0.
+
+    Searched are id, fields, reports, errors, corrections, matched findings and explanation.
+    """
+    _, opened = service.catalogue.open(run)
+    return as_json({"rows": opened.search(q)})
+
+
+@study_routes.get("/{run}/study")
+def show_study(
+    run: RunId,
+    service: Here,
+    id: str | None = None,  # noqa: A002
+    row: Annotated[int | None, InQuery(ge=0, le=2**40, examples=[0])] = None,
+    record: bool = False,  # noqa: FBT001, FBT002
+) -> Response:
+    """Show one study, by its `id` or its `row` from 0: `view`, `fingerprints`, `reviews`.
+
+    With `record` also all that is known of it.
+    """
+    _, opened = service.catalogue.open(run)
+    if (id is None) == (row is None):
+        raise ProblemError(422, "name the study by either its id or its row")
+    at = row if id is None else opened.row_of(id)
+    if at is None:
+        raise ProblemError(404, "no such study in this run")
+    study = opened.row(at)
+    events = reviews.current(opened.path)
+    shown = {
+        "row": at,
+        "view": study_view(study, opened.rubric),
+        "fingerprints": list(reviews.errors_of(study, opened.rubric)),
+        "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
+    }
+    return as_json({**shown, "record": study} if record else shown)
+
+
+@study_routes.get("/{run}/reviews")
+def list_reviews(run: RunId, service: Here) -> Response:
+    """Return the reviews that count, and how right the judge was in the readers' eyes."""
+    _, opened = service.catalogue.open(run)
+    events = [asdict(event) for event in reviews.current(opened.path)]
+    return as_json({"events": events, "statistics": opened.reviewed()})
+
+
+@study_routes.get("/{run}/reviews.csv", response_class=Response)
+def export_reviews(run: RunId, service: Here) -> Response:
+    """Export the reviews that count for a spreadsheet, one a row."""
+    entry, opened = service.catalogue.open(run)
+    return Response(
+        reviews.as_csv(reviews.current(opened.path)).encode("utf-8", "replace"),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{entry.id}-reviews.csv"'},
+    )
+
+
+@study_routes.post("/{run}/reviews", status_code=201)
+def add_review(run: RunId, review: Review, service: Here) -> Response:
+    """Write a review down. When this returns it is on disk."""
+    _, opened = service.catalogue.open(run)
+    event = _event_of(opened, review)
+    reviews.append(opened.path, event)
+    return as_json(asdict(event), 201)
+
+
+def _event_of(opened: OpenRun, review: Review) -> Event:
+    """Return the event; what it says of the judge's error is taken from the run, not the client."""
+    row = opened.row_of(review.study_id)
+    if row is None:
+        raise ProblemError(404, f"no study {review.study_id[:120]!r} in this run")
+    said: dict[str, Any] = {"comment": review.comment}
+    rubric = opened.rubric
+    errors = reviews.errors_of(opened.row(row), rubric)
+    if review.verdict == MISSED:
+        known = [label.name for label in rubric.codes.labels] if rubric.codes else []
+        categories = tuple(dict.fromkeys(review.categories))
+        if not review.text.strip() or (known and not categories) or set(categories) - set(known):
+            raise ProblemError(
+                422, f"a missed error has a text and categories of {', '.join(known) or 'none'}"
+            )
+        said |= {"categories": categories, "level": review.level, "text": review.text}
+    elif review.error in errors:
+        error = errors[review.error]
+        said |= {
+            "categories": tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else (),
+            "level": error["grade"],
+            "text": error["text"],
+        }
+    elif review.verdict in VERDICTS:
+        raise ProblemError(
+            409, "this study has no such error; the run may have been scored anew: load it again"
+        )
+    return reviews.new_event(review.reader, review.study_id, review.error, review.verdict, **said)

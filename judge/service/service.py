@@ -15,6 +15,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic import AfterValidator, Field
 from starlette.exceptions import HTTPException
 
 from judge.service.settings import ServiceSettings
@@ -58,11 +59,15 @@ RunId = Annotated[
 ]
 
 
-def reader_name(value: str) -> str:
-    """Return a reader's name without the spaces around it; raises ValueError for no name."""
+def _reader_name(value: str) -> str:
     if not value.strip() or not value.isprintable():
         raise ValueError("a reader has a name, in one line")
     return value.strip()
+
+
+ReaderName = Annotated[
+    str, Field(min_length=1, max_length=100, examples=["Anna"]), AfterValidator(_reader_name)
+]
 
 
 def as_json(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

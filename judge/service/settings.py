@@ -113,11 +113,9 @@ class ServiceSettings:
 
     `runs` are the folders whose runs are shown; new ones are written below the first. `named` are
     run folders anywhere. `judges` maps each judge that is allowed, besides the built-in one, to
-    the address of its server, None for the usual one; `budgets` are what some of them may cost.
-    `cache` is the folder of answers, None for the usual place. `token` is what a client must
-    show, None where only this machine is served. `max_upload` bounds the body of a request with a
-    run's files, `max_body` that of any other, in bytes. `images` is the folder that readers are
-    shown studies' images from, None where they are shown none.
+    the address of its server, None for the usual one; `budgets` are the US dollars that some of
+    them may cost. `max_upload` bounds the body of a request with a run's files, `max_body` that
+    of any other, in bytes.
     """
 
     runs: tuple[Path, ...]

@@ -194,7 +194,6 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             costs["budget"] = ledger.shown() + end
     yield {
         **described,
-        "forecast": coming and asdict(coming),
         "facts": [{"name": name, "text": text} for name, text in check.facts(described)],
         "costs": [{"name": name, "text": text} for name, text in costs.items()],
     }
@@ -214,21 +213,15 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         RunChoice(Path(run["path"]), run["id"], run["model"] or None) for run in request["runs"]
     ]
     resampling = Resampling() if request["seed"] is None else Resampling(seed=request["seed"])
-    try:
-        aligned, comparison = compare_runs(
-            choices,
-            resampling,
-            sort=request["sort"] or None,
-            by=[field.strip() for field in request["by"].split(",") if field.strip()],
-            common=request["common"],
-            allow=request["allow"],
-            patient_field=request["patient_field"] or None,
-        )
-    except JudgeError as error:
-        text = str(error)  # what is wrong with a run, without where it is kept
-        for choice in sorted(choices, key=lambda choice: -len(str(choice.path))):
-            text = text.replace(str(choice.path), choice.shown)
-        raise JudgeError(text) from error
+    aligned, comparison = compare_runs(
+        choices,
+        resampling,
+        sort=request["sort"] or None,
+        by=[field.strip() for field in request["by"].split(",") if field.strip()],
+        common=request["common"],
+        allow=request["allow"],
+        patient_field=request["patient_field"] or None,
+    )
     models = comparison.panel.models
     runs = [
         {"model": models.index(run.model), "rubric": run.rubric, "run": run.shown}

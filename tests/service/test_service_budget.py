@@ -131,3 +131,18 @@ def test_a_budget_is_for_its_judge_alone() -> None:
     ):
         with pytest.raises(JudgeError, match=named):
             limits(options, judges, {})
+
+
+def test_a_pair_without_room_ends_no_other(tmp_path: Path, model: FaultServer) -> None:
+    """Answers under way go on, which are paid for, where another's longest does not fit."""
+    model.set_faults(latency=3)
+
+    def pair(at: int) -> int:
+        return service.annotate(reference=f"pair-{at}.", judge=MODEL).status_code
+
+    with asking(tmp_path, model, 0.4) as service, ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(pair, at) for at in range(8)]
+        assert until(lambda: model.stats().requests == 8)
+        long = "No effusion. " * 7_000
+        is_problem(service.annotate(reference=long, judge=MODEL), 402)
+        assert [answer.result() for answer in asked] == [200] * 8

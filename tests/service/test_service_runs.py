@@ -147,7 +147,7 @@ def test_a_check_says_what_the_command_line_says_and_keeps_nothing(service: Serv
     done = CliRunner().invoke(main, ["check", *map(str, FILES.values()), "--format", "json"])
     printed = json.loads(done.stdout)
     assert {name: found[name] for name in printed} == printed
-    assert (found["model"], len(found["first"]), found["forecast"]) == ("alder", 3, None)
+    assert (found["model"], len(found["first"])) == ("alder", 3)
     shown = {fact["name"]: fact["text"] for fact in found["facts"]}
     assert shown["study class"] == "abnormal 10, normal 5"
     assert list((service.folder / "judge-runs" / ".jobs").glob(".new-*")) == []
