@@ -16,6 +16,7 @@ from judge.readers.sample import read_sample
 from judge.running.folder import Run
 
 BASE = "/v1/runs/mine"
+DELETED = {"kind": "delete", "line": 0, "corrected": ""}
 ERROR = {
     "kind": "error",
     "labels": {"category": ["a"], "significance": ["significant"]},
