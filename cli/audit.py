@@ -89,13 +89,15 @@ def _walk(run: Run, rubric: Rubric, first: str | None, *, raw: bool) -> None:
             "--next asks for keys and needs a terminal; use --worst N, then name a STUDY_ID"
         )
     table = run.table()
-    ids = [str(table["study_id"].iloc[place]) for place in worst_order(table, rubric)]
+    order, lines = worst_order(table, rubric), list(run.lines())
+    ids = [str(table["study_id"].iloc[place]) for place in order]
     if first is not None and first not in ids:
         raise JudgeError(f"no study {first!r} in {run.path}; list some with --worst N")
     at = ids.index(first) if first is not None else 0
     while ids:
         click.clear()
-        print_lines(audit(run.record(ids[at]), rubric, raw=raw))
+        record = run.parsed(order[at] + 1, lines[order[at]])
+        print_lines(audit(record, rubric, raw=raw))
         keys = "Enter or n: next, p: previous, r: raw answer, q: quit"
         click.echo()
         print_lines([Line(f"{at + 1} of {len(ids)}   {keys}", "quiet")])

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.asking import (
-    RUNNING_OPTIONS,
-    SERVER_OPTIONS,
-    WHO,
-    WORDING,
-    policy_of,
-    sampling_options,
-    settings_of,
-)
 from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
 from judge.cli.judging import (
     account,
@@ -28,12 +18,23 @@ from judge.cli.judging import (
     shared_servers,
     watching,
 )
-from judge.cli.options import GroupedCommand, NamedPath, heading, with_options
+from judge.cli.options import (
+    RUNNING_OPTIONS,
+    SERVER_OPTIONS,
+    WHO,
+    WORDING,
+    GroupedCommand,
+    NamedPath,
+    heading,
+    policy_of,
+    sampling_options,
+    settings_of,
+    with_options,
+)
 from judge.cli.output import format_of, list_option, note, print_tables
 
 if TYPE_CHECKING:
-    from judge.running.run import Finished
-    from judge.running.session import JudgeSession
+    from judge.running.session import Finished, JudgeSession
     from judge.stress.report import StressReport
     from judge.studies import StudySet
 
@@ -235,7 +236,7 @@ def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
     for repeat in range(options["repeats"]):
         session = JudgeSession.load(
             *(options["rubric"], name, settings),
-            policy=replace(policy, max_cost=None),
+            policy=policy,
             cache=options["cache"],
             budget=budget,
             repeat=repeat,
@@ -249,7 +250,7 @@ def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> Finished:
-    from judge.running.run import default_folder, run, with_classes
+    from judge.running.session import default_folder, run, with_classes
     from judge.stress.report import RUNS
 
     signature = session.signature(*with_classes(studies))

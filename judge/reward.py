@@ -25,12 +25,13 @@ from judge.backends import LEXICON
 from judge.plugins import version
 from judge.rubrics.quantities import reward_of
 from judge.running.records import Judged
-from judge.running.session import JudgeThread, RequestPolicy
+from judge.running.session import RequestPolicy
+from judge.running.thread import JudgeThread
 from judge.signature import Signature
 from judge.studies import from_given
-from judge.studies.context import CONTEXT_FIELDS, attach_context, prior_report
 from judge.studies.names import plain
 from judge.studies.sections import says_nothing
+from judge.studies.study_set import CONTEXT_FIELDS, attach_context, prior_report
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")

@@ -38,7 +38,7 @@ def facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("candidates", f"{candidates['n_candidates']:,} of {studies}"),
         (
             "not read",
-            ", ".join(f"{n:,} {why}" for why, n in runs[0]["lost"].items() if n) or NOTHING,
+            ", ".join(lost) or NOTHING,
         ),
         ("figures of", f"{runs[0]['path']}, of {len(runs)} repeats" if runs[1:] else NOTHING),
     ]

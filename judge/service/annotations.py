@@ -22,15 +22,14 @@ from judge.backends import LEXICON
 from judge.report.overview import declared
 from judge.running.engine import judge_all
 from judge.running.records import Judged, to_record
-from judge.running.run import with_classes
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.service import ProblemError
 from judge.service.jobs import Reply
 from judge.service.service import Here, as_json, log
 from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
 from judge.service.worker import time_limit
 from judge.studies import StudySet, from_given
-from judge.studies.context import attach_context
+from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 Text = Annotated[str, Field(max_length=100_000)]

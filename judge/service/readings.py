@@ -21,12 +21,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from judge import jsonio
 from judge.readers import kept
 from judge.readers.kept import KeptReading, MarkedItem
+from judge.readers.sample import sampled
 from judge.report.overview import declared
 from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
 from judge.service.service import Here, ReaderName, RunId, as_json
-from judge.studies.context import CONTEXT_FIELDS
+from judge.studies.study_set import CONTEXT_FIELDS
 
 routes = APIRouter(prefix="/v1/runs", tags=["readings"])
 
@@ -95,6 +96,22 @@ def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
             "marked": sorted({item.kind for one in mine.values() for item in one.items}),
         }
     )
+
+
+class WantedSample(BaseModel):
+    """How many studies are to be read, with those drawn before."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    n: int = Field(ge=1, le=10**6, examples=[100])
+
+
+@routes.post("/{run}/sample", status_code=201)
+def draw_sample(run: RunId, wanted: WantedSample, service: Here) -> Response:
+    """Draw studies at random, by study class, as `judge sample RUN -n N` does."""
+    _, opened = service.catalogue.open(run)
+    drawn = sampled(opened, wanted.n, [], None)
+    return as_json({"n_drawn": len(drawn.order)}, 201)
 
 
 @routes.get("/{run}/reading/study")
@@ -211,7 +228,13 @@ def _state(reading: KeptReading | None) -> str:
 def _rubric(opened: OpenRun) -> dict[str, Any]:
     """What the page needs to know of the rubric; nothing that the run's studies came to."""
     rubric = opened.rubric
-    return {"title": rubric.title, "has_edits": rubric.editor is not None, **declared(rubric)}
+    has_edits = rubric.editor is not None
+    return {
+        "title": rubric.title,
+        "summary": rubric.summary,
+        "has_edits": has_edits,
+        **declared(rubric),
+    }
 
 
 def _context(fields: Mapping[str, object]) -> list[dict[str, str]]:

@@ -161,8 +161,8 @@ def _ledger(request: Mapping[str, Any]) -> Ledger | None:
 
 def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge import rubrics
-    from judge.cli.asking import policy_of, settings_of
     from judge.cli.judging import command_for
+    from judge.cli.options import policy_of, settings_of
     from judge.cli.studies import told_studies
     from judge.running import check
     from judge.running.cost import forecast

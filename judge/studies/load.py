@@ -189,7 +189,7 @@ def _read_text(name: str, text: str) -> Columns:
         return _from_list(name, values[0] if is_one and isinstance(values[0], list) else values)
     if suffix == ".txt" and "\t" not in text.partition("\n")[0]:
         return {TEXT: [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]}
-    return _read_delimited(name, text)
+    return read_delimited(name, text)
 
 
 def read_json(name: str, text: str) -> list[Any]:
@@ -225,7 +225,7 @@ def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
     return {**_from_list(name, values), KEYS: list(entries)}
 
 
-def _read_delimited(name: str, text: str) -> Columns:
+def read_delimited(name: str, text: str) -> Columns:
     """Read CSV or TSV by the names in its first line, an empty one called by its place, `column_1`.
 
     The delimiter (comma, tab or semicolon) is the most frequent in that line. A cell that holds

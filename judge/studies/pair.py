@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from judge import jsonio
-from judge.studies.context import CONTEXT_FIELDS
 from judge.studies.load import KEYS, STDIN, id_of, load, load_object, values_of
 from judge.studies.names import (
     FIELD_NAMES,
@@ -43,7 +42,7 @@ from judge.studies.sections import (
     says_nothing,
     usual_section,
 )
-from judge.studies.study_set import InputFile, StudySet, first_ids
+from judge.studies.study_set import CONTEXT_FIELDS, InputFile, StudySet, first_ids
 from judge.types import JudgeError
 
 ONLY_IN_PREDS = "only in PREDS"

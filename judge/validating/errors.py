@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from judge.backends import lexicon
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import Quantity
-from judge.stats.estimate import Estimate, wilson_ends
+from judge.stats.estimate import Estimate, wilson
 from judge.stats.paired import Resampling
 from judge.stats.recurring import is_error
-from judge.stats.resample import bootstrap_weights, generator
+from judge.stats.resample import bootstrap_weights, generator, interval, unit_sums
 from judge.types import Edit, Item
 from judge.validating.raters import RatedStudies
 
@@ -92,19 +92,6 @@ def pairs(ones: Sequence[Mention], others: Sequence[Mention]) -> list[tuple[int,
 _Counts = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Said:
-    """The errors of one rater, by the row of each study that was scored.
-
-    `counts` is studies by names: all errors, then those of each category. A study with an error
-    that has no text is not one that the rater `has`, as if it had not been read.
-    """
-
-    errors: Mapping[int, Sequence[Mention]]
-    has: NDArray[np.bool_]
-    counts: _Counts
-
-
 def matched_errors(
     studies: RatedStudies,
     quantities: Sequence[Quantity],
@@ -121,58 +108,63 @@ def matched_errors(
     these.
     """
     labels = {one.category: one.label for one in quantities if one.category}
-    notes, said = [], {}
+    notes, mentions = [], []
     for at, rater in enumerate(studies.raters):
-        said[rater.name, rater.is_reader], n_mute = _said(studies, at, [*labels])
+        errors, n_mute = _mentions(studies, at, [*labels])
+        mentions.append(errors)
         if n_mute:
             notes.append(
                 f"{n_mute:,} errors of {rater.name} have no text: the studies with them are not "
                 "matched"
             )
-    having = [key for key, of in said.items() if key[1] and of.counts.any()]
-    counts = {
-        key: _matched(of, others, units, [*labels])
-        for key, of in said.items()
-        if of.counts.any() and (others := [said[other] for other in having if other != key])
-    }
+    having = [at for at, errors in enumerate(mentions) if any(errors.values())]
+    readers = [at for at in having if studies.raters[at].is_reader]
+    counts = {}
+    for at in having:
+        if others := [mentions[other] for other in readers if other != at]:
+            by_study = _matched(mentions[at], others, len(units), [*labels])
+            counts[at] = unit_sums(by_study, units).reshape(int(units.max()) + 1, -1, 2)
     if not counts:
         return [], notes
     estimates = iter(_ratios(np.concatenate([*counts.values()], axis=1), resampling))
     found: list[dict[str, Any]] = [
         {
-            "rater": name,
-            "is_reader": is_reader,
+            "rater": studies.raters[at].name,
+            "is_reader": studies.raters[at].is_reader,
             "category": category,
             "recall": next(estimates).plain(),
             "precision": next(estimates).plain(),
             "label": label,
         }
-        for name, is_reader in counts
+        for at in counts
         for category, label in ((None, "all errors"), *labels.items())
     ]
     return [one for one in found if one["recall"]["n"] or one["precision"]["n"]], notes
 
 
-def _said(studies: RatedStudies, rater: int, categories: Sequence[str]) -> tuple[_Said, int]:
-    """Return the errors of a rater, and how many of them have no text."""
+def _mentions(
+    studies: RatedStudies, rater: int, categories: Sequence[str]
+) -> tuple[dict[int, list[Mention]], int]:
+    """Return the errors of a rater by the row of the study, and how many errors have no text.
+
+    A study with an error that has no text, which may be what the other side found, is not there,
+    as if it had not been read.
+    """
     rubric = studies.raters[rater].run.rubric
     row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
-    said: dict[int, list[Mention]] = {}
-    has = studies.runs.is_scored[:, rater].copy()
-    n_mute = 0
+    is_scored = studies.runs.is_scored[:, rater]
+    mentions, n_mute = {}, 0
     for study_id, record in studies.runs.records(rater, row_of).items():
-        if not has[row := row_of[study_id]]:
+        if not is_scored[row := row_of[study_id]]:
             continue
         errors = list(_errors(record, rubric))
         if mute := sum(not text for text, _ in errors):
-            n_mute += mute  # what has no text may be what the other side found
-            has[row] = False
-            continue
-        said[row] = [
-            mention(text, frozenset(labels).intersection(categories)) for text, labels in errors
-        ]
-    places = [(row, error) for row, errors in said.items() for error in errors]
-    return _Said(said, has, _counted(places, len(row_of), categories)), n_mute
+            n_mute += mute
+        else:
+            mentions[row] = [
+                mention(text, frozenset(labels).intersection(categories)) for text, labels in errors
+            ]
+    return mentions, n_mute
 
 
 def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
@@ -184,77 +176,51 @@ def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Se
             yield item.text or (edit.corrected if edit else ""), item.labels.get(rows, ())
 
 
-def _counted(
-    errors: Iterable[tuple[int, Mention]], n_studies: int, categories: Sequence[str]
-) -> _Counts:
-    n_names = 1 + len(categories)
-    place_of = {name: at for at, name in enumerate(categories, start=1)}
-    places = [
-        row * n_names + place
-        for row, one in errors
-        for place in (0, *map(place_of.__getitem__, one.categories))
-    ]
-    found = np.bincount(np.array(places, dtype=np.intp), minlength=n_studies * n_names)
-    return found.reshape(n_studies, n_names).astype(float)
-
-
 def _matched(
-    mine: _Said, theirs: Sequence[_Said], units: NDArray[np.intp], categories: Sequence[str]
+    mine: Mapping[int, Sequence[Mention]],
+    others: Sequence[Mapping[int, Sequence[Mention]]],
+    n_studies: int,
+    categories: Sequence[str],
 ) -> _Counts:
-    """Return counts by unit: found and all of the others' errors, then of its own.
+    """Return the others' errors that a rater has of all of theirs, then its own that they have.
 
-    The array is units by 2 (1 + categories) by 2: for each name the others' errors that it has
-    of all of them, then its own that the others have of all of its own.
+    The array is studies by 1 + categories (the first is of all errors) by these two by matched and
+    all.
     """
-    found: list[tuple[int, Mention]] = []
-    confirmed: list[tuple[int, Mention]] = []
-    every, own = np.zeros_like(mine.counts), np.zeros_like(mine.counts)
-    for other in theirs:
-        both = (mine.has & other.has)[:, None]
-        every += np.where(both, other.counts, 0)
-        own += np.where(both, mine.counts, 0)
-        for row, errors in mine.errors.items():
-            others = other.errors.get(row, ())
-            for at, its in pairs(errors, others) if others else ():
-                found.append((row, others[its]))
-                confirmed.append((row, errors[at]))
-    n = len(units)
-    shares = [(_counted(found, n, categories), every), (_counted(confirmed, n, categories), own)]
-    by_study = np.stack([np.stack(share, axis=-1) for share in shares], axis=2)
-    by_study = by_study.reshape(n, -1, 2)
-    by_unit = np.zeros((int(units.max()) + 1, *by_study.shape[1:]))
-    np.add.at(by_unit, units, by_study)
-    return by_unit
+    place_of = {name: at for at, name in enumerate(categories, start=1)}
+    counts = np.zeros((n_studies, 1 + len(categories), 2, 2))
+    for other in others:
+        for row in mine.keys() & other.keys():
+            matched = pairs(mine[row], other[row])
+            for side, errors in ((1, mine[row]), (0, other[row])):
+                is_matched = {pair[1 - side] for pair in matched}
+                for at, error in enumerate(errors):
+                    for place in (0, *map(place_of.__getitem__, error.categories)):
+                        counts[row, place, side] += (at in is_matched, 1)
+    return counts
 
 
 def _ratios(counts: _Counts, resampling: Resampling) -> list[Estimate]:
-    """Return found / all of each column, with a percentile bootstrap of the units.
+    """Return matched / all of each column of units by columns, with a bootstrap of the units.
 
-    Where all draws are alike, as of three out of three, it is Wilson's interval of as many as
-    there are units with errors: what several readers wrote of one study is no several studies.
-    None where a draw may have nothing to divide by.
+    Where all or none are matched it is Wilson's interval of as many as there are units with
+    errors: what several readers wrote of one study is no several studies.
     """
-    sums = counts.sum(axis=0)
-    flat = counts.reshape(len(counts), -1)
     rng = generator(resampling.seed, "found errors", {})
     draws = bootstrap_weights(rng, len(counts), resampling.resamples)
-    drawn = np.concatenate([weights @ flat for weights in draws]).reshape(-1, *sums.shape)
-    ratios = np.divide(
-        drawn[..., 0], drawn[..., 1], out=np.full(drawn.shape[:-1], np.nan), where=drawn[..., 1] > 0
-    )
-    n_units = (counts[..., 1] > 0).sum(axis=0)
-    return [
-        _ratio(int(k), int(n), column, int(units))
-        for (k, n), column, units in zip(sums, ratios.T, n_units, strict=True)
-    ]
-
-
-def _ratio(k: int, n: int, drawn: _Counts, n_units: int) -> Estimate:
-    if not n:
-        return Estimate(0, None, None, None, k=0)
-    if np.isnan(drawn).any():
-        return Estimate(n, k / n, None, None, k=k)
-    low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
-    if low == high:
-        low, high = wilson_ends(k / n, min(n, n_units))
-    return Estimate(n, k / n, low, high, k=k)
+    flat = counts.reshape(len(counts), -1)
+    drawn = np.concatenate([weights @ flat for weights in draws]).reshape(-1, *counts.shape[1:])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = drawn[..., 0] / drawn[..., 1]
+    estimates = []
+    for column, shares in zip(counts.transpose(1, 0, 2), ratios.T, strict=True):
+        (k, n), n_units = column.sum(axis=0), int((column[:, 1] > 0).sum())
+        if not n:
+            estimates.append(Estimate(0, None, None, None, k=0, reason="no error"))
+            continue
+        low, high, why = interval(shares, n_units)
+        if k in (0, n):
+            rate = wilson(n_units if k else 0, n_units)
+            low, high, why = rate.low, rate.high, None
+        estimates.append(Estimate(int(n), float(k / n), low, high, k=int(k), reason=why))
+    return estimates

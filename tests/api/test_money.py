@@ -19,8 +19,7 @@ from judge.rubrics import Rubric
 from judge.running import asking
 from judge.running.cost import Budget, Forecast, Prices, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
-from judge.running.run import run
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.types import CompletionRequest, Message, Usage
 
 KIND = "0123456789abcdef"

@@ -19,8 +19,7 @@ import judge
 from judge import rubrics
 from judge.backends.base import Judge, StudyError
 from judge.running.folder import Run
-from judge.running.run import run
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.stats.estimate import wilson
 from judge.stats.reliability import intraclass, within_variance
 from judge.stress.readings import scale_of
