@@ -31,7 +31,7 @@ from judge.plugins import version
 from judge.readers.sample import SAMPLE
 from judge.report import page, read_page
 from judge.report.frontend import Frontend, content_type
-from judge.service import ProblemError, annotations, comparisons, jobs, readings, runs
+from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
 from judge.service.catalogue import Catalogue
 from judge.service.service import Here, RunId, Service, answer_errors, as_problem
 from judge.service.settings import ServiceSettings
@@ -84,7 +84,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
         service = app.state.service = Service(
             settings,
             Catalogue(settings),
-            annotations.Pairs(settings),
+            pairs.Pairs(settings),
             jobs.Jobs(settings),
             comparisons.Comparisons(settings),
         )
@@ -107,7 +107,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app, settings)
-    parts = (annotations.routes, runs.routes, runs.study_routes, comparisons.routes)
+    parts = (pairs.routes, runs.routes, runs.study_routes, comparisons.routes)
     for part in (*parts, readings.routes, routes):
         app.include_router(part)
     return Guard(app, settings)

@@ -52,14 +52,6 @@ class OpenRun(Run):
         self.stamps = stamps
         self._samples: dict[Stamp | None, Sample | None] = {None: None}
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table of studies, None for what is no number; too large to keep."""
-        rows = self.columns().to_pylist()
-        self._check_fits(len(rows))
-        return [
-            {name: None if value != value else value for name, value in row.items()} for row in rows
-        ]
-
     def _check_fits(self, n_rows: int) -> None:
         if n_rows != len(self._offsets):
             raise damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")

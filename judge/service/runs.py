@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from judge.report.view import study_view
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs, reviews
-from judge.service.annotations import check_names
 from judge.service.catalogue import OpenRun, RunEntry
+from judge.service.pairs import check_names
 from judge.service.reviews import MISSED, Event
 from judge.service.service import JSON, Here, ReaderName, RunId, Service, as_json
 from judge.service.worker import process, reply, time_limit
@@ -173,16 +173,14 @@ def _job(service: Service, run: str, states: tuple[str, ...]) -> tuple[RunEntry,
 def results(
     run: RunId,
     service: Here,
-    format: Literal["json", "jsonl", "csv", "parquet"] = "json",  # noqa: A002
+    format: Literal["jsonl", "csv", "parquet"] = "csv",  # noqa: A002
 ) -> Response:
-    """Get the table of studies (CSV, Parquet), all of each (JSON Lines), or summary and table.
+    """Get the table of studies (CSV, Parquet), or all that is known of each (JSON Lines).
 
     The CSV holds ids and fields as they are: in a spreadsheet, import its columns as text, so that
     none is taken for a formula.
     """
     entry, opened = service.catalogue.open(run)
-    if format == "json":
-        return as_json({"summary": opened.summary(), "studies": opened.rows()})
     name, kind = _FILES[format]
     return FileResponse(opened.path / name, media_type=kind, filename=f"{entry.id}-{name}")
 

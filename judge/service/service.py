@@ -22,10 +22,10 @@ from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
 if TYPE_CHECKING:  # the routes import this module
-    from judge.service.annotations import Pairs
     from judge.service.catalogue import Catalogue
     from judge.service.comparisons import Comparisons
     from judge.service.jobs import Jobs
+    from judge.service.pairs import Pairs
 
 _PROBLEM = "application/problem+json"
 JSON = "application/json"

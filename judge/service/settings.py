@@ -26,7 +26,8 @@ PAYMENT_REQUIRED = 402
 SPENT = "the budget of "
 """What the reason begins with why nothing is asked any more."""
 _BUSY_SECONDS = 30.0
-_TABLE = "CREATE TABLE IF NOT EXISTS spent (judge TEXT PRIMARY KEY, dollars REAL NOT NULL)"
+_TABLE = """CREATE TABLE IF NOT EXISTS spent
+    (judge TEXT PRIMARY KEY, dollars REAL NOT NULL CHECK (dollars >= 0)) STRICT"""
 
 
 class Ledger(Budget):
@@ -79,10 +80,7 @@ class Ledger(Budget):
 
     def _sum(self, table: sqlite3.Connection) -> float:
         row = table.execute("SELECT dollars FROM spent WHERE judge = ?", (self.judge,)).fetchone()
-        dollars = row[0] if row else 0.0
-        if not (isinstance(dollars, float) and math.isfinite(dollars) and dollars >= 0):
-            raise sqlite3.DatabaseError("a sum is no number from 0 on")
-        return dollars
+        return float(row[0]) if row else 0.0
 
     @contextmanager
     def _locked(self) -> Iterator[sqlite3.Connection]:

@@ -62,9 +62,7 @@ def test_a_body_that_cannot_be_read_is_refused(api: httpx.Client) -> None:
         assert answer.status_code in (400, 422)
 
 
-def test_routes_are_described_and_what_is_none_is_a_problem(api: httpx.Client) -> None:
-    schema = api.get("/openapi.json").json()
-    assert set(schema["components"]["schemas"]["Pair"]["required"]) <= {*PAIR}
+def test_what_is_no_route_is_a_problem(api: httpx.Client) -> None:
     for path in ("/v1/nothing", "/v1/runs/nothing", "/v1/runs/..%2F..%2Fetc", "/docs"):
         is_problem(api.get(path), 404)
     is_problem(api.delete("/v1/annotations"), 405)
@@ -94,9 +92,6 @@ def test_a_run_is_shown_with_its_figures_and_its_files(
     assert results("csv") == (judged_examples / "studies.csv").read_bytes()
     assert results("jsonl") == (judged_examples / "annotations.jsonl").read_bytes()
     assert pq.read_table(io.BytesIO(results("parquet"))).num_rows == 15
-    whole = json.loads(results("json"))
-    assert [row["study_id"] for row in whole["studies"]] == [row["study_id"] for row in table]
-    assert whole["summary"]["n_studies"] == 15
     is_problem(api.get(f"{RUN}/results", params={"format": "xlsx"}), 422)
 
 

@@ -121,22 +121,8 @@ def said(reader: str, error: str | None, verdict: str, **more: object) -> review
 
 
 def test_a_readers_last_word_counts_and_missed_errors_are_each_their_own() -> None:
-    one = said("anna", None, "missed", categories=("b",), text="nodule")
-    other = said("anna", None, "missed", categories=("b",), text="fracture")
-    events = [
-        said("anna", "e1", "right"),
-        said("bob", "e1", "wrong"),
-        said("anna", "e1", "wrong_severity"),
-        said("anna", None, "comment", comment="one"),
-        said("anna", None, "comment", comment="two"),
-        one,
-        other,
-        said("anna", one.id, "none"),
-    ]
-    found = [(e.reader, e.error, e.verdict, e.comment) for e in reviews.latest(events)]
-    assert found == [
-        ("bob", "e1", "wrong", ""),
-        ("anna", "e1", "wrong_severity", ""),
-        ("anna", None, "comment", "two"),
-        ("anna", None, "missed", ""),
-    ]
+    first, second = said("anna", None, "missed"), said("anna", None, "missed")
+    old = [said("anna", "e1", "right"), said("anna", None, "comment"), first]
+    last = [said("bob", "e1", "wrong"), said("anna", "e1", "wrong_severity"), second]
+    last += [said("anna", None, "comment", comment="two")]
+    assert reviews.latest([*old, *last, said("anna", first.id, "none")]) == last
