@@ -78,7 +78,7 @@ def test_what_there_is_is_listed(api: httpx.Client) -> None:
 
 
 def test_a_run_is_shown_with_its_figures_and_its_files(
-    api: httpx.Client, judged_examples: Path, table: list[dict[str, str]]
+    api: httpx.Client, judged_examples: Path
 ) -> None:
     shown = api.get(RUN).json()
     assert shown["summary"] == json.loads((judged_examples / "summary.json").read_text("utf-8"))

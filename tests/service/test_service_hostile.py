@@ -31,7 +31,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> 
 def test_what_is_damaged_is_said_and_not_where_it_is_kept(hostile: Served) -> None:
     for name, damage, path in (
         (MANIFEST, lambda content: content.replace(b'"rubric"', b'"r"'), ""),
-        (SUMMARY, lambda _: b"{", "/results"),
+        (SUMMARY, lambda _: b"{", ""),
         (TABLE_PARQUET, lambda _: b"PAR1", "/studies"),
         (ANNOTATIONS, lambda content: content[: len(content) // 2], "/studies"),
         (
