@@ -43,11 +43,12 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _JOB, _STATE, _PROGRESS, _LOG = "job.json", "state.json", "progress.json", "log"
 _MOST_AT_A_TIME = 2
 _LOOK_SECONDS = 0.5
-# The command keeps the answers under way for five seconds.
+# When the service ends, the command keeps the answers under way for five seconds.
 _END_SECONDS = 20.0
-_STOPPING_CODES = (3, 130, 143, -signal.SIGTERM)
+_STOPPING_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
 # What the command says at its end: an error to fix, or why it stopped.
 _WHY = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
+_BY_SIGNAL = re.compile(r" \((?:interrupted|terminated)\)")
 _OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
 # What the form on the page calls the options that it has.
 _LABELS = {
@@ -250,9 +251,9 @@ class Jobs:
         self._tasks[job.id] = asyncio.create_task(self._do(job))
 
     async def stop(self, job: Job) -> None:
-        """Stop a run: what is under way is collected, what was answered is kept."""
+        """Stop a run as Ctrl-C does: what is under way is collected; a second time at once."""
         if started := self._processes.get(job.id):
-            started.terminate()
+            started.send_signal(signal.SIGINT)
         elif task := self._tasks.get(job.id):
             task.cancel()
             await asyncio.wait([task])
@@ -294,7 +295,7 @@ class Jobs:
             job.forget_files()
             return
         said = _WHY.findall((job.path / _LOG).read_text("utf-8", "replace"))
-        why = said[-1].replace(" (terminated)", "") if said else f"it ended by {ended_by(code)}"
+        why = _BY_SIGNAL.sub("", said[-1]) if said else f"it ended by {ended_by(code)}"
         detail = for_client(self._settings.hidden(why))
         job.end(STOPPED if code in _STOPPING_CODES else FAILED, detail)
 
