@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -59,6 +60,15 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
     from judge.studies import StudySet
     from judge.types import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who started the command, where that is a service: who pays, and who is told how it goes."""
+
+    budget: Budget | None
+    tick: Callable[[Progress], None]
+
 
 _SECONDS_BETWEEN_LINES = 30.0
 _LONGEST_TROUBLE = 60
@@ -269,7 +279,7 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
 
     batches, names = _batch_policy(options), options.pop("judge_names")
     settings, policy = settings_of(options), policy_of(options)
-    shard = None
+    shard, owner = None, click.get_current_context().find_object(Owner)
     if options["shard"] is not None:
         from judge.running.shards import Shard
 
@@ -283,7 +293,7 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
     name, *others = names or (LEXICON,)
     if others and not options["dry_run"]:
         raise click.UsageError("name one --judge; several go with --dry-run")
-    judges = [session(each) for each in (name, *others)]
+    judges = [session(each, owner.budget if owner else None) for each in (name, *others)]
     if batches is not None:
         from judge.batching.batch_run import require_batch_judge
 
@@ -409,6 +419,9 @@ def watching() -> Iterator[ProgressListener]:
     """Show a run's progress: a line that stays on a terminal, elsewhere one every half a minute."""
     from judge.running.engine import ProgressListener
 
+    if owner := click.get_current_context().find_object(Owner):
+        yield ProgressListener(owner.tick, note)
+        return
     is_terminal, began = sys.stderr.isatty(), time.monotonic()
     said = began
 

@@ -85,14 +85,6 @@ _HOST, _PORT = "127.0.0.1", 8321
     metavar="MB",
     help="The largest files to take for a run, together.",
 )
-@click.option(
-    "--max-memory",
-    type=click.IntRange(min=2, max=1024),
-    default=8,
-    show_default=True,
-    metavar="GB",
-    help="What reading a client's files or a comparison may take each.",
-)
 def command(
     named: tuple[Path, ...],
     host: str,
@@ -103,7 +95,6 @@ def command(
     runs: tuple[Path, ...],
     images: Path | None,
     max_upload: int,
-    max_memory: int,
     cache: Path | None,
 ) -> None:
     """Show runs on pages, take reviews of them, and annotate over HTTP.
@@ -113,12 +104,11 @@ def command(
     """
     from judge.address import is_loopback
     from judge.running.folder import Run
-    from judge.service.budget import limits
     from judge.service.settings import (
-        GIGABYTE,
         MEGABYTE,
         ServiceSettings,
         allowed_judges,
+        limits,
     )
 
     for run in named:
@@ -136,7 +126,6 @@ def command(
         cache=cache,
         token=token,
         max_upload=max_upload * MEGABYTE,
-        max_memory=max_memory * GIGABYTE,
         images=images,
     )
     _serve(settings, host, port)
@@ -144,10 +133,10 @@ def command(
 
 def _serve(settings: ServiceSettings, host: str, port: int) -> None:
     try:
-        from judge.service import server
+        from judge.service import app
     except ImportError as error:
         raise JudgeError(
             f"judge serve needs {error.name}, which is not installed: "
             + install("fastapi", "python-multipart", "uvicorn")
         ) from error
-    server.serve(settings, host, port, note)
+    app.serve(settings, host, port, note)

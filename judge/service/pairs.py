@@ -1,75 +1,109 @@
-"""Annotating single pairs in the service's own process, any number of them at a time.
+"""Single pairs over HTTP, judged in the service's own loop, and what can be asked for there.
 
-It is the engine of a run: the same cache, the same questions, the same outcomes.
+It is the engine of a run: the same cache, the same questions, the same outcomes. What ends one pair
+(a budget that is spent, a server that is gone) ends no other: each has its own stop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
-from collections.abc import Mapping
-from typing import Any
+from contextlib import ExitStack
+from typing import Annotated, Any
+from weakref import WeakValueDictionary
 
-from judge import backends
-from judge.running.engine import RunStoppedError
-from judge.running.records import to_record
+from fastapi import APIRouter
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from judge import backends, prompts, rubrics
+from judge.backends import LEXICON
+from judge.report.overview import declared
+from judge.running.engine import judge_all
+from judge.running.records import Judged, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
-from judge.running.thread import JudgeThread
 from judge.service import ProblemError
-from judge.service.budget import PAYMENT_REQUIRED, SPENT
-from judge.service.settings import ServiceSettings
-from judge.service.worker import say, time_limit
+from judge.service.jobs import Reply
+from judge.service.service import Here, as_json, log
+from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
+from judge.service.worker import time_limit
 from judge.studies import StudySet, from_given
 from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
+Text = Annotated[str, Field(max_length=100_000)]
+"""A report. The bound keeps a pair to seconds of work for the built-in judge."""
+Name = Annotated[str, Field(min_length=1, max_length=200)]
 # A reader waits for the answer: an outage is theirs to sit out, not ours.
 _POLICY = RequestPolicy(max_outage=20.0)
 _WRONG, _JUDGE, _SERVER = 422, 503, 502
-_WHICH = ("rubric", "judge", "prompt", "reply")
+
+routes = APIRouter(prefix="/v1", tags=["annotations"])
+
+
+class Pair(BaseModel):
+    """A pair of reports to judge."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reference: Text = Field(description="The radiologist's report.", examples=["No effusion."])
+    candidate: Text = Field(description="The model's report; it may be empty.")
+    rubric: Name = Field(description="A rubric's name.", examples=rubrics.built_in())
+    judge: Name = Field(default=LEXICON, description="Who answers; see `GET /v1/judges`.")
+    study_id: Name = "study"
+    context: Text | None = Field(default=None, description="What else is known of the study.")
+    prompt: Name | None = Field(default=None, description="For judges that read one.")
+    reply: Reply = Field(default="auto", description="What a model is asked for.")
 
 
 class Pairs:
-    """Annotates pairs with judges that stay loaded, and asks nothing twice.
-
-    Each judge of a rubric has a thread with an event loop, so that pages never wait for one. The
-    built-in judge answers one pair at a time there; the others wait for many answers at once.
-    """
+    """Judges pairs with judges that stay loaded, and asks nothing twice."""
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
         self._loading = asyncio.Lock()
-        self._threads: dict[tuple[Any, ...], JudgeThread] = {}
+        self._sessions: dict[tuple[Any, ...], JudgeSession] = {}
+        self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
+        self._opened = ExitStack()
 
-    async def annotate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def annotate(self, pair: Pair) -> dict[str, Any]:
         """Return the record of one pair, with its signature and the judge's note.
 
         Raises `ProblemError` 422 for a pair that cannot be judged, 503 where the judge cannot be
         had, 502 where it gives no answer, 402 where its budget has no room for one, and 504 after
         `pair_seconds`, or ten times as long for a judge whose server may be gone and come back.
         """
+        seconds = self._settings.pair_seconds * (1 if pair.judge == LEXICON else 10)
+        async with time_limit(seconds, "annotation"):
+            try:
+                loaded = await self._session(pair)
+            except JudgeError as error:
+                raise ProblemError(_JUDGE, str(error)) from error
+            studies, class_source = await asyncio.to_thread(_studies, pair, loaded.rubric)
+            session = copy.copy(loaded)
+            session.begin()
+            # Who asks about the same reports meanwhile finds the answer in the cache; what
+            # computes does so one pair at a time.
+            key = "" if session.judge.runs_inline else pair.reference + pair.candidate
+            async with self._locks.setdefault((id(loaded), key), asyncio.Lock()):
+                end = await _judged(session, studies)
+        judge = session.judge
+        return {
+            **to_record(end, session.rubric),
+            "rubric": session.rubric.name,
+            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+            "signature": session.signature(studies, class_source),
+        }
 
-        async def judged(standing: JudgeThread) -> dict[str, Any]:
-            return await _judged(standing, asked)
-
-        is_built_in = asked["judge"].partition(":")[0] == backends.LEXICON
-        seconds = self._settings.pair_seconds * (1 if is_built_in else 10)
-        try:
-            thread = await self._thread(asked)
-            async with time_limit(seconds, "annotation"):
-                return await asyncio.wrap_future(thread.submit(judged))
-        except ProblemError:
-            raise
-        except JudgeError as error:
-            raise ProblemError(_JUDGE, str(error)) from error
-
-    async def _thread(self, asked: Mapping[str, Any]) -> JudgeThread:
-        which = tuple(asked[name] for name in _WHICH)
+    async def _session(self, pair: Pair) -> JudgeSession:
+        which = (pair.rubric, pair.judge, pair.prompt, pair.reply)
         async with self._loading:
-            if which not in self._threads:
+            if which not in self._sessions:
                 session = await asyncio.to_thread(self._load, *which)
-                self._threads[which] = JudgeThread(session)
-        return self._threads[which]
+                _ = session.cache  # one for all pairs
+                self._sessions[which] = self._opened.enter_context(session)
+        return self._sessions[which]
 
     def _load(self, rubric: str, judge: str, prompt: str | None, reply: str) -> JudgeSession:
         settings = backends.JudgeSettings(
@@ -77,7 +111,7 @@ class Pairs:
             reply=None if reply == "auto" else reply,
             base_url=self._settings.judges.get(judge),
             environ=os.environ,
-            say=say,
+            say=log,
         )
         budget = self._settings.ledger(judge) if judge in self._settings.judges else None
         cache = self._settings.cache
@@ -86,40 +120,96 @@ class Pairs:
         )
 
     async def close(self) -> None:
-        """Stop asking, and let go of the judges."""
-        threads = list(self._threads.values())
-        await asyncio.gather(*(asyncio.to_thread(thread.close) for thread in threads))
+        """Let go of the judges."""
+        for session in self._sessions.values():
+            await session.judge.aclose()
+        self._opened.close()
 
 
-async def _judged(standing: JudgeThread, asked: Mapping[str, Any]) -> dict[str, Any]:
-    standing.ready()
-    session = standing.session
-    studies, class_source = _studies(asked, takes_context=session.rubric.takes_context)
+async def _judged(session: JudgeSession, studies: StudySet) -> Judged:
+    ends: list[Judged] = []
+    asking = judge_all(session, studies, ends.append)
     try:
-        (end,) = await standing.judge(studies)
+        if session.judge.runs_inline:  # it computes, and pages must not wait for that
+            await asyncio.to_thread(asyncio.run, asking)
+        else:
+            await asking
     except JudgeError as error:
         raise ProblemError(_SERVER, str(error)) from error
-    except RunStoppedError as error:
-        if error.why.startswith(SPENT):
-            raise ProblemError(PAYMENT_REQUIRED, error.why) from error
-        raise ProblemError(_SERVER, "asking was stopped before there was an answer") from error
-    judge = session.judge
-    return {
-        **to_record(end, session.rubric),
-        "rubric": session.rubric.name,
-        "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
-        "signature": session.signature(studies, class_source),
-    }
+    if not ends:
+        why = session.stop.why or ""
+        raise ProblemError(PAYMENT_REQUIRED if why.startswith(SPENT) else _SERVER, why)
+    return ends[0]
 
 
-def _studies(asked: Mapping[str, Any], *, takes_context: bool) -> tuple[StudySet, str]:
+def _studies(pair: Pair, rubric: rubrics.Rubric) -> tuple[StudySet, str]:
+    fields = {} if pair.context is None else {"context": [pair.context]}
     try:
         given = from_given(
-            [asked["reference"]],
-            [asked["candidate"]],
-            study_ids=[asked["study_id"]],
-            fields={} if asked["context"] is None else {"context": [asked["context"]]},
+            [pair.reference], [pair.candidate], study_ids=[pair.study_id], fields=fields
         )
-        return with_classes(attach_context(given, context=None if takes_context else ()))
+        return with_classes(attach_context(given, context=None if rubric.takes_context else ()))
     except JudgeError as error:
         raise ProblemError(_WRONG, str(error)) from error
+
+
+def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str | None) -> None:
+    """Raise `ProblemError` for a judge that is not allowed, and what the service has not got.
+
+    A prompt can be named by a path elsewhere; from a client it never is.
+    """
+    if rubric not in rubrics.names():
+        known = ", ".join(rubrics.names())
+        raise ProblemError(422, f"unknown rubric {rubric!r}; there are: {known}")
+    if not settings.allows(judge):
+        allowed = ", ".join([LEXICON, *settings.judges])
+        raise ProblemError(
+            403, f"the owner of this service allows the judges {allowed}; not {judge!r}"
+        )
+    known_prompts = [name for name in prompts.names() if prompts.load(name).rubric == rubric]
+    if prompt and prompt not in known_prompts:
+        known = ", ".join(known_prompts)
+        raise ProblemError(422, f"unknown prompt {prompt!r}; {rubric} has: {known}")
+
+
+@routes.post("/annotations")
+async def annotate(pair: Pair, service: Here) -> Response:
+    """Judge one candidate against its reference; return the study's record.
+
+    It is the engine and the cache of a run: an answer that was paid for once is free. A
+    judge that fails, or whose answer cannot be read, gives an `outcome` without `measures`. A new
+    answer for which a budget has no room is refused (402).
+    """
+    check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
+    return as_json(await service.pairs.annotate(pair))
+
+
+@routes.get("/rubrics")
+def list_rubrics() -> Response:
+    """List the rubrics with all that they declare."""
+    return as_json({"rubrics": [_rubric(rubrics.load(name)) for name in rubrics.names()]})
+
+
+@routes.get("/judges")
+def list_judges(service: Here) -> Response:
+    """List the judges that the service's owner allows: `name`, `built_in`, `budget` and `left`.
+
+    `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
+    count at their most.
+    """
+    names = (LEXICON, *service.settings.judges)
+    return as_json({"judges": [_judge(service.settings.ledger(name)) for name in names]})
+
+
+def _judge(ledger: Ledger) -> dict[str, Any]:
+    try:
+        left = ledger.left()
+    except JudgeError:  # who wants to ask is told
+        left = None
+    name = ledger.judge
+    return {"name": name, "built_in": name == LEXICON, "budget": ledger.limit, "left": left}
+
+
+def _rubric(rubric: rubrics.Rubric) -> dict[str, Any]:
+    about = ("name", "version", "title", "summary", "prompt", "modality")
+    return {**{name: getattr(rubric, name) for name in about}, **declared(rubric)}

@@ -10,26 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi import Query as InQuery
-from fastapi.responses import Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from fastapi.responses import FileResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
 
+from judge import jsonio
 from judge.readers import kept
 from judge.readers.kept import KeptReading, MarkedItem
 from judge.readers.sample import sampled
 from judge.report.overview import declared
-from judge.running.folder import Run
 from judge.sentences import sentences
-from judge.service import ProblemError, images
+from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
-from judge.service.service import Here, JsonRoute, RunId, as_json, reader_name, returns
+from judge.service.service import Here, ReaderName, RunId, as_json
 from judge.studies.study_set import CONTEXT_FIELDS
-from judge.types import Edit
 
-routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["readings"])
+routes = APIRouter(prefix="/v1/runs", tags=["readings"])
 
 CONTEXT = frozenset(
     (
@@ -41,44 +41,13 @@ CONTEXT = frozenset(
 """The fields of a study that a reader is shown. All others may tell what somebody thinks of the
 study or of the model: a rating, a score, a class, who wrote the candidate."""
 
-ReaderName = Annotated[
-    str,
-    AfterValidator(reader_name),
-    InQuery(min_length=1, max_length=100, description="Who reads.", examples=["Anna"]),
-]
 StudyId = Annotated[
     str, InQuery(alias="id", max_length=10_000, description="Of the sample.", examples=["STUDY"])
 ]
-_Name = Annotated[str, Field(max_length=100)]
-_Place = Annotated[int, Field(ge=0, le=2**40)]
-
-
-class LineEdit(BaseModel):
-    """A change of one line of the candidate."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Literal["change", "delete", "insert"]
-    line: _Place | None = Field(
-        default=None, description="From 0; an insertion goes before it, at the end for null."
-    )
-    corrected: str = Field(default="", max_length=20_000)
-
-
-class Mark(BaseModel):
-    """One thing that a reader marked."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: _Name
-    labels: dict[_Name, Annotated[list[_Name], Field(max_length=20)]] = Field(
-        default={}, max_length=20
-    )
-    text: str = Field(default="", max_length=20_000)
-    side: Literal["candidate", "reference"] | None = None
-    start: _Place | None = None
-    end: _Place | None = None
-    edit: LineEdit | None = None
+_IMAGE_FIELDS = ("image", "image_path", "images", "image_paths")
+_MOST_IMAGES = 50
+_JPEG = "image/jpeg"
+_IMAGE_KINDS = {".png": "image/png", ".jpg": _JPEG, ".jpeg": _JPEG, ".webp": "image/webp"}
 
 
 class StudyReading(BaseModel):
@@ -87,16 +56,13 @@ class StudyReading(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     study_id: str = Field(max_length=10_000, description="Of the sample.", examples=["STUDY"])
-    reader: Annotated[str, AfterValidator(reader_name)] = Field(
-        min_length=1, max_length=100, description="Who reads.", examples=["Anna"]
-    )
-    done: bool = Field(description="Whether the study is read to its end.", examples=[True])
-    items: list[Mark] = Field(
+    reader: ReaderName
+    done: bool = Field(description="Whether the study is read to its end.")
+    items: list[MarkedItem] = Field(
         default=[],
         max_length=500,
-        description="Each with its `kind`, `labels` by facet, `text`, and the words it is about: "
-        "`side`, `start` and `end` in characters (Unicode code points) of that report; with an "
-        "`edit` (`kind`, `line`, `corrected`) where the rubric corrects lines.",
+        description="`start` and `end` are in characters (Unicode code points) of the report "
+        "`side`; an `edit` is for a rubric that corrects lines.",
     )
     comment: str = Field(default="", max_length=20_000, description="In words.")
     texts: str | None = Field(
@@ -106,18 +72,14 @@ class StudyReading(BaseModel):
     )
 
 
-@routes.get(
-    "/{run}/reading",
-    summary="Show a reader's queue",
-    responses=returns(
-        "`rubric`: the kinds of items and their labels; `queue`: each study's `study_id` and "
-        "`state` (new, begun, done), null where no sample was drawn; `marked`: the kinds of "
-        "items that the reader has marked so far."
-    ),
-)
+@routes.get("/{run}/reading")
 def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
-    """The studies that were drawn for reading, in that order, and how far this reader is."""
-    entry, opened = service.catalogue.open(run)
+    """Show the studies that were drawn for reading, in that order, and how far this reader is.
+
+    `queue` has each study's `study_id` and `state` (new, begun, done), null where no sample was
+    drawn; `rubric` the kinds of items and their labels; `marked` those that the reader has used.
+    """
+    _, opened = service.catalogue.open(run)
     if wrong := kept.unreadable(opened.rubric):
         raise ProblemError(409, wrong)
     sample = opened.sample()
@@ -128,9 +90,8 @@ def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
         queue = [{"study_id": one, "state": _state(mine.get(one))} for one in ids]
     return as_json(
         {
-            "run": entry.id,
             "rubric": _rubric(opened),
-            "section": opened.summary.get("section"),
+            "section": opened.summary().get("section"),
             "queue": queue,
             "marked": sorted({item.kind for one in mine.values() for item in one.items}),
         }
@@ -138,48 +99,31 @@ def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
 
 
 class WantedSample(BaseModel):
-    """How many studies are to be read."""
+    """How many studies are to be read, with those drawn before."""
 
     model_config = ConfigDict(extra="forbid")
 
-    n: int = Field(ge=1, le=10**6, description="In all, with those drawn before.", examples=[100])
+    n: int = Field(ge=1, le=10**6, examples=[100])
 
 
-@routes.post(
-    "/{run}/sample",
-    status_code=201,
-    summary="Draw studies for reading",
-    responses=returns("`n_drawn`: how many studies are drawn now.", 201),
-)
+@routes.post("/{run}/sample", status_code=201)
 def draw_sample(run: RunId, wanted: WantedSample, service: Here) -> Response:
     """Draw studies at random, by study class, as `judge sample RUN -n N` does."""
     _, opened = service.catalogue.open(run)
-    drawn = sampled(Run(opened.path), wanted.n, [], None)
+    drawn = sampled(opened, wanted.n, [], None)
     return as_json({"n_drawn": len(drawn.order)}, 201)
 
 
-@routes.get(
-    "/{run}/reading/study",
-    summary="Show a study to a reader",
-    responses=returns(
-        "`reference` and `candidate`: each its `text` and `lines` (`start`, `end`, `text`); "
-        "`context`, `texts`, `n_images`, and `reading`: what this reader marked, null for none yet."
-    ),
-)
-def show_to_reader(
-    run: RunId,
-    reader: ReaderName,
-    service: Here,
-    study_id: StudyId,
-) -> Response:
-    """One study of the sample, with what this reader has marked in it and nobody else."""
+@routes.get("/{run}/reading/study")
+def show_to_reader(run: RunId, reader: ReaderName, service: Here, study_id: StudyId) -> Response:
+    """Show one study of the sample, with what this reader has marked in it and nobody else."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, study_id)
     texts = kept.digest_of(record)
     found = _readings_of(opened, reader).get(study_id)
     if found and found.texts not in ("", texts):  # of other reports: its words are not in these
         found = None
-    n_images = len(images.paths(record["fields"])) if service.settings.images else 0
+    n_images = len(_image_paths(record["fields"])) if service.settings.images else 0
     return as_json(
         {
             "study_id": record["study_id"],
@@ -193,44 +137,63 @@ def show_to_reader(
     )
 
 
-@routes.get(
-    "/{run}/reading/image",
-    response_class=Response,
-    summary="Show an image of a study",
-    responses=returns(
-        "The image. Refused (404) where the service was started without `--images`, and for "
-        "whatever is not in that folder.",
-        kinds=["image/png", "image/jpeg", "image/webp"],
-    ),
-)
+@routes.get("/{run}/reading/image", response_class=Response)
 def show_image(
     run: RunId,
     service: Here,
     study_id: StudyId,
     at: Annotated[int, InQuery(ge=0, le=1000, description="Which of the study's, from 0.")] = 0,
 ) -> Response:
-    """An image that the study names in `image`, `image_path` or `images`."""
+    """Show an image that the study names in `image`, `image_path` or `images`.
+
+    None is shown (404) without `--images`, nor what is not in that folder.
+    """
     _, opened = service.catalogue.open(run)
-    found = images.paths(_drawn(opened, study_id)["fields"])
-    if service.settings.images is None or at >= len(found):
+    paths = _image_paths(_drawn(opened, study_id)["fields"])
+    if service.settings.images is None or at >= len(paths):
         raise ProblemError(404, "no such image: this service shows none of this study")
-    content, kind = images.load(service.settings.images, found[at])
-    return Response(content, media_type=kind)
+    file = _image(service.settings.images, paths[at])
+    # A browser is told to take no file for another kind than its name says.
+    return FileResponse(file, media_type=_IMAGE_KINDS[file.suffix.lower()])
 
 
-@routes.post(
-    "/{run}/readings",
-    status_code=201,
-    summary="Keep a reading",
-    responses=returns("The reading as it was written down.", 201),
-)
+def _image_paths(fields: Mapping[str, object]) -> list[str]:
+    """Return the paths that a study's fields give: one, or a JSON list of them."""
+    paths: list[str] = []
+    for name in _IMAGE_FIELDS:
+        value = fields.get(name)
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            try:
+                listed = jsonio.read(value)
+            except jsonio.JsonError:
+                listed = []
+            paths += [path for path in listed if isinstance(path, str)]
+        elif isinstance(value, str):
+            paths.append(value)
+    return list(dict.fromkeys(paths))[:_MOST_IMAGES]
+
+
+def _image(folder: Path, path: str) -> Path:
+    """Return where an image is that lies inside `folder`, links followed."""
+    try:
+        root = folder.resolve(strict=True)
+        file = (root / path).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError) as error:  # a name no file can have, a loop of links
+        raise ProblemError(404, "the study's image is not in the folder of images") from error
+    if not (file.is_relative_to(root) and file.is_file()):
+        raise ProblemError(404, "the study's image is not in the folder of images")
+    if file.suffix.lower() not in _IMAGE_KINDS:
+        raise ProblemError(415, "the study's image is no PNG, JPEG or WebP")
+    return file
+
+
+@routes.post("/{run}/readings", status_code=201)
 def keep_reading(run: RunId, reading: StudyReading, service: Here) -> Response:
     """Write down all that a reader has marked in a study. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, reading.study_id)
-    items = map(_item, reading.items)
     made = kept.new_reading(
-        reading.reader, record, items, done=reading.done, comment=reading.comment
+        reading.reader, record, reading.items, done=reading.done, comment=reading.comment
     )
     if reading.texts not in (None, made.texts):
         raise ProblemError(409, "other reports were read than this run has now: load the page anew")
@@ -238,14 +201,6 @@ def keep_reading(run: RunId, reading: StudyReading, service: Here) -> Response:
         raise ProblemError(422, wrong)
     kept.append(opened.path, made)
     return as_json(asdict(made), 201)
-
-
-def _item(mark: Mark) -> MarkedItem:
-    edit = Edit(mark.edit.kind, mark.edit.line, mark.edit.corrected) if mark.edit else None
-    labels = {facet: tuple(values) for facet, values in mark.labels.items()}
-    return MarkedItem(
-        mark.kind, labels, mark.text, side=mark.side, start=mark.start, end=mark.end, edit=edit
-    )
 
 
 def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
@@ -256,12 +211,12 @@ def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
         raise ProblemError(409, "no studies were drawn for reading; judge sample RUN -n 100 does")
     if study_id not in sample.order:
         raise ProblemError(404, f"the study {study_id[:120]!r} was not drawn for reading")
-    return opened.record(row)
+    return opened.row(row)
 
 
 def _readings_of(opened: OpenRun, reader: str) -> dict[str, KeptReading]:
-    found = opened.readings()
-    return {study_id: one for (who, study_id), one in found.items() if who == reader}
+    readings = kept.current(opened.path)
+    return {study_id: one for (who, study_id), one in readings.items() if who == reader}
 
 
 def _state(reading: KeptReading | None) -> str:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
+from unicodedata import normalize
 
 from judge import jsonio
 from judge.report.view import graded_items
@@ -28,7 +29,7 @@ FILE = "reviews.jsonl"
 MISSED, WITHDRAWN = "missed", "none"
 Word = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
 """What a reader can say of an error or a study: the three verdicts on an error come first."""
-# What a spreadsheet takes for a formula.
+# What a spreadsheet takes for a formula, in the form that it makes of fullwidth characters.
 _FORMULA = tuple("=+-@\t\r")
 
 
@@ -94,8 +95,8 @@ def read(run: Path) -> list[Event]:
 def current(run: Path) -> tuple[Event, ...]:
     """Return the events of a run that count as they are now, read again when the file changed."""
     # What is appended meanwhile changes the stamp, and is read the next time.
-    found = stamp(run / FILE)
-    return _latest(run, found) if found else ()
+    changed = stamp(run / FILE)
+    return _latest(run, changed) if changed else ()
 
 
 @lru_cache(maxsize=8)
@@ -162,7 +163,7 @@ def as_csv(events: Iterable[Event]) -> str:
 
 
 def _no_formula(value: str | None) -> str | None:
-    return f"'{value}" if value and value.startswith(_FORMULA) else value
+    return f"'{value}" if value and normalize("NFKC", value).startswith(_FORMULA) else value
 
 
 def _event(line: bytes) -> Event | None:

@@ -1,255 +1,325 @@
-"""Runs over HTTP: list, start, watch, stop, results."""
+"""Runs over HTTP: list, check, start, stop, resume, results; their studies and reviews."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-from collections.abc import AsyncIterator, Callable, Iterator
+import gzip
+import re
+import shutil
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Query, Request, UploadFile
-from fastapi.responses import Response, StreamingResponse
-from pydantic import Field
+from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import Query as InQuery
+from fastapi.responses import FileResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
 
+from judge.report.view import study_view
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
-from judge.service import ProblemError, jobs, uploads
-from judge.service.annotations import check_names
-from judge.service.catalogue import RunEntry
-from judge.service.service import JSON, PARQUET, Here, JsonRoute, RunId, Service, as_json, returns
+from judge.service import ProblemError, jobs, reviews
+from judge.service.catalogue import OpenRun, RunEntry
+from judge.service.pairs import check_names
+from judge.service.reviews import MISSED, Event
+from judge.service.service import JSON, Here, ReaderName, RunId, Service, as_json
+from judge.service.worker import process, reply, time_limit
+from judge.stats.review import VERDICTS
 
-_LOOK_SECONDS = 0.25
-_PING_LOOKS = 60
-_ROWS_AT_A_TIME = 500
-_PART = 2**18
+_KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+_LONGEST_NAME = 200
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
-    "parquet": (TABLE_PARQUET, PARQUET),
+    "parquet": (TABLE_PARQUET, "application/vnd.apache.parquet"),
 }
 
-routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["runs"])
+routes = APIRouter(prefix="/v1/runs", tags=["runs"])
+study_routes = APIRouter(prefix="/v1/runs", tags=["studies"])
 
 
 class RunForm(jobs.RunOptions):
-    """A run's files and options."""
+    """A run's files and options; without references, `preds` holds both."""
 
-    preds: UploadFile = Field(description="The candidate reports.")
-    refs: UploadFile | None = Field(
-        default=None, description="The references; without them, preds holds both."
-    )
+    preds: UploadFile
+    refs: UploadFile | None = None
 
 
-@routes.get(
-    "",
-    summary="List the runs",
-    responses=returns(
-        "`runs`, the newest first: of each `id`, `state` (queued, running, stopped, failed, "
-        "finished), `progress`, `detail` where it failed, `model`, `rubric`, `judge`, counts and "
-        "figures."
-    ),
-)
+RunFields = Annotated[RunForm, Form(media_type="multipart/form-data")]
+
+
+@routes.get("")
 def list_runs(service: Here) -> Response:
-    """List the runs that go on, those that ended, and those named on the command line."""
+    """List the runs, the newest first: those under way, those that ended, those of the owner.
+
+    `runs` has of each its `id`, `state` (queued, running, stopped, failed, finished), `progress`,
+    `detail` where it failed, `model`, `rubric`, `judge`, counts and figures.
+    """
     entries = service.catalogue.entries()
     return as_json({"runs": [service.catalogue.describe(entry) for entry in entries]})
 
 
-@routes.post(
-    "",
-    status_code=201,
-    summary="Start a run",
-    responses=returns("The run, as in the list; its events tell how it goes.", 201),
-)
-def start_run(
-    form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
-) -> Response:
+@routes.post("", status_code=201)
+async def start_run(form: RunFields, service: Here) -> Response:
     """Judge two uploaded files in the background, with the options of the command line.
 
-    Refused (402) where the budget of the judge has no room for another answer.
+    Where the budget of the judge has no room for an answer, it stops and says so.
     """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
-    service.settings.check_budget(form.judge)
-    with _uploaded(form, service) as (folder, files):
-        job = jobs.create(folder, form, files)
-    service.supervisor.look()
+
+    def create() -> jobs.Job:
+        with _uploaded(form, service) as (folder, files):
+            return jobs.create(folder, jobs.RunRequest.of(form, files))
+
+    job = await asyncio.to_thread(create)
+    service.jobs.begin(job)
     described = service.catalogue.describe(RunEntry(job.id, job.run, job))
     return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
-@routes.post(
-    "/check",
-    summary="Check files before a run",
-    responses=returns(
-        "`facts` and `costs` in words, `forecast`, `first`, and all else that "
-        "`judge check --format json` prints."
-    ),
-)
-async def check_run(
-    form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
-) -> Response:
+@routes.post("/check")
+async def check_run(form: RunFields, service: Here) -> Response:
     """Read two files as the same request to `POST /v1/runs` would, and say what it would do.
 
-    No judge is asked and nothing is kept. `first` are the first three studies, `forecast` what
-    would be asked and may be paid: `typical` by the answers that are in the cache, `worst` with
-    the longest ones, null for a judge that answers without requests; dollars are null where
-    no price is known.
+    No judge is asked and nothing is kept. `first` are the first three studies; `facts` and `costs`
+    say what was read and what it may cost.
     """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
     with ExitStack() as stack:
         keeping = _uploaded(form, service)
         folder, files = await asyncio.to_thread(stack.enter_context, keeping)
-        return as_json(await service.checks.check(folder, jobs.RunRequest.of(form, files)))
+        asked = jobs.process_request(jobs.RunRequest.of(form, files), service.settings)
+        seconds = service.settings.check_seconds
+        at_work = process("check", asked, cwd=folder / jobs.FILES)
+        async with service.checking, time_limit(seconds, "check"), at_work as started:
+            try:
+                return as_json(await reply(started, "check"))
+            except ProblemError as error:
+                raise ProblemError(error.status, jobs.for_client(error.detail)) from error
 
 
 @contextmanager
-def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, dict[str, str]]]:
+def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, list[str]]]:
+    """Keep the uploads in a folder, under the names by which a client knows them."""
     try:
         with jobs.creating(service.settings.runs[0]) as made:
-            folder, files = Path(made), {}
-            for side, upload in {"preds": form.preds, "refs": form.refs}.items():
-                if upload is not None:
-                    name = upload.filename or ""
-                    files[side] = uploads.keep(upload.file, name, folder, side)
-                    files[f"{side}_name"] = uploads.shown_name(name)
-            yield folder, files
+            folder, names = Path(made), []
+            (folder / jobs.FILES).mkdir()
+            for upload in filter(None, (form.preds, form.refs)):
+                name = _shown_name(upload.filename or "")
+                names.append(f"references-{name}" if name in names else name)
+                with (folder / jobs.FILES / names[-1]).open("xb") as out:
+                    shutil.copyfileobj(upload.file, out)
+            yield folder, names
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ProblemError(507, f"the files cannot be kept: {why}") from error
 
 
-@routes.get(
-    "/{run}",
-    summary="Show a run",
-    responses=returns(
-        "`run`, as in the list; of a finished one also `summary`, as `--format json` prints it, "
-        "`view`, what its page shows, and `reviews`."
-    ),
-)
+def _shown_name(name: str) -> str:
+    """Return what a client called its file, without folders and control characters.
+
+    Raises `ProblemError` 415 for a kind that is not read.
+    """
+    last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(".")
+    if not re.fullmatch(rf".+({'|'.join(map(re.escape, _KINDS))})(\.gz)?", last.lower()):
+        raise ProblemError(415, f"{last!r} is of no known kind: {', '.join(_KINDS)}, or with .gz")
+    return last.encode()[-_LONGEST_NAME:].decode("utf-8", "ignore")
+
+
+@routes.get("/{run}")
 def show_run(run: RunId, service: Here) -> Response:
-    """Return what is known of a run; of a finished one also its summary and its reviews."""
+    """Show `run` as in the list; of a finished one also `summary`, `view` and `reviews`."""
     entry = service.catalogue.find(run)
     shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
     if entry.is_finished:
         _, opened = service.catalogue.open(run)
         shown |= {
-            "summary": opened.summary,
+            "summary": opened.summary(),
             "view": opened.overview,
             "reviews": opened.reviewed(),
         }
     return as_json(shown)
 
 
-@routes.post("/{run}/stop", summary="Stop a run", responses=returns("The run, as in the list."))
-def stop_run(run: RunId, service: Here) -> Response:
+@routes.post("/{run}/stop")
+async def stop_run(run: RunId, service: Here) -> Response:
     """Stop a run in order: what is under way is collected, what was answered is kept."""
-    return _told(service, run, jobs.UNFINISHED, jobs.Job.ask_to_stop)
-
-
-@routes.post(
-    "/{run}/resume", summary="Let a run go on", responses=returns("The run, as in the list.")
-)
-def resume_run(run: RunId, service: Here) -> Response:
-    """Let a run that was stopped or has failed go on; no answer is asked for again.
-
-    Refused (402) where the budget of its judge has no room for another answer.
-    """
-    if job := service.catalogue.find(run).job:
-        service.settings.check_budget(job.request.judge)
-    return _told(service, run, (jobs.STOPPED, jobs.FAILED), jobs.Job.resume)
-
-
-def _told(
-    service: Service, run: str, states: tuple[str, ...], tell: Callable[[jobs.Job], None]
-) -> Response:
-    entry = service.catalogue.find(run)
-    if entry.job is None:
-        raise ProblemError(409, f"the run {entry.id} was not started by a service")
-    if (state := entry.job.state().state) not in states:
-        raise ProblemError(409, f"the run {run} is {state}")
-    tell(entry.job)
-    service.supervisor.look()
+    entry, job = _job(service, run, jobs.UNFINISHED)
+    await service.jobs.stop(job)
     return as_json(service.catalogue.describe(entry))
 
 
-@routes.get(
-    "/{run}/events",
-    response_class=Response,
-    summary="Watch a run",
-    responses=returns(
-        "Server-sent events: `progress`, and `end` as the last.", kinds=["text/event-stream"]
-    ),
-)
-async def watch_run(run: RunId, request: Request, service: Here) -> Response:
-    """Tell how a run comes on, whenever that changes."""
-    entry = await asyncio.to_thread(service.catalogue.find, run)
-    return StreamingResponse(
-        _events(service, entry, request),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
+@routes.post("/{run}/resume")
+async def resume_run(run: RunId, service: Here) -> Response:
+    """Let a run that was stopped or has failed go on; no answer is asked for again."""
+    entry, job = _job(service, run, (jobs.STOPPED, jobs.FAILED))
+    job.begin_anew()
+    service.jobs.begin(job)
+    return as_json(service.catalogue.describe(entry))
 
 
-@routes.get(
-    "/{run}/results",
-    summary="Get a run's results",
-    responses=returns(
-        "The table of studies (CSV, Parquet), everything that is known of each study (JSON "
-        "Lines), or the summary with the table (JSON). The CSV holds ids and fields as they "
-        "are: in a spreadsheet, import its columns as text, so that none is taken for a formula.",
-        kinds=[JSON, *(kind for _, kind in _FILES.values())],
-    ),
-)
+def _job(service: Service, run: str, states: tuple[str, ...]) -> tuple[RunEntry, jobs.Job]:
+    entry = service.catalogue.find(run)
+    if entry.job is None:
+        raise ProblemError(409, f"the run {run} was not started by a service")
+    if (state := entry.job.state()[0]) not in states:
+        raise ProblemError(409, f"the run {run} is {state}")
+    return entry, entry.job
+
+
+@routes.get("/{run}/results", response_class=Response)
 def results(
     run: RunId,
     service: Here,
-    format: Annotated[  # noqa: A002
-        Literal["json", "jsonl", "csv", "parquet"], Query(description="The kind of file.")
-    ] = "json",
+    format: Literal["jsonl", "csv", "parquet"] = "csv",  # noqa: A002
 ) -> Response:
-    """Get what a finished run has come to, as a file."""
+    """Get the table of studies (CSV, Parquet), or all that is known of each (JSON Lines).
+
+    The CSV holds ids and fields as they are: in a spreadsheet, import its columns as text, so that
+    none is taken for a formula.
+    """
     entry, opened = service.catalogue.open(run)
-    if format == "json":
-        return StreamingResponse(_json_parts(opened.summary, opened.table()), media_type=JSON)
     name, kind = _FILES[format]
-    file = opened.open(name)
-    headers = {
-        "Content-Length": str(os.fstat(file.fileno()).st_size),
-        "Content-Disposition": f'attachment; filename="{entry.id}-{name}"',
+    return FileResponse(opened.path / name, media_type=kind, filename=f"{entry.id}-{name}")
+
+
+# Studies, and what readers say of them
+
+
+class Review(BaseModel):
+    """What a reader says. Their next word about the same thing takes its place."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    study_id: str = Field(max_length=10_000, examples=["STUDY"])
+    reader: ReaderName
+    verdict: reviews.Word = Field(
+        description="right, wrong, wrong_severity: of the error that is named. missed: an "
+        "error that the judge has not seen. comment: of the study as a whole, or beside "
+        "nothing else. none: takes back what was said."
+    )
+    error: str | None = Field(
+        default=None, max_length=100, description="Its fingerprint, or the id of a missed one."
+    )
+    comment: str = Field(default="", max_length=20_000)
+    categories: list[Annotated[str, Field(max_length=100)]] = Field(default=[], max_length=100)
+    level: str | None = Field(default=None, max_length=100, description="Of the missed error.")
+    text: str = Field(default="", max_length=20_000, description="The missed error in words.")
+
+
+@study_routes.get("/{run}/studies")
+def list_studies(run: RunId, request: Request, service: Here) -> Response:
+    """List a run's studies: `columns` holds a value a study under each column's name.
+
+    `order` are the studies' rows, the worst first.
+    """
+    _, opened = service.catalogue.open(run)
+    content, headers = opened.index, {"Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        content = gzip.decompress(content)
+    return Response(content, headers=headers, media_type=JSON)
+
+
+@study_routes.get("/{run}/search")
+def search_studies(
+    run: RunId,
+    service: Here,
+    q: Annotated[str, InQuery(max_length=1000, examples=["effusion"])],
+) -> Response:
+    """Search for the studies that hold every word; `rows` are their places in the run, from 0.
+
+    Searched are id, fields, reports, errors, corrections, matched findings and explanation.
+    """
+    _, opened = service.catalogue.open(run)
+    return as_json({"rows": opened.search(q)})
+
+
+@study_routes.get("/{run}/study")
+def show_study(
+    run: RunId,
+    service: Here,
+    id: str | None = None,  # noqa: A002
+    row: Annotated[int | None, InQuery(ge=0, le=2**40, examples=[0])] = None,
+    record: bool = False,  # noqa: FBT001, FBT002
+) -> Response:
+    """Show one study, by its `id` or its `row` from 0: `view`, `fingerprints`, `reviews`.
+
+    With `record` also all that is known of it.
+    """
+    _, opened = service.catalogue.open(run)
+    if (id is None) == (row is None):
+        raise ProblemError(422, "name the study by either its id or its row")
+    at = row if id is None else opened.row_of(id)
+    if at is None:
+        raise ProblemError(404, "no such study in this run")
+    study = opened.row(at)
+    events = reviews.current(opened.path)
+    shown = {
+        "row": at,
+        "view": study_view(study, opened.rubric),
+        "fingerprints": list(reviews.errors_of(study, opened.rubric)),
+        "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
     }
-    return StreamingResponse(_parts(file), media_type=kind, headers=headers)
+    return as_json({**shown, "record": study} if record else shown)
 
 
-async def _events(service: Service, entry: RunEntry, request: Request) -> AsyncIterator[bytes]:
-    last: dict[str, Any] | None = None
-    looks = 0
-    while not await request.is_disconnected():
-        now = await asyncio.to_thread(service.catalogue.describe, entry)
-        ended = now["state"] not in jobs.UNFINISHED
-        if now != last or ended:
-            kind, data = "end" if ended else "progress", {**(now["progress"] or {}), **now}
-            yield f"event: {kind}\ndata: {json.dumps(data, default=str)}\n\n".encode()
-            last = now
-        elif looks % _PING_LOOKS == 0:
-            yield b": still there\n\n"
-        if ended:
-            return
-        looks += 1
-        await asyncio.sleep(_LOOK_SECONDS)
+@study_routes.get("/{run}/reviews")
+def list_reviews(run: RunId, service: Here) -> Response:
+    """Return the reviews that count, and how right the judge was in the readers' eyes."""
+    _, opened = service.catalogue.open(run)
+    events = [asdict(event) for event in reviews.current(opened.path)]
+    return as_json({"events": events, "statistics": opened.reviewed()})
 
 
-def _parts(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while part := file.read(_PART):
-            yield part
+@study_routes.get("/{run}/reviews.csv", response_class=Response)
+def export_reviews(run: RunId, service: Here) -> Response:
+    """Export the reviews that count for a spreadsheet, one a row."""
+    entry, opened = service.catalogue.open(run)
+    return Response(
+        reviews.as_csv(reviews.current(opened.path)).encode("utf-8", "replace"),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{entry.id}-reviews.csv"'},
+    )
 
 
-def _json_parts(summary: dict[str, Any], table: Any) -> Iterator[str]:  # noqa: ANN401
-    yield f'{{"summary":{json.dumps(summary)},"studies":['
-    for start in range(0, table.num_rows, _ROWS_AT_A_TIME):
-        rows = table.slice(start, _ROWS_AT_A_TIME).to_pylist()
-        text = json.dumps(rows, default=str, allow_nan=False)[1:-1]
-        yield f"{',' if start else ''}{text}"
-    yield "]}"
+@study_routes.post("/{run}/reviews", status_code=201)
+def add_review(run: RunId, review: Review, service: Here) -> Response:
+    """Write a review down. When this returns it is on disk."""
+    _, opened = service.catalogue.open(run)
+    event = _event_of(opened, review)
+    reviews.append(opened.path, event)
+    return as_json(asdict(event), 201)
+
+
+def _event_of(opened: OpenRun, review: Review) -> Event:
+    """Return the event; what it says of the judge's error is taken from the run, not the client."""
+    row = opened.row_of(review.study_id)
+    if row is None:
+        raise ProblemError(404, f"no study {review.study_id[:120]!r} in this run")
+    said: dict[str, Any] = {"comment": review.comment}
+    rubric = opened.rubric
+    errors = reviews.errors_of(opened.row(row), rubric)
+    if review.verdict == MISSED:
+        known = [label.name for label in rubric.codes.labels] if rubric.codes else []
+        categories = tuple(dict.fromkeys(review.categories))
+        if not review.text.strip() or (known and not categories) or set(categories) - set(known):
+            raise ProblemError(
+                422, f"a missed error has a text and categories of {', '.join(known) or 'none'}"
+            )
+        said |= {"categories": categories, "level": review.level, "text": review.text}
+    elif review.error in errors:
+        error = errors[review.error]
+        said |= {
+            "categories": tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else (),
+            "level": error["grade"],
+            "text": error["text"],
+        }
+    elif review.verdict in VERDICTS:
+        raise ProblemError(
+            409, "this study has no such error; the run may have been scored anew: load it again"
+        )
+    return reviews.new_event(review.reader, review.study_id, review.error, review.verdict, **said)

@@ -1,18 +1,106 @@
-"""What the owner of a service decides, and no client can change."""
+"""What the owner of a service decides, and no client can change; what judges have cost it.
+
+`.jobs/spent.sqlite` in the service's folder of new runs has a row for each judge: the US dollars
+that all its answers have cost, to runs and single pairs. Answers under way count at their most.
+Where no answer comes, nothing is counted, unless a process was ended in between: whether such an
+answer is billed is not known, and its most stands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from judge import backends, rubrics
 from judge.backends import LEXICON
-from judge.service.budget import FILE, Ledger, Limit
+from judge.running.cost import Budget, Prices
 from judge.studies.names import MAX_INPUT
-from judge.types import JudgeError
+from judge.types import JudgeError, Usage
 
-MEGABYTE, GIGABYTE = 2**20, 2**30
+FILE = "spent.sqlite"
+PAYMENT_REQUIRED = 402
+SPENT = "the budget of "
+"""What the reason begins with why nothing is asked any more."""
+_BUSY_SECONDS = 30.0
+_TABLE = """CREATE TABLE IF NOT EXISTS spent
+    (judge TEXT PRIMARY KEY, dollars REAL NOT NULL CHECK (dollars >= 0)) STRICT"""
+
+
+class Ledger(Budget):
+    """The budget of one judge, kept in its row of the table at `path`.
+
+    Each change is one transaction, so that pairs and the processes of runs share the sum. Raises
+    `JudgeError` where that cannot be read or written.
+    """
+
+    def __init__(self, path: str | Path, judge: str, limit: float | None = None) -> None:
+        super().__init__(limit)
+        self.path = Path(path)
+        self.judge = judge
+
+    def plain(self) -> tuple[str, str, float | None]:
+        """Return what it is made of."""
+        return str(self.path), self.judge, self.limit
+
+    @property
+    def spent(self) -> float:
+        """What was spent, with all that is set aside."""
+        with self._locked() as table:
+            return self._sum(table)
+
+    def left(self) -> float | None:
+        """Return the dollars that are left, None for no limit."""
+        return None if self.limit is None else max(0.0, self.limit - self.spent)
+
+    def shown(self) -> str:
+        """Return what is left of the limit in words, rounded down."""
+        cents = math.floor(100 * (self.left() or 0.0) + 1e-6)
+        return f"${cents / 100:,.2f} of ${self.limit or 0:,.2f} left"
+
+    def _add(self, dollars: float, limit: float | None) -> bool:
+        with self._locked() as table:
+            total = self._sum(table) + dollars
+            if limit is not None and total > limit:
+                return False
+            table.execute("REPLACE INTO spent VALUES (?, ?)", (self.judge, max(0.0, total)))
+        return True
+
+    def _unpriced(self) -> str:
+        return f"{self.judge} has a budget, and no known price"
+
+    def _refusal(self) -> str:
+        return (
+            f"{SPENT}{self.judge} has no room for another answer: {self.shown()}. The owner "
+            "of this service can raise it; what was answered is in the cache and stays free"
+        )
+
+    def _sum(self, table: sqlite3.Connection) -> float:
+        row = table.execute("SELECT dollars FROM spent WHERE judge = ?", (self.judge,)).fetchone()
+        return float(row[0]) if row else 0.0
+
+    @contextmanager
+    def _locked(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # A transaction begins and ends where it is written here, not where Python would.
+            opened = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            with closing(opened) as table:
+                table.execute("BEGIN IMMEDIATE")
+                table.execute(_TABLE)
+                yield table
+                table.execute("COMMIT")  # what raises before it is undone as the file is closed
+        except (OSError, sqlite3.Error) as error:
+            raise JudgeError(
+                f"what was spent is not known: .jobs/{FILE} in the folder of runs: {error}. Remove "
+                "a damaged one to count from 0, and lower --budget by what was spent"
+            ) from error
+
+
+MEGABYTE = 2**20
 JOBS = ".jobs"
 """The folder in a folder of runs that holds what their service knows besides."""
 
@@ -23,20 +111,15 @@ class ServiceSettings:
 
     `runs` are the folders whose runs are shown; new ones are written below the first. `named` are
     run folders anywhere. `judges` maps each judge that is allowed, besides the built-in one, to
-    the address of its server, None for the usual one; `budgets` are what some of them may cost.
-    `cache` is the folder of answers, None for the usual place. `token` is what a client must
-    show, None where only this machine is served. `max_upload` bounds the body of a request with a
-    run's files, `max_body` that of any other, in bytes; an upload that is compressed may unpack
-    to `max_input`. One pair may take `pair_seconds`, one comparison `compare_seconds` and one
-    check of files `check_seconds`. A process that reads a client's files or compares may take
-    `max_memory` bytes of addresses. `images` is the folder that readers are shown studies' images
-    from, None where they are shown none.
+    the address of its server, None for the usual one; `budgets` are the US dollars that some of
+    them may cost. `max_upload` bounds the body of a request with a run's files, `max_body` that
+    of any other, in bytes.
     """
 
     runs: tuple[Path, ...]
     named: tuple[Path, ...] = ()
     judges: Mapping[str, str | None] = field(default_factory=dict)
-    budgets: Mapping[str, Limit] = field(default_factory=dict)
+    budgets: Mapping[str, float] = field(default_factory=dict)
     cache: Path | None = None
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
@@ -44,7 +127,6 @@ class ServiceSettings:
     pair_seconds: float = 60.0
     compare_seconds: float = 600.0
     check_seconds: float = 120.0
-    max_memory: int = 8 * GIGABYTE
     images: Path | None = None
 
     @property
@@ -58,42 +140,63 @@ class ServiceSettings:
 
     def ledger(self, judge: str) -> Ledger:
         """Return what `judge` has cost and may."""
-        limit = self.budgets.get(judge)
-        path = self.runs[0].absolute() / JOBS / FILE
-        return Ledger(path, judge, limit.dollars if limit else None)
+        return Ledger(self.runs[0].absolute() / JOBS / FILE, judge, self.budgets.get(judge))
 
-    def check_budget(self, judge: str) -> None:
-        """Raise `ProblemError` 402 where a judge's budget has no room for another answer."""
-        if limit := self.budgets.get(judge):
-            self.ledger(judge).check(limit.least)
-
-    def for_worker(self, judge: str | None = None) -> dict[str, Any]:
-        """Return what a worker must know of the owner's decisions, ready for JSON.
-
-        `base_url` is the address of `judge`, where it is asked, and `ledger` what it is paid
-        from.
-        """
-        is_paid = judge is not None and judge in self.judges
-        return {
-            "base_url": self.judges.get(judge) if judge else None,
-            "ledger": self.ledger(judge).plain() if judge and is_paid else None,
-            "cache": str(self.cache.absolute()) if self.cache else None,
-            "max_memory": self.max_memory,
-            "max_input": self.max_input,
-        }
+    def hidden(self, text: object) -> str:
+        """Return a message without the places where runs are kept."""
+        for folder in (*self.runs, *(run.absolute().parent for run in self.named)):
+            text = str(text).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
+        return str(text)
 
 
 def allowed_judges(options: tuple[str, ...]) -> dict[str, str | None]:
-    """Return the judges of `--allow-judge NAME` or `NAME=URL`, each with its server's address.
-
-    Raises `JudgeError` for an empty name.
-    """
+    """Return the judges of `--allow-judge NAME` or `NAME=URL`, each with its server's address."""
     judges: dict[str, str | None] = {}
     for option in options:
-        name, mark, url = option.partition("=")
+        name, _, url = option.partition("=")
         if not url.startswith(("http://", "https://")):
-            name, mark, url = option, "", ""
+            name, url = option, ""
         if not name.strip():
             raise JudgeError(f"--allow-judge {option!r} names no judge; write NAME or NAME=URL")
-        judges[name] = url if mark else None
+        judges[name] = url or None
     return judges
+
+
+def limits(
+    options: tuple[str, ...], judges: Mapping[str, str | None], environ: Mapping[str, str]
+) -> dict[str, float]:
+    """Return the limits of `--budget DOLLARS` or `JUDGE=DOLLARS`, by judge.
+
+    Raises `JudgeError` for one that does not say which judge it is for, is no sum, or is for
+    a judge without a known price.
+    """
+    budgets: dict[str, float] = {}
+    for option in options:
+        name, mark, amount = option.rpartition("=")
+        if not mark and len(judges) == 1:
+            (name,) = judges
+        if name not in judges or name in budgets:
+            raise JudgeError(
+                f"--budget {option}: write --budget JUDGE=DOLLARS once for each judge that "
+                f"--allow-judge names ({', '.join(judges) or 'none'})"
+            )
+        try:
+            dollars = float(amount)
+        except ValueError:
+            dollars = math.nan
+        if not (math.isfinite(dollars) and dollars > 0):
+            raise JudgeError(f"--budget {option}: {amount!r} is no sum of dollars above 0")
+        _check_price(name, judges[name], environ)
+        budgets[name] = dollars
+    return budgets
+
+
+def _check_price(name: str, url: str | None, environ: Mapping[str, str]) -> None:
+    rubric = rubrics.load(rubrics.built_in()[0])
+    settings = backends.JudgeSettings(base_url=url, environ=environ, sends=False)
+    judge = backends.load(name, rubric, settings)
+    if Prices(judge.version, judge.billing_url).dollars(Usage(0, 1)) is None:
+        raise JudgeError(
+            f"{name} cannot have a --budget: the package genai-prices knows no price for it at "
+            f"{judge.billing_url or 'this machine'}"
+        )

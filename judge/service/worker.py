@@ -1,119 +1,90 @@
-"""Worker processes, both ends: the service's `Worker` and the process's own `Channel`.
+"""Processes of a service: each run, check and comparison has one of its own.
 
-Each worker is `python -m judge.service.NAME_worker`. A request is one line of JSON on its
-standard input and gets one line in reply on its standard output, in any order. The process
-is told that nobody waits any more by the end of its standard input, which also comes when
-the service was killed.
+What a request breaks or outlasts is its own process, and so no other's work.
+
+`python -m judge.service.worker TASK` gets its request in the first line of standard input; that
+this ends tells it that the service is gone, also where it was killed. `run` is the command `judge`,
+paid from the service's ledger. `check` reads a run's files as that command would. `compare` writes
+into a folder, and replies as soon as the numbers are there:
+
+    comparison                   what `judge compare --format json` prints
+    overview, columns, values-N  the page's numbers, N the index of a metric
+    figures, figures-N           the words of the figures, and the SVG of each
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import os
-import resource
 import signal
 import sys
 import threading
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import partial
-from queue import SimpleQueue
-from typing import Any
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 from judge.service import ProblemError
 from judge.types import JudgeError
 
+if TYPE_CHECKING:
+    from judge.running.engine import Progress
+    from judge.service.settings import Ledger
+
 _LONGEST_LINE = 2**28
 
 
-class Worker:
-    """One process, from the service's side. It starts when it is needed, and only once.
+@asynccontextmanager
+async def process(
+    task: str,
+    request: Mapping[str, Any],
+    patience: float = 0.0,
+    **how: Any,  # noqa: ANN401 - as asyncio takes them
+) -> AsyncIterator[Process]:
+    """Start a process for a task; after the block it ends, within `patience` seconds in order."""
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "judge.service.worker", task),
+        stdin=PIPE,
+        stdout=PIPE,
+        limit=_LONGEST_LINE,
+        start_new_session=True,  # Ctrl-C at the terminal is for the service alone
+        **how,
+    )
+    assert started.stdin is not None
+    try:
+        with suppress(ConnectionError):
+            started.stdin.write(json.dumps(request).encode() + b"\n")
+            await started.stdin.drain()
+        yield started
+    finally:
+        started.stdin.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(started.wait(), patience)
+        if started.returncode is None:
+            started.kill()
+            await started.wait()
 
-    `task` names its module, and the work in messages: "run", "check", "comparison".
-    """
 
-    def __init__(self, task: str) -> None:
-        self._task = task
-        self._process: Process | None = None
-        self._reader: asyncio.Task[None] | None = None
-        self._starting = asyncio.Lock()
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._numbers = itertools.count()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it can do nothing more."""
-        return self._reader is not None and self._reader.done()
-
-    async def start(self) -> Process:
-        """Start the process if it has not started; it loads what it needs by itself."""
-        async with self._starting:
-            if self._process is None:
-                self._process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-P", "-m", f"judge.service.{self._task}_worker"),
-                    stdin=PIPE,
-                    stdout=PIPE,
-                    limit=_LONGEST_LINE,
-                    start_new_session=True,  # Ctrl-C at the terminal is for the service alone
-                )
-                self._reader = asyncio.create_task(self._read(self._process))
-            return self._process
-
-    async def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the reply.
-
-        Raises `ProblemError` where the worker replies with a problem (its status), or ends
-        without a reply (502).
-        """
-        process = await self.start()
-        assert process.stdin is not None
-        if self.has_ended:
-            raise self._broke_off(process)
-        number = next(self._numbers)
-        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
-        try:
-            process.stdin.write(json.dumps({**request, "id": number}).encode() + b"\n")
-            with suppress(ConnectionError):  # then `_read` says so
-                await process.stdin.drain()
-            reply: dict[str, Any] = await waiting
-        finally:
-            del self._waiting[number]
-        if "status" in reply:
-            raise ProblemError(reply["status"], reply["detail"])
-        return reply
-
-    async def close(self, patience: float = 0.0) -> None:
-        """End the process: in order where it does so within `patience` seconds, else at once."""
-        if self._process is None or self._reader is None:
-            return
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await asyncio.wait([self._reader], timeout=patience)
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        await self._reader
-
-    async def _read(self, process: Process) -> None:
-        assert process.stdout is not None
-        while line := await process.stdout.readline():
-            reply = json.loads(line)
-            waiting = self._waiting.get(reply.pop("id"))
-            if waiting is not None and not waiting.done():
-                waiting.set_result(reply)
-        await process.wait()
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(self._broke_off(process))
-
-    def _broke_off(self, process: Process) -> ProblemError:
-        status = process.returncode or 0
-        why = signal.Signals(-status).name if status < 0 else f"exit code {status}"
-        return ProblemError(
-            502, f"the process of this {self._task} broke off ({why}); the service's log says more"
+async def reply(started: Process, task: str) -> dict[str, Any]:
+    """Return the next reply; raises the `ProblemError` that it is, 502 where there is none."""
+    assert started.stdout is not None
+    if not (line := await started.stdout.readline()):
+        why = ended_by(await started.wait())
+        raise ProblemError(
+            502, f"the process of this {task} broke off ({why}); the service's log says more"
         )
+    answer: dict[str, Any] = json.loads(line)
+    if "status" in answer:
+        raise ProblemError(answer["status"], answer["detail"])
+    return answer
+
+
+def ended_by(code: int) -> str:
+    """Return what ended a process, a signal's name or its exit code."""
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 @asynccontextmanager
@@ -126,92 +97,153 @@ async def time_limit(seconds: float, task: str) -> AsyncIterator[None]:
         raise ProblemError(504, f"the {task} took longer than {seconds:g} seconds") from None
 
 
-class Channel:
-    """The worker's own end, the only one to write to its standard output.
+# The process's own end
 
-    `at_end` is called, in another thread, when the service is gone; by default that ends
-    the process at once.
-    """
-
-    def __init__(self, at_end: Callable[[], None] = lambda: os._exit(0)) -> None:
-        self._replies = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)
-        self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        threading.Thread(target=self._listen, args=(at_end,), daemon=True).start()
-
-    def receive(self) -> dict[str, Any]:
-        """Return the next request, as soon as there is one."""
-        return self._requests.get()
-
-    @contextmanager
-    def replying(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Send what the block puts into its dictionary; or the problem, where it raises one."""
-        reply: dict[str, Any] = {}
-        try:
-            yield reply
-        except JudgeError as error:
-            reply = {"status": getattr(error, "status", 422), "detail": str(error)}
-        self._replies.write(json.dumps({**reply, "id": request["id"]}).encode() + b"\n")
-        self._replies.flush()
-
-    def _listen(self, at_end: Callable[[], None]) -> None:
-        # Not `sys.stdin`: the interpreter closes that when it ends, and breaks off where a thread
-        # that waits in it has its lock.
-        try:
-            for line in open(0, "rb", closefd=False):  # noqa: SIM115
-                self._requests.put(json.loads(line))
-        finally:  # also where memory is short: who asked must not wait for a worker that is deaf
-            at_end()
+_UNSEEN = "not known: no answer to this rubric's questions has been seen yet"
 
 
-@contextmanager
-def memory_limit(most: int) -> Iterator[None]:
-    """Let the block take at most so many bytes of addresses; 0 is no limit.
+def main() -> None:
+    """Do what the first line of standard input asks for, and reply on standard output."""
+    # Not `sys.stdin`: the interpreter cannot close that while a thread waits in it.
+    stdin = open(0, "rb", closefd=False)  # noqa: SIM115
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    request = json.loads(stdin.readline())
+    threading.Thread(target=_end_with_service, args=(stdin,), daemon=True).start()
+    work = {"run": _run, "check": _check, "compare": _compare}[sys.argv[1]]
+    for answer in _replies(work, request):
+        replies.write(json.dumps(answer).encode() + b"\n")
+        replies.flush()
 
-    Raises `ProblemError` 413 where that is not enough. The limit ends with the block: what
-    comes after may be a model server, which claims far more than it uses.
-    """
-    if not most:
-        yield
-        return
-    before, hard = resource.getrlimit(resource.RLIMIT_AS)
-    known = [limit for limit in (most, before, hard) if limit != resource.RLIM_INFINITY]
+
+def _replies(
+    work: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]], request: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    from click import ClickException
+
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (min(known), hard))
-        try:
-            yield
-        finally:  # what follows an error needs memory too
-            resource.setrlimit(resource.RLIMIT_AS, (before, hard))
-    except Exception as error:
-        if not lacked_memory(error):
-            raise
-        raise ProblemError(
-            413,
-            f"it needs more than the {most / 2**30:g} GB of memory that this service gives to one "
-            "task; send less, or ask its owner for more (--max-memory)",
-        ) from error
+        yield from work(request)
+    except ClickException as error:
+        yield {"status": 422, "detail": error.format_message()}
+    except JudgeError as error:
+        yield {"status": 422, "detail": str(error)}
 
 
-_NO_MEMORY = ("cannot allocate memory", "out of memory", "can't start new thread", "failed to map")
+def _end_with_service(stdin: IO[bytes]) -> None:
+    stdin.read()
+    os.kill(os.getpid(), signal.SIGTERM)  # a run keeps the answers under way
 
 
-def lacked_memory(error: BaseException) -> bool:
-    """Whether an error, or one that it came from, says that there was not enough memory.
+def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    from judge.cli import main as judge
+    from judge.cli.judging import Owner
 
-    Besides `MemoryError` these are the words of the C library (a file opened, a library
-    loaded), of SQLite, and of Python where a thread could not be started.
-    """
-    if isinstance(error, BaseExceptionGroup):
-        return any(map(lacked_memory, error.exceptions))
-    if isinstance(error, MemoryError):
-        return True
-    # What we say ourselves may quote a file, and tells by what it came from.
-    said = "" if isinstance(error, JudgeError) else str(error).lower()
-    if any(word in said for word in _NO_MEMORY):
-        return True
-    came_from = error.__cause__ or error.__context__
-    return came_from is not None and lacked_memory(came_from)
+    progress = Path(request["progress"])
+    counts: dict[str, Any] = {}
+
+    def tick(now: Progress) -> None:
+        if (latest := asdict(now)) != counts:
+            counts.update(latest)
+            aside = progress.with_suffix(".new")
+            aside.write_text(json.dumps(counts), "utf-8")
+            aside.replace(progress)
+
+    owner = Owner(_ledger(request), tick)
+    judge(request["arguments"], prog_name="judge", obj=owner)
+    yield {}
 
 
-say: Callable[[str], None] = partial(print, file=sys.stderr, flush=True)
-"""Writes a line to the service's log."""
+def _ledger(request: Mapping[str, Any]) -> Ledger | None:
+    from judge.service.settings import Ledger
+
+    return Ledger(*request["ledger"]) if request["ledger"] else None
+
+
+def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    from judge import rubrics
+    from judge.cli.judging import command_for
+    from judge.cli.options import policy_of, settings_of
+    from judge.cli.studies import told_studies
+    from judge.running import check
+    from judge.running.cost import forecast
+    from judge.running.session import JudgeSession
+    from judge.stats.table import TableBuilder, check_fields
+
+    name, *arguments = request["arguments"]
+    rubric = rubrics.load(name)
+    with command_for(rubric).make_context(name, ["--dry-run", *arguments]) as context:
+        options = context.params
+        preds, refs = [*options.pop("files"), None][:2]
+        (judge_name,) = options["judge_names"]
+        settings, policy = settings_of(options), policy_of(options)
+        session = JudgeSession.load(
+            name, judge_name, settings, policy=policy, cache=options["cache"]
+        )
+        studies = told_studies({**options, "preds": preds, "refs": refs}, session.rubric)
+    check_fields(options["by"], TableBuilder(session.rubric, studies.fields).columns)
+    described = check.described(studies)
+    with session:
+        coming = forecast(session, studies)
+    costs = {"cost": "none: the built-in judge answers on this machine"}
+    if coming is not None:
+        costs = coming.facts(session.concurrency, unseen=_UNSEEN)
+        if (ledger := _ledger(request)) and (left := ledger.left()) is not None:
+            worst = coming.worst.dollars
+            is_short = coming.requests and (worst is None or worst > left)
+            end = "; a run that needs more stops there and can go on later" if is_short else ""
+            costs["budget"] = ledger.shown() + end
+    yield {
+        **described,
+        "facts": [{"name": name, "text": text} for name, text in check.facts(described)],
+        "costs": [{"name": name, "text": text} for name, text in costs.items()],
+    }
+
+
+def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    from judge.comparing.comparison import compare_runs
+    from judge.comparing.names import RunChoice
+    from judge.figures import available, page_figures
+    from judge.report import leaderboard_formats
+    from judge.report.compare_page import data
+    from judge.report.frontend import as_json
+    from judge.stats.paired import Resampling
+
+    folder = Path(request["folder"])
+    choices = [
+        RunChoice(Path(run["path"]), run["id"], run["model"] or None) for run in request["runs"]
+    ]
+    resampling = Resampling() if request["seed"] is None else Resampling(seed=request["seed"])
+    aligned, comparison = compare_runs(
+        choices,
+        resampling,
+        sort=request["sort"] or None,
+        by=[field.strip() for field in request["by"].split(",") if field.strip()],
+        common=request["common"],
+        allow=request["allow"],
+        patient_field=request["patient_field"] or None,
+    )
+    models = comparison.panel.models
+    runs = [
+        {"model": models.index(run.model), "rubric": run.rubric, "run": run.shown}
+        for run in aligned.runs
+    ]
+    described = [run.described() for run in aligned.runs]
+    files = {
+        "comparison": as_json(leaderboard_formats.as_data(comparison, described)),
+        "overview": as_json({**data.overview(comparison), "runs": runs}),
+        "columns": as_json(data.columns(comparison)),
+    }
+    for index, metric in enumerate(comparison.panel.metrics):
+        files[f"values-{index}"] = data.values(comparison, metric)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    yield {}
+    figures = page_figures(comparison) if available() else ()
+    for index, figure in enumerate(figures):
+        (folder / f"figures-{index}").write_bytes(figure.svg.encode())
+    (folder / "figures").write_bytes(as_json([figure.words for figure in figures]))
+    yield {}
+
+
+if __name__ == "__main__":
+    main()

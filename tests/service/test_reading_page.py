@@ -145,7 +145,9 @@ def assert_blind(anna: Desk, service: Served, bodies: list[bytes], requests: lis
     asked = {url.partition("?")[0].removeprefix(service.url) for url in requests}
     paths = {path for path in asked if path.startswith("/v1/")}
     own = ("reading", "reading/study", "readings")
-    assert paths == {f"/v1/runs/mine/{end}" for end in own}
+    (blind_id,) = {path.split("/")[3] for path in paths}
+    assert paths == {f"/v1/runs/{blind_id}/{end}" for end in own}
+    assert not [url for url in (*asked, anna.page.url) if "mine" in url]
 
 
 def test_nothing_is_lost_while_the_service_is_away(service: Served, browser: Browser) -> None:

@@ -54,15 +54,15 @@ def test_what_is_wrong_with_a_pair_is_named(shared_service: Served) -> None:
         assert named in is_problem(shared_service.annotate(**changes), status)
 
 
-def test_text_of_every_kind_comes_back_as_it_was(shared_service: Served) -> None:
-    text = "\u202e\x00 <script>alert(1)</script> 😀 \u2028 é"
-    answer = shared_service.annotate(candidate=text, study_id=text).json()
-    assert (answer["candidate"], answer["study_id"]) == (text, text)
+def test_a_body_that_cannot_be_read_is_refused(api: httpx.Client) -> None:
+    headers = {"Content-Type": "application/json"}
+    for body in ('{"reference": ' + "[" * 100_000 + "]" * 100_000 + "}", '{"reference": "a"', "7"):
+        answer = api.post("/v1/annotations", content=body, headers=headers)
+        is_problem(answer, answer.status_code)
+        assert answer.status_code in (400, 422)
 
 
-def test_routes_are_described_and_what_is_none_is_a_problem(api: httpx.Client) -> None:
-    schema = api.get("/openapi.json").json()
-    assert set(schema["components"]["schemas"]["Pair"]["required"]) <= {*PAIR}
+def test_what_is_no_route_is_a_problem(api: httpx.Client) -> None:
     for path in ("/v1/nothing", "/v1/runs/nothing", "/v1/runs/..%2F..%2Fetc", "/docs"):
         is_problem(api.get(path), 404)
     is_problem(api.delete("/v1/annotations"), 405)
@@ -70,7 +70,6 @@ def test_routes_are_described_and_what_is_none_is_a_problem(api: httpx.Client) -
 
 def test_what_there_is_is_listed(api: httpx.Client) -> None:
     assert [r["name"] for r in api.get("/v1/rubrics").json()["rubrics"]] == rubrics.names()
-    assert {"green"} <= {p["name"] for p in api.get("/v1/prompts").json()["prompts"]}
     assert api.get("/v1/judges").json() == {
         "judges": [{"name": "lexicon", "built_in": True, "budget": None, "left": None}]
     }
@@ -79,7 +78,7 @@ def test_what_there_is_is_listed(api: httpx.Client) -> None:
 
 
 def test_a_run_is_shown_with_its_figures_and_its_files(
-    api: httpx.Client, judged_examples: Path, table: list[dict[str, str]]
+    api: httpx.Client, judged_examples: Path
 ) -> None:
     shown = api.get(RUN).json()
     assert shown["summary"] == json.loads((judged_examples / "summary.json").read_text("utf-8"))
@@ -93,9 +92,6 @@ def test_a_run_is_shown_with_its_figures_and_its_files(
     assert results("csv") == (judged_examples / "studies.csv").read_bytes()
     assert results("jsonl") == (judged_examples / "annotations.jsonl").read_bytes()
     assert pq.read_table(io.BytesIO(results("parquet"))).num_rows == 15
-    whole = json.loads(results("json"))
-    assert [row["study_id"] for row in whole["studies"]] == [row["study_id"] for row in table]
-    assert whole["summary"]["n_studies"] == 15
     is_problem(api.get(f"{RUN}/results", params={"format": "xlsx"}), 422)
 
 

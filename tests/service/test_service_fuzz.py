@@ -28,8 +28,6 @@ def test_no_request_breaks_the_service(shared_service: Served) -> None:
         def every(case: Any, is_known: bool) -> None:
             if is_known and "run" in case.path_parameters:
                 case.path_parameters["run"] = "example-run"  # most made-up names are of no run
-            if is_known and case.operation.path.endswith("/events"):
-                return
             answer = case.call(base_url=shared_service.url, timeout=60)
             assert answer.status_code < 500, answer.text
             if answer.status_code >= 400:

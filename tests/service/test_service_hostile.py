@@ -31,7 +31,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> 
 def test_what_is_damaged_is_said_and_not_where_it_is_kept(hostile: Served) -> None:
     for name, damage, path in (
         (MANIFEST, lambda content: content.replace(b'"rubric"', b'"r"'), ""),
-        (SUMMARY, lambda _: b"{", "/results"),
+        (SUMMARY, lambda _: b"{", ""),
         (TABLE_PARQUET, lambda _: b"PAR1", "/studies"),
         (ANNOTATIONS, lambda content: content[: len(content) // 2], "/studies"),
         (
@@ -52,15 +52,15 @@ def test_what_is_damaged_is_said_and_not_where_it_is_kept(hostile: Served) -> No
 
 
 def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
-    asked = {"rubric": "green", "judge": "lexicon", "preds": "preds.json", "created": ""}
-    for name, preds in (("good", "preds.json"), ("bad", "../../secret"), ("worse", "/etc/passwd")):
+    asked = {"rubric": "green", "judge": "lexicon", "created": "2026-01-01T00:00:00+00:00"}
+    for name, file in (("good", "p.json"), ("bad", "../../secret"), ("worse", "/etc/passwd")):
         job = tmp_path / JOBS / name
         job.mkdir(parents=True)
-        (job / "job.json").write_text(json.dumps({**asked, "preds": preds}))
+        (job / "job.json").write_text(json.dumps({**asked, "files": [file]}))
     (tmp_path / JOBS / "good" / "state.json").write_text("{")
     (found,) = jobs.listed(tmp_path)
     assert found.id == "good"
-    assert found.state().state == jobs.FAILED
+    assert found.state()[0] == jobs.FAILED
 
 
 def test_an_upload_may_not_unpack_to_terabytes(shared_service: Served, tmp_path: Path) -> None:

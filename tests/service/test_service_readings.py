@@ -16,6 +16,7 @@ from judge.readers.sample import kept_sample
 from judge.running.folder import Run
 
 BASE = "/v1/runs/mine"
+DELETED = {"kind": "delete", "line": 0, "corrected": ""}
 ERROR = {
     "kind": "error",
     "labels": {"category": ["a"], "significance": ["significant"]},
@@ -30,7 +31,7 @@ IMAGES = {
     "below/a.png": 200,
     "below/../b.jpg": 200,
     json.dumps(["below/a.png", "b.jpg"]): 200,
-    "c.png": 415,
+    "c.svg": 415,
     "../outside.png": 404,
     "/etc/hostname": 404,
     "link.png": 404,
@@ -47,7 +48,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (images / "below").mkdir(parents=True)
     (images / "below" / "a.png").write_bytes(PNG)
     (images / "b.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
-    (images / "c.png").write_text("<svg onload=alert(1)>")
+    (images / "c.svg").write_text("<svg onload=alert(1)>")
     (folder / "outside.png").write_bytes(PNG)
     (images / "link.png").symlink_to(folder / "outside.png")
     run = readable(folder, images=dict(enumerate(IMAGES)))
@@ -106,7 +107,11 @@ def test_what_cannot_be_a_reading_is_refused_and_not_kept(
         ({"items": [ERROR] * 501}, 422, "items"),
         ({"items": [ERROR | {"start": 5}]}, 422, "candidate"),
         ({"items": [ERROR | {"labels": {"category": ["a"]}}]}, 422, "significance"),
-        ({"items": [ERROR | {"edit": {"kind": "delete", "line": 0}}]}, 422, "lines"),
+        (
+            {"items": [ERROR | {"edit": {"kind": "delete", "line": 0, "corrected": ""}}]},
+            422,
+            "lines",
+        ),
         ({"texts": "0" * 16}, 409, "page"),
         ({"study_id": "ex-999"}, 404, "ex-999"),
     ):
@@ -145,6 +150,20 @@ def test_no_answer_says_what_a_judge_made_of_a_study(
     for word in (RATING, "outcome", "measures", "class_inferred", "explanation", "study_class"):
         assert word not in text
     assert "Cough for three days." in text
+
+
+def test_a_readers_address_does_not_name_the_run(service: Served) -> None:
+    """The folder of a run may be called after its judge."""
+    answer = service.client.get("/read", params={"run": "mine"})
+    assert answer.status_code == 303
+    address = answer.headers["location"]
+    page = service.client.get(address)
+    assert page.status_code == 200
+    assert "mine" not in address + page.text
+    blind_id = address.partition("run=")[2]
+    shown = service.client.get(f"/v1/runs/{blind_id}/reading", params={"reader": "Zed"})
+    assert "mine" not in shown.text
+    assert len(shown.json()["queue"]) == 3
 
 
 def test_an_image_is_served_from_the_folder_and_nothing_else_is(service: Served) -> None:

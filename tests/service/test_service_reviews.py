@@ -98,11 +98,12 @@ def test_a_review_that_cannot_be_is_refused_and_not_kept(service: Served) -> Non
 def test_the_csv_and_the_command_line_say_the_same_also_after_a_rescore(service: Served) -> None:
     run = service.folder / "mine"
     for at, name in enumerate(study(service)["fingerprints"]):
-        review(service, "anna", ("right", "wrong")[at % 2], error=name, comment="=1+1")
+        comment = ("=1+1", "\uff1d1+1")[at % 2]  # the second is a fullwidth sign
+        review(service, "anna", ("right", "wrong")[at % 2], error=name, comment=comment)
     kept = (run / reviews.FILE).read_bytes()
     answer = service.client.get(f"{RUN}/reviews.csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert {row["comment"] for row in rows} == {"'=1+1"}, "no formula in a spreadsheet"
+    assert {row["comment"] for row in rows} == {"'=1+1", "'\uff1d1+1"}, "no formula"
     printed = CliRunner().invoke(main, ["reviews", str(run), "--format", "csv"])
     assert printed.stdout == answer.text
     before = service.client.get(f"{RUN}/reviews").json()["statistics"]
@@ -120,22 +121,8 @@ def said(reader: str, error: str | None, verdict: str, **more: object) -> review
 
 
 def test_a_readers_last_word_counts_and_missed_errors_are_each_their_own() -> None:
-    one = said("anna", None, "missed", categories=("b",), text="nodule")
-    other = said("anna", None, "missed", categories=("b",), text="fracture")
-    events = [
-        said("anna", "e1", "right"),
-        said("bob", "e1", "wrong"),
-        said("anna", "e1", "wrong_severity"),
-        said("anna", None, "comment", comment="one"),
-        said("anna", None, "comment", comment="two"),
-        one,
-        other,
-        said("anna", one.id, "none"),
-    ]
-    found = [(e.reader, e.error, e.verdict, e.comment) for e in reviews.latest(events)]
-    assert found == [
-        ("bob", "e1", "wrong", ""),
-        ("anna", "e1", "wrong_severity", ""),
-        ("anna", None, "comment", "two"),
-        ("anna", None, "missed", ""),
-    ]
+    first, second = said("anna", None, "missed"), said("anna", None, "missed")
+    old = [said("anna", "e1", "right"), said("anna", None, "comment"), first]
+    last = [said("bob", "e1", "wrong"), said("anna", "e1", "wrong_severity"), second]
+    last += [said("anna", None, "comment", comment="two")]
+    assert reviews.latest([*old, *last, said("anna", first.id, "none")]) == last

@@ -72,7 +72,7 @@ class RunView {
       el("details", {}, el("summary", {}, "Details: facts, tables, downloads"),
         factList(data.facts),
         data.tables.map(printedTable),
-        this.base ? el("p", {}, "This run as ", ["csv", "parquet", "json"].flatMap((form, at) => [at ? ", " : "",
+        this.base ? el("p", {}, "This run as ", ["csv", "parquet", "jsonl"].flatMap((form, at) => [at ? ", " : "",
           el("a", { href: `${this.base}/results?format=${form}`, download: "" }, form.toUpperCase())])) : null));
   }
 

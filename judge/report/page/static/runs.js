@@ -10,6 +10,7 @@ const COLUMNS = {
   judge: (run) => run.judge, studies: (run) => run.n_studies, scored: (run) => run.n_scored,
   headline: (run) => run.headline?.[0]?.text, started: (run) => run.started,
 };
+const LOOK_MS = 1000;
 const SWITCHES = [
   { name: "common", value: "true", label: "different studies (compare the shared ones)" },
   { name: "allow", value: "judge", label: "different judges" },
@@ -197,14 +198,15 @@ function stateOf(run, page) {
 }
 
 function follow(run, cell, page) {
-  const events = new EventSource(`/v1/runs/${encodeURIComponent(run.id)}/events`);
-  events.addEventListener("progress", (event) => {
-    const progress = JSON.parse(event.data);
-    cell.replaceChildren(...stateOf({ ...run, state: progress.state ?? run.state, progress }, page));
-  });
-  events.addEventListener("end", () => {
-    events.close();
-    draw(page).catch(alarm);
-  });
-  window.addEventListener("pagehide", () => events.close(), { once: true });
+  const look = async () => {
+    if (!cell.isConnected) return;
+    const { run: now } = await ask(`/v1/runs/${encodeURIComponent(run.id)}`);
+    if (!["running", "queued"].includes(now.state)) await draw(page);
+    else {
+      cell.replaceChildren(...stateOf(now, page));
+      later();
+    }
+  };
+  const later = () => setTimeout(() => look().catch(alarm), LOOK_MS);
+  later();
 }
