@@ -4,31 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from judge.cli.options import cannot_write, check_writable, replacing, target
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.rubrics import Rubric
-    from judge.running.folder import Run
-
-
-def write_page(run: Run, rubric: Rubric, path: Path) -> None:
-    """Write the page of `run` to `path`, whole or not at all.
-
-    A page of ours that stands there is replaced. Raises `JudgeError` for any other file,
-    and where the run's own files are at odds.
-    """
-    from judge.report.page.file import MARK, html_file
-
-    try:
-        write_html(html_file(run.summary(), run.table(), run.records(), rubric), path, MARK)
-    except (KeyError, ValueError) as error:
-        raise JudgeError(
-            f"the files of {run.path} do not fit together ({error}); "
-            "make the run again, or read its answers again with judge rescore"
-        ) from error
 
 
 def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:

@@ -155,8 +155,8 @@ def test_radevals_own_values_come_back_by_study(tmp_path: Path) -> None:
         return done.stdout
 
     pair = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
-    ran("-m", "judge", "export", *pair, "--to", "radeval", "--out", "pairs.json")
-    ran(EXAMPLES / "radeval_scores.py", "pairs.json", "scores.json", "bleu", "rouge")
+    ran("-m", "judge", "green", *pair, "--out", "run")
+    ran(EXAMPLES / "radeval_scores.py", "run", "scores.json", "bleu", "rouge")
     asked = ("--radeval", "scores.json", "--metric", "rougel,bleu2", "--out", "m.csv")
     fault = subprocess.run(
         [sys.executable, "-P", "-m", "judge", "metrics", *map(str, pair), *asked],
