@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tenacity
 
 from judge import jsonio
 from judge.backends.errors import AskError, StudyError, TransientError
@@ -20,8 +22,7 @@ from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
 from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
-from judge.batching.provider import Provider, Remote, read_answer, request_line, retry_transient
-from judge.cache import CompletionCache
+from judge.batching.provider import ENDED, Provider, read_answer, request_line, retry_transient
 from judge.running.cost import Prices, Progress
 from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
 from judge.running.questions import Question, recall
@@ -29,6 +30,9 @@ from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from openai.types import Batch as RemoteBatch
 
 # The largest file and line of requests, in bytes: OpenAI takes 200 MB.
 _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
@@ -39,15 +43,12 @@ _STRANGE_BYTES = 2**30
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
 _TRIES = 3
+_NO_ROOM = "token_limit_exceeded"
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPolicy:
-    """How a run is asked in batches.
-
-    `most` is the most requests of a batch; `poll` how many seconds lie between two looks at
-    one. `command` is the command line that leads back here.
-    """
+    """At most `most` requests a batch, looked at every `poll` seconds; `command` made the run."""
 
     most: int
     poll: float
@@ -59,8 +60,7 @@ def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
     judge = session.judge
     if session.rubric.steps is not None:
         raise JudgeError(
-            f"{session.rubric.title} asks several questions about a study, the later ones by what "
-            "was answered before: ask without --batch"
+            f"{session.rubric.title} asks later questions by earlier answers: ask without --batch"
         )
     if not isinstance(judge, OpenAIJudge) or not judge.servers.places:
         raise JudgeError(f"--batch belongs to a model behind an API, which {judge.name} is not")
@@ -72,44 +72,40 @@ def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
 def ask_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> None:
-    """Ask all questions about `studies` in batches, until they are answered or can't be.
+    """Ask all questions about `studies` in batches; the answers are in the session's cache then.
 
-    The answers are in the session's cache then; the session knows the batches, what they took, and
-    the questions that have no answer. Raises `RunStoppedError` where the budget has no more or a
-    batch was cancelled, `UnreadableError` where most of the first answers cannot be read, and
-    `JudgeError`.
+    The session knows the batches, what they took, and the questions without an answer. Raises
+    `RunStoppedError` where the budget has no more or a batch was cancelled, `UnreadableError` where
+    most of the first answers cannot be read, and `JudgeError`.
     """
-    judge, cache = require_batch_judge(session), session.cache
-    assert cache is not None
+    judge = require_batch_judge(session)
+    assert session.cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
 
     async def ask() -> BatchRun:
         async with Provider(*judge.servers.places[0]) as provider:
-            run = BatchRun(
-                session, studies, policy, listener, ledger, provider, judge, cache, digest
-            )
+            run = BatchRun(session, studies, policy, listener, ledger, provider, judge, digest)
             await run.ask()
             return run
 
-    with Ledger(cache.path) as ledger:
-        done = asyncio.run(ask())
-        ledger.forget(done.unanswerable)
+    with Ledger(session.cache.path) as ledger:
+        run = asyncio.run(ask())
+        ledger.forget(run.unanswerable)
         session.batches = [asdict(batch) for batch in ledger.batches(run=digest, state=OVER)]
-    session.unanswerable, session.asked_before = done.unanswerable, done.progress
+    session.unanswerable, session.asked_before = run.unanswerable, run.spent
 
 
 @dataclass(slots=True)
 class Contents:
     """What the files of a batch hold.
 
-    `ends` has the questions that were met with, each with why it was not answered, or None;
-    `taken` is what the answers took. `strange` lines answer nothing that was asked, or a second
-    time. `left_out` are parameters and modes that the model does not take, `refusal` is why the
+    `ends` has, for each question that has a line, why it was not answered, or None. `strange` lines
+    answer nothing that was asked. `left_out` is what the model does not take, `refusal` why the
     provider takes no request.
     """
 
     ends: dict[str, AskError | None] = field(default_factory=dict)
-    taken: Progress = field(default_factory=lambda: Progress(total=0))
+    spent: Progress = field(default_factory=lambda: Progress(total=0))
     strange: int = 0
     left_out: set[str | Mode] = field(default_factory=set)
     refusal: JudgeError | None = None
@@ -117,10 +113,7 @@ class Contents:
 
 @dataclass(slots=True)
 class BatchRun:
-    """One run that is asked in batches.
-
-    `progress` is what it took, `unanswerable` the questions that can have no answer.
-    """
+    """One run that is asked in batches: what it `spent`, and why questions are `unanswerable`."""
 
     session: JudgeSession
     studies: StudySet
@@ -129,10 +122,10 @@ class BatchRun:
     ledger: Ledger
     provider: Provider
     judge: OpenAIJudge
-    cache: CompletionCache
     run: str
     unanswerable: dict[str, StudyError] = field(default_factory=dict)
-    progress: Progress = field(default_factory=lambda: Progress(total=0))
+    spent: Progress = field(default_factory=lambda: Progress(total=0))
+    _progress: Progress = field(default_factory=lambda: Progress(total=0))
     _prices: Prices = field(init=False)
     _short_of_money: str = ""
     _reserved: set[str] = field(default_factory=set)
@@ -142,35 +135,36 @@ class BatchRun:
         self._prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
         while True:
             async with self.ledger.lock():
-                await self._reconcile()
+                for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
+                    if not await self._is_made(batch):
+                        self.ledger.drop(batch)
                 waiting = await self._send()
             if not waiting:
                 return
             await self._wait(waiting)
 
-    async def _reconcile(self) -> None:
-        for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
-            if remote := await self._find(batch):
-                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
-            else:
-                self.ledger.drop(batch)
-
-    async def _find(self, batch: Batch) -> Remote | None:
+    async def _is_made(self, batch: Batch) -> bool:
+        """Whether the provider has made a batch, which is written down then."""
         for look in range(_LOOKS):
             if look:
                 await asyncio.sleep(max(self.policy.poll, _LEAST_PAUSE))
             if remote := (await self.provider.marked()).get(batch.id):
-                return remote
-        return None
+                self._made(batch, remote)
+                return True
+        return False
+
+    def _made(self, batch: Batch, remote: RemoteBatch) -> None:
+        self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
 
     async def _send(self) -> Counter[str]:
+        budget = self.session.budget
         running = self.ledger.batches(run=self.run, server=self.provider.url, state=RUNNING)
         for batch in running:  # each is paid from the budget before more is sent
-            if batch.id not in self._reserved and self.session.budget and batch.most is not None:
-                self.session.budget.settle(0.0, batch.most)
+            if batch.id not in self._reserved and budget and batch.most is not None:
+                budget.settle(0.0, batch.most)
             self._reserved.add(batch.id)
-        spent, self.progress = self.progress, Progress(total=len(self.studies))
-        self.progress.add_spent(spent)
+        self._progress = Progress(total=len(self.studies))
+        self._progress.add_spent(self.spent)
         self._short_of_money = ""
         waiting = Counter({batch.id: 0 for batch in running})
         questions, path = self._questions(waiting), self.ledger.folder / "requests.jsonl"
@@ -184,15 +178,17 @@ class BatchRun:
         finally:
             path.unlink(missing_ok=True)
         if self._short_of_money and not waiting:
-            raise RunStoppedError(self._short_of_money, self.progress)
+            raise RunStoppedError(self._short_of_money, self._progress)
         return waiting
 
     def _questions(self, waiting: Counter[str]) -> Iterator[tuple[Question, float | None]]:
-        session, progress = self.session, self.progress
+        """Yield what is to be asked and its most dollars; count what running batches ask."""
+        session, progress = self.session, self._progress
+        assert session.cache is not None
         first = FirstAnswers(session.policy.give_up_after)
         try:
             for study in self.studies:
-                (exchange,) = recall(session, self.cache, study)
+                (exchange,) = recall(session, session.cache, study)
                 progress.from_cache += len(exchange.answers)
                 if exchange.outcome is not None:
                     first.add(study, exchange.outcome, exchange.answers[-1].completion)
@@ -210,7 +206,7 @@ class BatchRun:
                     self.unanswerable[question.key] = error
                 else:
                     cost = self._prices.at_most(question.request)
-                    if session.budget is not None and (why := session.budget.reserve(cost)):
+                    if session.budget and (why := session.budget.reserve(cost)):
                         self._short_of_money = why
                     else:
                         yield question, cost
@@ -237,10 +233,7 @@ class BatchRun:
             for question, cost in questions:
                 line = request_line(question.key, judge.body(question.request))
                 if len(line) > _MOST_LINE:
-                    raise JudgeError(
-                        f"a question of {len(line):,} bytes is too long for a batch: ask without "
-                        "--batch"
-                    )
+                    raise JudgeError(f"a question of {len(line):,} bytes: ask without --batch")
                 self.ledger.ask(batch, question.key, question.record)
                 n, size = n + 1, size + file.write(line)
                 most = None if most is None or cost is None else most + cost
@@ -251,18 +244,18 @@ class BatchRun:
 
     async def _make(self, batch: Batch, path: Path) -> None:
         file_id = await self.provider.upload(path, f"{batch.id}.jsonl")
-        remote: Remote | None
         for left in reversed(range(_TRIES)):
             try:
-                remote = await self.provider.create(file_id, batch.id)
-            except TransientError:
-                if (remote := await self._find(batch)) is None and not left:
+                self._made(batch, await self.provider.create(file_id, batch.id))
+            except TransientError:  # it may be made all the same
+                if await self._is_made(batch):
+                    return
+                if not left:
                     raise
             except JudgeError:
                 self.ledger.drop(batch)
                 raise
-            if remote:
-                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
+            else:
                 return
 
     async def _wait(self, waiting: Counter[str]) -> None:
@@ -271,90 +264,100 @@ class BatchRun:
         for batch in batches:
             if batch.server != self.provider.url:
                 raise JudgeError(
-                    f"batch {batch.id} at {batch.server} was asked the same: wait for it with "
-                    f"--base-url {batch.server}, or end it with judge batch cancel {batch.id}"
+                    f"batch {batch.id} asks the same of {batch.server}: give --base-url "
+                    f"{batch.server}, or end it with judge batch cancel {batch.id}"
                 )
             self.listener.say(f"Waiting for batch {batch.id}: {waiting[batch.id]:,} questions.")
-        before, away_since, is_over = self.progress.done, None, False
+        before, is_over = self._progress.done, False
         while not is_over:
-            under_way = 0
+            n_done = 0
             for batch in [*batches]:
-                try:
-                    remote = await self.provider.look(str(batch.remote_id))
-                except TransientError as error:
-                    if away_since is None:
-                        away_since = time.monotonic()
-                        self.listener.say(f"No answer: {error}. The batches go on; looking again.")
-                    if time.monotonic() - away_since > self.session.policy.max_outage:
-                        raise
-                    self.progress.trouble = str(error)
-                    break
-                away_since = self.progress.trouble = None
-                under_way += remote.n_done
-                if remote.is_over:
+                remote = await self._look(batch)
+                if counts := remote.request_counts:
+                    n_done += counts.completed + counts.failed
+                if remote.status in ENDED:
                     batches.remove(batch)
                     is_over |= await self._end(batch, remote)
-                    if not batches and not is_over:
-                        raise JudgeError(
-                            f"{self.provider.url} has no room for a batch of {batch.n:,} questions "
-                            f"({remote.faults}): give a smaller --batch-size, or come "
-                            "back later with the same command"
-                        )
-            self.progress.done = max(self.progress.done, before + under_way)
-            self.listener.tick(self.progress)
+            if not batches and not is_over:
+                raise JudgeError(
+                    f"{self.provider.url} has no room: give a smaller --batch-size, or come back "
+                    "later with the same command"
+                )
+            self._progress.done = max(self._progress.done, before + n_done)
+            self.listener.tick(self._progress)
             if not is_over:
                 await asyncio.sleep(self.policy.poll)
 
-    async def _end(self, batch: Batch, remote: Remote) -> bool:
-        if remote.state == "failed":
+    async def _look(self, batch: Batch) -> RemoteBatch:
+        looking = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(TransientError),
+            wait=tenacity.wait_fixed(self.policy.poll),
+            stop=tenacity.stop_after_delay(self.session.policy.max_outage),
+            before_sleep=self._say_trouble,
+            reraise=True,
+        )
+        return await looking(self.provider.look, str(batch.remote_id))
+
+    def _say_trouble(self, state: tenacity.RetryCallState) -> None:
+        if state.attempt_number == 1 and state.outcome:
+            error = state.outcome.exception()
+            self.listener.say(f"No answer: {error}. The batches go on; looking again.")
+
+    async def _end(self, batch: Batch, remote: RemoteBatch) -> bool:
+        """Read a batch that has ended; return whether its questions have met their ends."""
+        if remote.status == "failed":
+            errors = (remote.errors and remote.errors.data) or []
+            faults = "; ".join(f"line {one.line}: {one.message}" for one in errors)[:500]
             self._settle(batch, 0.0)
             self.ledger.drop(batch)
-            if not remote.has_no_room:
-                raise JudgeError(f"{batch.server} refused batch {batch.id}: {remote.faults}")
-            self.listener.say(f"No room for batch {batch.id}; it is sent when others are over.")
+            if all(error.code != _NO_ROOM for error in errors):
+                raise JudgeError(f"{batch.server} refused batch {batch.id}: {faults}")
+            self.listener.say(f"No room for batch {batch.id} ({faults}): it waits for the others.")
             return False
         async with self.ledger.lock():
             if self.ledger.batch(batch.id).state == OVER:  # another process was here
                 return True
             contents = await self._collect(batch, remote)
-            taken = contents.taken
-            nothing = AskError("no answer", f"the batch is {remote.state}")
+            spent = contents.spent
+            nothing = AskError("no answer", f"the batch is {remote.status}")
             ends = dict.fromkeys(self.ledger.keys(batch), nothing) | contents.ends
-            batch = replace(batch, state=OVER, remote_state=remote.state, answered=taken.asked)
+            batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
             self.ledger.end(batch, ends)
-        self._settle(batch, taken.dollars)
-        self.progress.add_spent(taken)
+        self._settle(batch, spent.dollars)
+        self.spent.add_spent(spent)
+        self._progress.add_spent(spent)
         hopeless = sum(isinstance(error, StudyError) for error in ends.values())
-        cost = "unknown" if taken.dollars is None else f"${taken.dollars:,.2f}"
+        cost = "unknown" if spent.dollars is None else f"${spent.dollars:,.2f}"
         self.listener.say(
-            f"Batch {batch.id} is {remote.state}: {taken.asked:,} answered, {hopeless:,} without "
-            f"hope of an answer, {batch.n - taken.asked - hopeless:,} to be asked again; "
+            f"Batch {batch.id} is {remote.status}: {spent.asked:,} answered, {hopeless:,} without "
+            f"hope of an answer, {batch.n - spent.asked - hopeless:,} to be asked again; "
             f"{contents.strange:,} strange lines passed over; cost {cost}."
         )
         if contents.refusal:
             raise JudgeError(f"batch {batch.id}: {contents.refusal}") from contents.refusal
         for part in contents.left_out:
             self.judge.leave_out(part)
-        if remote.state == "cancelled":
-            raise RunStoppedError(f"batch {batch.id} was cancelled", self.progress)
+        if remote.status == "cancelled":
+            raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress)
         return True
 
     @retry_transient
-    async def _collect(self, batch: Batch, remote: Remote) -> Contents:
+    async def _collect(self, batch: Batch, remote: RemoteBatch) -> Contents:
         # No file is read further than the answers to what was asked can reach.
         tokens = self.judge.sampling["max_tokens"]
         assert isinstance(tokens, int)
         longest = min(_ANSWER_BYTES + _TOKEN_BYTES * tokens, MOST_ANSWER)
-        most = batch.n * longest + _STRANGE_BYTES
         contents = Contents()
-        for file_id in remote.files:
-            async for line in self.provider.lines(file_id, longest, most):
+        for file_id in filter(None, (remote.output_file_id, remote.error_file_id)):
+            lines = self.provider.lines(file_id, longest, batch.n * longest + _STRANGE_BYTES)
+            async for line in lines:
                 if line.strip():
                     self._take(line, batch, contents)
         return contents
 
     def _take(self, line: bytes, batch: Batch, contents: Contents) -> None:
-        ends = contents.ends
+        cache, ends = self.session.cache, contents.ends
+        assert cache is not None
         try:
             value = jsonio.read(line, nan=True)  # an odd usage loses no answer
             key = value["custom_id"]
@@ -375,9 +378,9 @@ class BatchRun:
         except JudgeError as error:
             contents.refusal = error
         else:
-            contents.taken.paid(completion, self._prices.dollars(completion.usage))
-            if self.cache.find(key) is None:  # it is, where a process was killed in between
-                self.cache.keep(key, record, completion).result()
+            contents.spent.paid(completion, self._prices.dollars(completion.usage))
+            if cache.find(key) is None:  # it is, where a process was killed in between
+                cache.keep(key, record, completion).result()
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:

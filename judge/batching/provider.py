@@ -1,9 +1,7 @@
 """The files and batches of a server that speaks OpenAI's API.
 
-Facts from OpenAI's guide and reference (platform.openai.com/docs/guides/batch): one model and
-one endpoint a file, at most 50,000 requests and 200 MB; answers in any order, each with the
-`custom_id` of its request, those that went wrong in a file of their own; a batch that is not
-done within its window expires, and what was answered by then is kept and paid for.
+Of OpenAI's guide (platform.openai.com/docs/guides/batch): answers come in any order, those that
+went wrong in a file of their own; what a batch that expires has answered is kept and paid for.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -35,8 +32,8 @@ if TYPE_CHECKING:
 _ENDPOINT: Final = "/v1/chat/completions"
 # Under this name a batch carries the id that it has here.
 _MARK = "judge_batch"
-_OVER = frozenset({"completed", "expired", "cancelled", "failed"})
-_NO_ROOM = "token_limit_exceeded"
+ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
+"""The states of a batch to which nothing will happen any more."""
 # A file of 200 MB goes up, or comes down, in so many seconds.
 _FILE_TIMEOUT = 1800.0
 
@@ -49,45 +46,7 @@ retry_transient = tenacity.retry(
 
 
 class GoneError(JudgeError):
-    """The server has no such batch or file, or no batches at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remote:
-    """A batch as the provider describes it; `mark` is the id that it has here.
-
-    `has_no_room` where it failed for the limit on the tokens that may wait at once.
-    """
-
-    id: str
-    state: str
-    mark: str | None
-    files: tuple[str, ...]
-    n_done: int
-    faults: str
-    has_no_room: bool
-
-    @classmethod
-    def of(cls, batch: Batch) -> Self:
-        """Return what openai's package says of a batch; raises ValueError where it is none."""
-        if not (batch.id and batch.status):
-            raise ValueError("a batch has an id and a status")
-        counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
-        faults = [f"line {error.line}: {error.message}" for error in errors]
-        return cls(
-            id=batch.id,
-            state=batch.status,
-            mark=(batch.metadata or {}).get(_MARK),
-            files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
-            n_done=counts.completed + counts.failed if counts else 0,
-            faults="; ".join(faults)[:500] or "it does not say why",
-            has_no_room=any(error.code == _NO_ROOM for error in errors),
-        )
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing will happen to it any more."""
-        return self.state in _OVER
+    """The server has no such batch or file."""
 
 
 def request_line(key: str, body: Mapping[str, Any]) -> bytes:
@@ -99,11 +58,9 @@ def request_line(key: str, body: Mapping[str, Any]) -> bytes:
 def read_answer(
     line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, tool: str | None
 ) -> Completion:
-    """Return the answer in a line; `mode` and `tool` are how a reply of a fixed form was asked for.
+    """Return the answer in a line to what was asked with `sampling`, `mode` and `tool`.
 
-    Raises what asking directly raises (`judge.backends.openai_client.Client.ask`), and a
-    `TransientError` for a request that the batch did not come to. `sampling` are the parameters
-    that the server may refuse.
+    Raises what asking directly raises, and `TransientError` for what the batch did not come to.
     """
     response = line.get("response")
     if not isinstance(response, Mapping):
@@ -117,11 +74,15 @@ def read_answer(
     return completion_of(body, mode, tool, NO_KEY)
 
 
-class Provider:
-    """The files and batches of one server. Raises what asking a judge raises.
+def _checked(batch: Batch) -> Batch:
+    # openai's package reads any JSON as a batch.
+    if not (batch.id and batch.status):
+        raise ValueError("a batch has an id and a status")
+    return batch
 
-    What is not caught by the end of the `async with` block is a `JudgeError` after it.
-    """
+
+class Provider:
+    """The files and batches of one server; its `AskError`s are `JudgeError`s after the block."""
 
     def __init__(self, connection: Connection, key: str) -> None:
         self.url, self._key = connection.base_url, key
@@ -135,8 +96,8 @@ class Provider:
         await self._client.close()
         if isinstance(error, AskError):
             raise JudgeError(
-                f"{self.url} does not answer ({error}); batches that were made go on there: try "
-                "again later with the same command"
+                f"{self.url} does not answer ({error}); its batches go on: try again later with "
+                "the same command"
             ) from error
 
     @retry_transient
@@ -145,7 +106,7 @@ class Provider:
         with self._explained(), path.open("rb") as file:
             return (await self._slow.files.create(file=(name, file), purpose="batch")).id
 
-    async def create(self, file_id: str, mark: str) -> Remote:
+    async def create(self, file_id: str, mark: str) -> Batch:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
             batch = await self._client.batches.create(
@@ -154,24 +115,27 @@ class Provider:
                 input_file_id=file_id,
                 metadata={_MARK: mark},
             )
-            return Remote.of(batch)
+            return _checked(batch)
 
     @retry_transient
-    async def marked(self) -> dict[str, Remote]:
+    async def marked(self) -> dict[str, Batch]:
         """Return all the batches at the provider that were made here, by their ids here."""
         with self._explained():
-            every = [Remote.of(batch) async for batch in self._client.batches.list(limit=100)]
-        return {remote.mark: remote for remote in every if remote.mark}
+            batches = [batch async for batch in self._client.batches.list(limit=100)]
+            marks = [(batch.metadata or {}).get(_MARK) for batch in batches]
+            return {
+                mark: _checked(batch) for mark, batch in zip(marks, batches, strict=True) if mark
+            }
 
-    async def look(self, remote_id: str) -> Remote:
+    async def look(self, remote_id: str) -> Batch:
         """Return how a batch is."""
         with self._explained():
-            return Remote.of(await self._client.batches.retrieve(remote_id))
+            return _checked(await self._client.batches.retrieve(remote_id))
 
-    async def cancel(self, remote_id: str) -> Remote:
+    async def cancel(self, remote_id: str) -> Batch:
         """Have a batch end with what it has answered."""
         with self._explained():
-            return Remote.of(await self._client.batches.cancel(remote_id))
+            return _checked(await self._client.batches.cancel(remote_id))
 
     async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
         """Yield the lines of a file of answers, at most `most` bytes of it.
@@ -204,8 +168,8 @@ class Provider:
         except openai.APIStatusError as error:
             if error.status_code == 404:
                 raise GoneError(
-                    f"{self.url} has lost a batch or its file: judge batch cancel forgets one, and "
-                    "what it asked is then asked, and paid for, again"
+                    f"{self.url} has lost a batch or its file: judge batch cancel forgets it, and "
+                    "its questions are asked again"
                 ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
