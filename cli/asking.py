@@ -81,14 +81,6 @@ SERVER_OPTIONS = (
 )
 """How the judge is reached."""
 
-SAMPLES = _option(
-    "--samples",
-    "Ask K times about each study, at a --temperature above 0: the mean is the study's score, and "
-    "the spread is kept. A study that lacks one of the answers has no score.",
-    **_count("K", default=1),
-)
-"""For a rubric that takes several answers about a study."""
-
 
 def sampling_options(seed: str) -> tuple[Decorator, ...]:
     """Return the options of how answers are drawn, with `seed` as the name of the seed's."""
@@ -191,7 +183,6 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
         base_url=options["base_url"],
         timeout=options["timeout"],
         max_tokens=options["max_tokens"],
-        samples=options.get("samples", 1),
         reply=None if options["reply"] == "auto" else options["reply"],
         sampling=_set(parameters) | sampling.from_body(options["body"]),
         environ=os.environ,

@@ -14,7 +14,6 @@ import click
 
 from judge.cli.asking import (
     RUNNING_OPTIONS,
-    SAMPLES,
     SERVER_OPTIONS,
     WHO,
     WORDING,
@@ -297,8 +296,7 @@ def command_for(rubric: Rubric) -> click.Command:
             _print(summaries, own, options["form"], are_sections=are_sections)
             end_uncovered(summaries, options["min_coverage"])
 
-    several = (SAMPLES,) if rubric.takes_samples else ()
-    callback = with_options(*_ASKING, *several, *_RUNNING)(command)
+    callback = with_options(*_ASKING, *_RUNNING)(command)
     return click.command(
         *(rubric.name, GroupedCommand), help=rubric.summary + _HELP, short_help=rubric.summary
     )(callback)

@@ -49,7 +49,6 @@ class JudgeOptions(TypedDict, total=False):
     max_tokens: int | None
     reply: str | None
     sampling: Mapping[str, object] | None
-    samples: int
     options: Mapping[str, object] | None
     policy: RequestPolicy | None
     cache: str | Path | None
@@ -109,7 +108,7 @@ def annotate(
         the lexicon, and marked in `class_inferred`.
     section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout
         As the options of the command line.
-    max_tokens, reply, samples, shard, cache
+    max_tokens, reply, shard, cache
         Likewise; a shard is "3/8" or (3, 8).
     sampling
         Further parameters of a request: "temperature" (0 by default), "top_p", "seed",

@@ -304,8 +304,7 @@ class Rubric:
     those of one question. `takes_context` says that the judge is told the study's context.
     `on_scale` gives `parse` and `reply_model` for the scale that a prompt declares, `parse_for` the
     `parse` of answers to others' wording by the names of prompt and model, None where it is the
-    usual. `takes_samples` says that `parse` and `render` also take several answers to a question.
-    `sources` are the works that whoever reports its numbers cites.
+    usual. `sources` are the works that whoever reports its numbers cites.
 
     Raises ValueError for a declaration that names what it does not declare.
     """
@@ -335,7 +334,6 @@ class Rubric:
         Callable[[tuple[float, float]], tuple[Parse, Callable[[], type[BaseModel]]]] | None
     ) = None
     parse_for: Callable[[str, str], Parse | None] | None = None
-    takes_samples: bool = False
     sources: tuple[Source, ...] = ()
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)

@@ -10,11 +10,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from judge import jsonio
-from judge.rubrics.contract import Parse, Rubric
+from judge.rubrics.contract import Rubric
 from judge.types import Completion, JudgeError, Study, UnparsedError, Usage
 
 if TYPE_CHECKING:
@@ -47,13 +46,12 @@ class Step:
 
     `name` tells it from the study's others. `study` holds the texts that it is about and nothing
     else: studies that share them share the answer. `asks` is what the question asks about, as its
-    prompts say (`Prompt.asks`). `sample` is which of several answers to the same it is, from 0.
+    prompts say (`Prompt.asks`).
     """
 
     name: str
     study: Study
     asks: str = ""
-    sample: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +131,6 @@ def of_step(name: str) -> Iterator[None]:
         raise UnparsedError(error.reason, detail) from error
 
 
-SAMPLE = "sample {}"
-"""The name of a step that asks for one of several answers to the same, by its number from 1."""
-
-
 def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
     """Return the rubric as it reads answers to a prompt that declares `scale`, None for none.
 
@@ -147,35 +141,10 @@ def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
     if rubric.on_scale is None:
         raise JudgeError(f"a prompt of the rubric {rubric.name} declares no scale: it has none")
     parse, form = rubric.on_scale(scale)
-    return sampled(replace(rubric, parse=parse, reply_model=form), n_samples(rubric))
+    return replace(rubric, parse=parse, reply_model=form)
 
 
 def asked_by(rubric: Rubric, prompt: str, model: str) -> Rubric:
     """Return the rubric as it reads answers of the model to the prompt, both by their names."""
     parse = rubric.parse_for(prompt, model) if rubric.parse_for else None
     return replace(rubric, parse=parse) if parse else rubric
-
-
-def sampled(rubric: Rubric, k: int) -> Rubric:
-    """Return the rubric as it takes `k` answers to its question about each study.
-
-    Raises `JudgeError` for another number than one where the rubric takes one.
-    """
-    if k == 1:
-        return rubric
-    if not rubric.takes_samples or k < 1:
-        raise JudgeError(f"the rubric {rubric.name} does not take {k} answers about a study")
-    question = Question(rubric.prompt, rubric.parse, rubric.reply_model)
-    whole = cast("Parse", partial(cast("Any", rubric.parse), samples=k))
-    return replace(rubric, parse=whole, steps=Steps(partial(_samples, k), {"": question}, k))
-
-
-def n_samples(rubric: Rubric) -> int:
-    """Return how many answers to its question a rubric takes about each study."""
-    return rubric.steps.most if rubric.takes_samples and rubric.steps else 1
-
-
-def _samples(k: int, study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
-    bare = replace(study, study_id="", study_class=None, class_inferred=False, fields={})
-    steps = (Step(SAMPLE.format(at + 1), bare, sample=at) for at in range(k))
-    return [step for step in steps if step.name not in answers]

@@ -100,12 +100,12 @@ def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> Non
     manifest = {"judge": {"name": "gpt-x", "version": "gpt-x-2026", "note": None}}
     line = (
         "green:3|judge:gpt-x-2026|prompt:green@2+aa|sampling:max_tokens=900,temperature=0|reask:2"
-        "|samples:3|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
+        "|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
     )
     summary = Run(judged_examples).summary()
     text = citation(manifest, summary, Signature.parse(line), rubrics.load("green")).text
     for part in (
-        "gpt-x-2026, asked with the prompt green@2+aa, with max_tokens=900, temperature=0, 3 times",
+        "gpt-x-2026, asked with the prompt green@2+aa, with max_tokens=900, temperature=0",
         "up to 2 times more where an answer could not be parsed",
         "the patient's context (age, indication) and an earlier report (earlier)",
         "These are shard 2/3 of a set.",

@@ -16,7 +16,7 @@ from judge.types import JudgeError
 _MOST = 5
 
 
-_ASKED = ("sampling", "samples", "reask", "references")
+_ASKED = ("sampling", "reask", "references")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Any
 
 from judge.report.latex import escaped
 from judge.report.words import counted, estimate, group_value, left_out, number, share
-from judge.rubrics.contract import Rubric, Statistic
-from judge.rubrics.contract import Source, source
+from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
 
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
@@ -237,8 +236,6 @@ def _asked(parts: Mapping[str, str]) -> str:
         told.append(f"with the prompt {prompt}")
     if sampling := parts.get("sampling"):
         told.append(f"with {sampling.replace(',', ', ')}")
-    if (n := parts.get("samples")) is not None:
-        told.append(f"{n} times for each study")
     if (n := parts.get("reask", "0")) != "0":
         times = "once" if n == "1" else f"up to {n} times"
         told.append(f"{times} more where an answer could not be parsed")

@@ -47,7 +47,7 @@ RULES: tuple[Rule, ...] = ("majority", "mean")
 PROMPT = "prompt"
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _TOLD = ("context", "prior", "modality")
-_OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "samples", "repeat", *_TOLD)
+_OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat", *_TOLD)
 _MOST_NAMES = 3
 _RULES = {
     "majority": "the middle one of its {}s', a tie the worse: no error where most see none",
@@ -588,7 +588,7 @@ def run_references(
             "notes": [f"references of a study: {', '.join(each)}", *judged.manifest["notes"]],
         }
         kept = (
-            *("repeat", "scale", "samples", "batches", "arguments", "inputs", "read_from"),
+            *("repeat", "scale", "batches", "arguments", "inputs", "read_from"),
             *("omitted_ids", "effort", "spent", "started", "finished", "versions"),
         )
         manifest = {

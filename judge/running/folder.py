@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
 from judge.rubrics.contract import Rubric
-from judge.rubrics.questions import asked_by, on_scale, sampled
+from judge.rubrics.questions import asked_by, on_scale
 from judge.running.records import (
     FORMAT,
     CombinedRecord,
@@ -239,7 +239,7 @@ class Run:
                 found = on_scale(found, (scale[0], scale[1]))
             parts = Signature.parse(self.signature)
             asked = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            found = sampled(asked_by(found, *asked), self.manifest.get("samples", 1))
+            found = asked_by(found, *asked)
         except JudgeError as error:
             package = Signature.parse(self.signature).get("package")
             is_gone = package and name not in rubrics.names()

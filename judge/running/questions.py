@@ -39,13 +39,11 @@ _READ = Annotated(Annotation())
 class Question:
     """A request and how often it is asked.
 
-    `attempt` counts the times of asking from 0, `sample` the answers to the same question, `repeat`
-    the runs that ask the same.
+    `attempt` counts the times of asking from 0, `repeat` the runs that ask the same.
     """
 
     request: CompletionRequest
     attempt: int = 0
-    sample: int = 0
     repeat: int = 0
 
     @cached_property
@@ -53,7 +51,7 @@ class Question:
         """What its key is the hash of."""
         from judge.cache.keys import canonical  # an inline judge's questions have no key
 
-        return canonical(self.request, self.attempt, self.repeat, self.sample)
+        return canonical(self.request, self.attempt, self.repeat)
 
     @cached_property
     def key(self) -> str:
@@ -81,7 +79,7 @@ class Exchange:
         step: Step | None = None,
     ) -> None:
         self.step = step.name if step else ""
-        self.first = Question(request, 0, step.sample if step else 0, session.repeat)
+        self.first = Question(request, 0, session.repeat)
         self.question: Question | None = self.first
         self.answers: list[Answered] = []
         self.outcome: Outcome | None = None

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from judge import distribution, plugins
 from judge.backends import CountedNote, Judge
 from judge.backends.base import Notes
-from judge.rubrics.questions import n_samples
 from judge.running.cost import Progress
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.records import FORMAT, Judged
@@ -120,7 +119,6 @@ def run(
             **made_by,
             **({"repeat": session.repeat} if session.repeat else {}),
             **({"scale": [*judge.prompt.scale]} if judge.prompt and judge.prompt.scale else {}),
-            **({"samples": n} if (n := n_samples(rubric)) > 1 else {}),
             **({"batches": list(session.batches)} if session.batches else {}),
             **({"shard": part.plain()} if part else {}),
             "arguments": dict(arguments or {}),

@@ -18,7 +18,7 @@ from judge.backends.errors import StudyError
 from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
-from judge.rubrics.questions import asked_by, n_samples, on_scale, sampled
+from judge.rubrics.questions import asked_by, on_scale
 from judge.running.asking import Asker, RequestPolicy, Stop
 from judge.running.cost import Budget, Prices, Progress
 from judge.running.questions import Answer, Question
@@ -43,8 +43,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     same, from 0. `batches` are those that answers came in, for the manifest, `unanswerable` the
     questions of theirs that brought none, `asked_before` what they took.
     `notes_of_workers` is what the judge's copies in other processes say. Raises `JudgeError` for a
-    policy with several of these and a judge that does not run inline, and for several answers to
-    the same question of a judge that gives one.
+    policy with several of these and a judge that does not run inline.
     """
 
     def __init__(
@@ -61,11 +60,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             rubric = asked_by(rubric, judge.prompt.name, judge.version)
         self.rubric = rubric
         self.judge = judge
-        if (n := n_samples(rubric)) > 1 and _answers_the_same(judge):
-            raise JudgeError(
-                f"{judge.name} would give the same answer {n} times, for money and without a "
-                "spread: several --samples want a --temperature above 0 and no --seed"
-            )
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         elif policy.workers > 1:
@@ -102,7 +96,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         else the platform's. Nothing is asked, started or written. Raises `JudgeError` as
         `judge.rubrics.load` and `judge.backends.load` do.
         """
-        chosen = sampled(rubrics.load(rubric), settings.samples)
+        chosen = rubrics.load(rubric)
         loaded, folder = backends.load(judge, chosen, settings), Path()
         if not loaded.runs_inline:
             from judge.cache import place
@@ -152,16 +146,15 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         is built in), the judge, the prompt and its digest; the sampling parameters, the reply that
         is asked for (`text`, or a digest of the form that it is held to; nothing where there is
         only text) and how often an unreadable answer was asked for again (none of these for a judge
-        that runs inline); how many answers to the same question a study has (nothing for one).
+        that runs inline).
         """
-        n, rubric, judge = n_samples(self.rubric), self.rubric, self.judge
+        rubric, judge = self.rubric, self.judge
         return [
             *_rubric(rubric),
             f"judge:{judge.version}",
             _prompt(judge),
             *(() if judge.runs_inline else _asked(rubric, judge)),
             *(() if judge.runs_inline else [f"reask:{self.policy.reask}"]),
-            *([f"samples:{n}"] if n > 1 else []),
         ]
 
     @property
@@ -197,12 +190,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
-
-
-def _answers_the_same(judge: Judge) -> bool:
-    sampling = judge.sampling
-    is_greedy = sampling.get("temperature") == 0 or sampling.get("seed") is not None
-    return judge.is_deterministic or judge.runs_inline or is_greedy
 
 
 def _prompt(judge: Judge) -> str:
