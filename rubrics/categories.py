@@ -100,8 +100,6 @@ _ORDER = tuple(Category)
 _ARTICLES = frozenset(("a", "an", "the"))
 _SINGULAR = {"findings": "finding", "comparisons": "comparison", "locations": "location"}
 _MARKED = re.compile(r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", re.I | re.S)
-_LETTERS = re.compile(r"[\W_]*[a-f](?:(?:[\s,;/&+|()\[\]\"']|\band\b)+[a-f]\b)*[\W_]*", re.I)
-_APART = re.compile(r"[,;|\n]|\band\b|&")
 
 
 def category_of(value: object) -> Category | None:
@@ -131,27 +129,6 @@ def _named(text: str) -> Category | None:
     while kept and kept[-1] in ("error", "errors"):
         kept.pop()
     return _NAMED.get(" ".join(kept))
-
-
-def categories_of(value: object) -> list[Category] | None:
-    """Return the categories that `value` names, a list of them or one text, each once, in order.
-
-    None where one of them is none of the six; an empty list where there is none.
-    """
-    given: object = [value] if isinstance(value, int) and not isinstance(value, bool) else value
-    if isinstance(given, str):
-        given = _parts(given)
-    if not isinstance(given, list):
-        return None
-    parts = [(_parts(one) if isinstance(one, str) else None) or [one] for one in given]
-    found = {category_of(part) for several in parts for part in several}
-    return None if None in found else sorted(category for category in found if category)
-
-
-def _parts(text: str) -> list[str]:
-    if len(text) <= LONGEST and _LETTERS.fullmatch(text):
-        return re.findall(r"\b[a-f]\b", text, re.I)
-    return [text] if category_of(text) else [part for part in _APART.split(text) if part.strip()]
 
 
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:

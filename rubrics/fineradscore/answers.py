@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from judge.jsonio import Pairs
-from judge.rubrics.categories import CAMEL, CATEGORY, ERROR, LONGEST, categories_of, error
+from judge.rubrics.categories import CAMEL, CATEGORY, ERROR, LONGEST, category_of, error
 from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, corrected
 from judge.rubrics.reply_text import (
     Form,
@@ -45,37 +45,6 @@ def severity_of(value: object) -> object:
         return value
     words = re.split(r"[\W_]+", CAMEL.sub(" ", value[:LONGEST]).lower())
     return _SEVERITIES.get(" ".join(word for word in words if word and word not in _FILLERS))
-
-
-_LINE = re.compile(
-    r"[\s\[(#\"']*(?:line\s*(?:number|no\.?)?)?[\s\[(#:]*([0-9]{1,6})(?:\.0+)?[\s\]).:\"']*", re.I
-)
-_NO_LINE = re.compile(
-    r"[\s\[(<\"']*(?:(?:none|null)(?:[\s_-]*[0-9]+)?|n/a|(?:at\s+)?(?:the\s+)?end"
-    r"(?:\s+of(?:\s+the)?\s+report)?|)[\s\])>.:\"']*",
-    re.I,
-)
-_DELETED = re.compile(
-    r"\W*(?:deleted?|removed?)(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
-)
-
-
-def line_of(key: str) -> int | None:
-    """Return the line number that a key gives, None for one that says "None" or "at the end".
-
-    "[1]" and "line 1" are such numbers. Raises ValueError for anything else.
-    """
-    if len(key) <= LONGEST:
-        if found := _LINE.fullmatch(key):
-            return int(found[1])
-        if _NO_LINE.fullmatch(key):
-            return None
-    raise ValueError(f"{key!r} is no line number")
-
-
-def deletes(text: object) -> bool:
-    """Return whether `text` says to delete, "[delete]" in the original's reply format."""
-    return isinstance(text, str) and len(text) < LONGEST and bool(_DELETED.fullmatch(text))
 
 
 _WORD = re.compile(r"\w+|\?")
@@ -140,14 +109,17 @@ class Reply(Form):
     corrections: list[Correction]
 
 
-_NAMES = {
-    "corrected": ("corrected", "corrections", "correction", "correctedline", "correctedtext"),
-    "severity": ("severity", "clinicalseverity"),
-    "categories": ("categories", "category", "errorcategories", "errorcategory"),
-    "comment": ("comment", "comments"),
+# The original's form: an entry a line, by "0" or "[0]", and "None" for each line to insert.
+_LINE = re.compile(r"\[?([0-9]{1,6})\]?|None", re.IGNORECASE)
+_DELETE = re.compile(
+    r"\W*(?:delete|remove)d?(?:\s+(?:this|the|entire|whole|line|sentence))*\W*", re.IGNORECASE
+)
+_FIELDS = {
+    "corrections": "corrected",
+    "clinical severity": "severity",
+    "comments": "comment",
+    "error category": "categories",
 }
-_OURS = {name: ours for ours, names in _NAMES.items() for name in names}
-"""Our name of each field that an entry of the published form has, by the names that it has."""
 
 
 def parse(
@@ -188,38 +160,27 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
     return list(map(_plain, value)) if isinstance(value, list) else value
 
 
-def _of_lines(pairs: Pairs) -> list[dict[str, Any]]:
-    found = []
+def _of_lines(pairs: Pairs) -> Iterator[dict[str, Any]]:
     for key, value in pairs:
         if key.strip().lower() == "failed":
             raise UnparsedError("judge failed", "the answer is the mark of a failed one")
-        try:
-            line = line_of(key)
-        except ValueError as error:
-            raise UnparsedError("line off the report", str(error)) from error
-        is_list = line is None and isinstance(value, list) and not isinstance(value, Pairs)
-        found += [_of_line(key, line, _plain(entry)) for entry in (value if is_list else [value])]
-    return found
-
-
-def _of_line(key: str, line: int | None, entry: object) -> dict[str, Any]:
-    if not isinstance(entry, dict):
-        raise UnparsedError("unexpected form", f"{key!r} is no correction")
-    fields: dict[str, Any] = {}
-    for name, value in entry.items():
-        ours = _OURS.get(plain_key(name), str(name))
-        if ours in fields:
-            raise UnparsedError("duplicate key", f"{key}: {name}")
-        fields[ours] = value
-    is_deletion = deletes(fields.get("corrected"))
-    edit = "insert" if line is None else "delete" if is_deletion else "change"
-    if is_deletion:
-        fields["corrected"] = ""
-    if "severity" in fields:
-        fields["severity"] = severity_of(fields["severity"])
-    if (named := categories_of(fields.get("categories"))) is not None:
-        fields["categories"] = [category.value for category in named]
-    return {**fields, "edit": edit, "line": line}
+        place, entry = _LINE.fullmatch(key), _plain(value)
+        if place is None:
+            raise UnparsedError("line off the report", f"{key!r} is no line number")
+        if not isinstance(entry, dict):
+            raise UnparsedError("unexpected form", f"{key!r} is no correction")
+        line = int(place[1]) if place[1] else None
+        fields = {_FIELDS.get(name, name): value for name, value in entry.items()}
+        is_deletion = _DELETE.fullmatch(str(fields.get("corrected"))) is not None
+        if is_deletion:
+            fields["corrected"] = ""
+        if "severity" in fields:
+            fields["severity"] = severity_of(fields["severity"])
+        named = fields.get("categories")
+        if isinstance(named, list) and None not in (found := [*map(category_of, named)]):
+            fields["categories"] = found
+        edit = "insert" if line is None else "delete" if is_deletion else "change"
+        yield {**fields, "edit": edit, "line": line}
 
 
 def _fits(correction: Correction, candidate: Sequence[str]) -> None:
