@@ -55,8 +55,8 @@ def cancel(batch_id: str, cache: Path | None) -> None:
 
     One that its provider does not know any more is forgotten: its questions are asked again.
     """
+    from judge.batching.batch_run import GoneError
     from judge.batching.ledger import RUNNING
-    from judge.batching.provider import GoneError
 
     with _ledger(cache) as ledger:
         batch = ledger.batch(batch_id)
@@ -74,7 +74,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
 async def _cancelled(batch: Batch) -> str:
     from judge.backends.base import TIMEOUT
     from judge.backends.connection import Connection
-    from judge.batching.provider import ENDED, Provider
+    from judge.batching.batch_run import ENDED, Provider
 
     connection = Connection(batch.server, TIMEOUT)
     async with Provider(connection, connection.key(os.environ)) as provider:

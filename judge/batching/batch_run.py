@@ -1,38 +1,197 @@
-"""The questions of a run, asked in batches until each has its answer or can have none."""
+"""The questions of a run, asked in batches until each has its answer or can have none.
+
+Of OpenAI's guide (platform.openai.com/docs/guides/batch): answers come in any order, those that
+went wrong in a file of their own; what a batch that expires has answered is kept and paid for.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Final, Self
 
+import aiohttp
+import httpx2  # which openai brings
+import openai
 import tenacity
+from openai.types import Batch as RemoteBatch
 
 from judge import jsonio
-from judge.backends.errors import AskError, StudyError, TransientError
+from judge.backends.connection import NO_KEY, Connection
+from judge.backends.errors import (
+    AskError,
+    StudyError,
+    TransientError,
+    UnavailableError,
+    UnreadableReplyError,
+)
 from judge.backends.openai import OpenAIJudge
 from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
-from judge.backends.replies import RefusedError
+from judge.backends.openai_client import client
+from judge.backends.replies import ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
-from judge.batching.provider import ENDED, Provider, read_answer, request_line, retry_transient
 from judge.running.cost import Prices, Progress
 from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
 from judge.running.questions import Question, recall
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet
-from judge.types import JudgeError
+from judge.types import Completion, JudgeError
 
-if TYPE_CHECKING:
-    from openai.types import Batch as RemoteBatch
+_ENDPOINT: Final = "/v1/chat/completions"
+# Under this name a batch carries the id that it has here.
+_MARK = "judge_batch"
+ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
+"""The states of a batch to which nothing will happen any more."""
+# A file of 200 MB goes up, or comes down, in so many seconds.
+_FILE_TIMEOUT = 1800.0
+
+retry_transient = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(TransientError),
+    wait=tenacity.wait_random_exponential(0.5, 60),
+    stop=tenacity.stop_after_attempt(5),
+    reraise=True,
+)
+
+
+class GoneError(JudgeError):
+    """The server has no such batch or file."""
+
+
+def read_answer(
+    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, tool: str | None
+) -> Completion:
+    """Return the answer in a line to what was asked with `sampling`, `mode` and `tool`.
+
+    Raises what asking directly raises, and `TransientError` for what the batch did not come to.
+    """
+    response = line.get("response")
+    if not isinstance(response, Mapping):
+        error = line.get("error")
+        code = error.get("code") if isinstance(error, Mapping) else None
+        raise TransientError(str(code or "no response")[:40], str(error)[:300])
+    status, body = response.get("status_code"), response.get("body")
+    if type(status) is int and not 200 <= status < 300:
+        reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
+        raise reply.meaning(sampling, mode, NO_KEY)
+    return completion_of(body, mode, tool, NO_KEY)
+
+
+def _checked(batch: RemoteBatch) -> RemoteBatch:
+    # openai's package reads any JSON as a batch.
+    if not (batch.id and batch.status):
+        raise ValueError("a batch has an id and a status")
+    return batch
+
+
+class Provider:
+    """The files and batches of one server; its `AskError`s are `JudgeError`s after the block."""
+
+    def __init__(self, connection: Connection, key: str) -> None:
+        self.url, self._key = connection.base_url, key
+        self._client = client(connection, key)
+        self._slow = self._client.with_options(timeout=max(_FILE_TIMEOUT, connection.timeout))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        await self._client.close()
+        if isinstance(error, AskError):
+            raise JudgeError(
+                f"{self.url} does not answer ({error}); its batches go on: try again later with "
+                "the same command"
+            ) from error
+
+    @retry_transient
+    async def upload(self, path: Path, name: str) -> str:
+        """Return the id of a file with the requests that lie at `path`."""
+        with self._explained(), path.open("rb") as file:
+            return (await self._slow.files.create(file=(name, file), purpose="batch")).id
+
+    async def create(self, file_id: str, mark: str) -> RemoteBatch:
+        """Make the batch of an uploaded file; an error may leave it made or not."""
+        with self._explained():
+            batch = await self._client.batches.create(
+                completion_window="24h",
+                endpoint=_ENDPOINT,
+                input_file_id=file_id,
+                metadata={_MARK: mark},
+            )
+            return _checked(batch)
+
+    @retry_transient
+    async def marked(self) -> dict[str, RemoteBatch]:
+        """Return all the batches at the provider that were made here, by their ids here."""
+        with self._explained():
+            batches = [batch async for batch in self._client.batches.list(limit=100)]
+            marks = [(batch.metadata or {}).get(_MARK) for batch in batches]
+            return {
+                mark: _checked(batch) for mark, batch in zip(marks, batches, strict=True) if mark
+            }
+
+    async def look(self, remote_id: str) -> RemoteBatch:
+        """Return how a batch is."""
+        with self._explained():
+            return _checked(await self._client.batches.retrieve(remote_id))
+
+    async def cancel(self, remote_id: str) -> RemoteBatch:
+        """Have a batch end with what it has answered."""
+        with self._explained():
+            return _checked(await self._client.batches.cancel(remote_id))
+
+    async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
+        """Yield the lines of a file of answers, at most `most` bytes of it.
+
+        Of a line that has more than `longest` bytes the rest is passed over.
+        """
+        line, room = bytearray(), most
+        with self._explained():
+            content = self._slow.files.with_streaming_response.content(file_id)
+            async with content as response:
+                async for chunk in response.iter_bytes():
+                    first, *others = chunk.split(b"\n")
+                    line += first[: longest + 1 - len(line)]
+                    for part in others:
+                        yield bytes(line)
+                        line = bytearray(part[: longest + 1])
+                    room -= len(chunk)
+                    if room < 0:
+                        return
+        yield bytes(line)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except openai.APIStatusError as error:
+            if error.status_code == 404:
+                raise GoneError(
+                    f"{self.url} has lost a batch or its file: judge batch cancel forgets it, and "
+                    "its questions are asked again"
+                ) from error
+            body = json.dumps(error.body).encode() if error.body is not None else b""
+            reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
+            wrong = reply.meaning({}, None, self._key)
+            if isinstance(wrong, RefusedError):
+                wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
+            raise wrong from error
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
+        # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
+        except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
+            raise UnreadableReplyError("it is no reply about batches") from error
+
 
 # The largest file and line of requests, in bytes: OpenAI takes 200 MB.
 _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
@@ -149,12 +308,9 @@ class BatchRun:
             if look:
                 await asyncio.sleep(max(self.policy.poll, _LEAST_PAUSE))
             if remote := (await self.provider.marked()).get(batch.id):
-                self._made(batch, remote)
+                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
                 return True
         return False
-
-    def _made(self, batch: Batch, remote: RemoteBatch) -> None:
-        self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
 
     async def _send(self) -> Counter[str]:
         budget = self.session.budget
@@ -163,9 +319,8 @@ class BatchRun:
             if batch.id not in self._reserved and budget and batch.most is not None:
                 budget.settle(0.0, batch.most)
             self._reserved.add(batch.id)
-        self._progress = Progress(total=len(self.studies))
+        self._progress, self._short_of_money = Progress(total=len(self.studies)), ""
         self._progress.add_spent(self.spent)
-        self._short_of_money = ""
         waiting = Counter({batch.id: 0 for batch in running})
         questions, path = self._questions(waiting), self.ledger.folder / "requests.jsonl"
         try:
@@ -231,7 +386,13 @@ class BatchRun:
         path.touch(mode=0o600)  # reports stand in it
         with self.ledger.change(), path.open("wb") as file:
             for question, cost in questions:
-                line = request_line(question.key, judge.body(question.request))
+                request: dict[str, Any] = {
+                    "custom_id": question.key,
+                    "method": "POST",
+                    "url": _ENDPOINT,
+                }
+                request["body"] = judge.body(question.request)
+                line = json.dumps(request).encode("ascii") + b"\n"
                 if len(line) > _MOST_LINE:
                     raise JudgeError(f"a question of {len(line):,} bytes: ask without --batch")
                 self.ledger.ask(batch, question.key, question.record)
@@ -246,7 +407,7 @@ class BatchRun:
         file_id = await self.provider.upload(path, f"{batch.id}.jsonl")
         for left in reversed(range(_TRIES)):
             try:
-                self._made(batch, await self.provider.create(file_id, batch.id))
+                remote = await self.provider.create(file_id, batch.id)
             except TransientError:  # it may be made all the same
                 if await self._is_made(batch):
                     return
@@ -256,6 +417,7 @@ class BatchRun:
                 self.ledger.drop(batch)
                 raise
             else:
+                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
                 return
 
     async def _wait(self, waiting: Counter[str]) -> None:
