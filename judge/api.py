@@ -91,25 +91,22 @@ def annotate(
     Parameters
     ----------
     references, candidates
-        n reports each: lists, by their order; dictionaries of id to report or Series, joined by id
-        in the order of the references. DataFrames, a `datasets.Dataset` and dictionaries of id to
-        record are read as the command line reads a file: two joined by id, or one as `references`
-        that holds both sides. Their further columns are kept as fields.
+        Lists of n reports; dictionaries of id to report or Series, joined by id in the order of
+        the references; or DataFrames, a `datasets.Dataset` and dictionaries of id to record, read
+        as the command line reads a file: two joined by id, or one that holds both sides.
     rubric
         A rubric's name, such as "green".
     judge
-        Who answers: "lexicon", the built-in baseline; "vllm:MODEL", a model that vLLM serves;
-        "hf:MODEL", one in this process; or a model behind an OpenAI-compatible server, such as
-        "gpt-4o", whose key comes from the environment.
+        Who answers: "lexicon", the built-in baseline; "vllm:MODEL"; "hf:MODEL", a model in this
+        process; or one behind an OpenAI-compatible server, such as "gpt-4o", whose key comes from
+        the environment.
     out
         A folder for the run. By default nothing is written but the cache.
     study_ids, study_classes, fields
-        n values each, and columns of n values, beside lists; a class that is None is inferred by
-        the lexicon, and marked in `class_inferred`.
-    section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout
-        As the options of the command line.
+        n values each, and columns of n values, beside lists; a class that is None is inferred.
+    section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout,
     max_tokens, reply, shard, cache
-        Likewise; a shard is "3/8" or (3, 8).
+        As the options of the command line; a shard is "3/8" or (3, 8).
     sampling
         Further parameters of a request: "temperature" (0 by default), "top_p", "seed",
         "reasoning_effort", or any other that the server takes.
@@ -123,14 +120,12 @@ def annotate(
     DataFrame
         One row a study, in the order given: the columns of a run's table of studies, `answer`, and
         `corrected` for a rubric that corrects lines. Scores and counts are missing wherever
-        `outcome` is not "annotated". `attrs["signature"]` names everything that made the numbers;
-        `attrs["note"]` is what a reader of them must know of the judge.
+        `outcome` is not "annotated". `attrs["signature"]` names everything that made the numbers.
 
     Raises
     ------
     JudgeError
-        For what the caller can correct, and where most of the first `policy.give_up_after` answers
-        cannot be read.
+        For what the caller can correct, and where most of the first answers cannot be read.
     RunStoppedError
         When it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
 
@@ -179,10 +174,8 @@ def run(
 ) -> Run:
     """Judge candidate reports as `annotate` does, write the run's folder and open it.
 
-    `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
-    the same run has the same place. `by` are the fields that its summary groups the rates
-    by; `Run.rates` groups them by any others. The rest is as in `annotate`, and so is what
-    is raised; a `JudgeError` also for an unknown field in `by`.
+    `out` defaults to a folder below `judge-runs` whose name is made from the signature. `by` are
+    the fields that its summary groups the rates by. The rest is as in `annotate`.
     """
     session, studies, more = _open(references, candidates, rubric, judge, options)
 
@@ -203,10 +196,9 @@ def merge(
 ) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
-    `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
-    files are those of the run of the whole set, to the byte but for the manifest. With
-    `allow_missing` some may be missing; signature and notes then say which. Raises `JudgeError` for
-    shards that are not of one run, and for an `out` that holds another run.
+    `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders. With `allow_missing`
+    some may be missing; the signature then says which. Raises `JudgeError` for shards that are not
+    of one run, and for an `out` that holds another run.
     """
     finished = merge_runs(_runs(runs), Path(out), allow_missing=allow_missing, by=_names(by))
     return Run(finished.path)
@@ -224,9 +216,8 @@ def panel(
     """Make one run out of those of several judges, of one rubric over the same studies.
 
     `rule` is "majority" or "mean"; a study is scored where all judges scored it, or at least
-    `min_judges`. With "prompt" in `allow` the judges may have read different prompts, or been told
-    different things. Raises `JudgeError` for runs that do not fit together, and for an `out` that
-    holds another run.
+    `min_judges`. With "prompt" in `allow` the judges may have read different prompts. Raises
+    `JudgeError` for runs that do not fit together, and for an `out` that holds another run.
     """
     finished = panel_of(
         _runs(runs), Path(out), rule_called(rule), min_judges=min_judges, by=_names(by), allow=allow
