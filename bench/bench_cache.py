@@ -17,7 +17,7 @@ from pathlib import Path
 import diskcache
 
 from judge.cache import CompletionCache, canonical, key_of
-from judge.cache.contents import read_entries
+from judge.cache.store import read_entries
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 ANSWER = Completion("a finding " * 90, "stop", "m-1", Usage(700, 200), "2026-01-01T00:00:00+00:00")

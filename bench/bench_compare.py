@@ -22,8 +22,8 @@ import pandas as pd
 
 from judge import rubrics
 from judge.rubrics import Rubric
+from judge.running.folder import writing
 from judge.running.records import FORMAT
-from judge.running.writer import writing
 from judge.stats.table import TableBuilder, summarise
 
 SITES = 67

@@ -68,7 +68,7 @@ def main() -> None:
         for at, file in enumerate(("refs.json", "preds.json")):
             texts = distinct([pair[at] for pair in both], asked.pairs)
             (work / file).write_text(json.dumps(texts), "utf-8")
-        green = ("-m", "judge", "green", "preds.json", "refs.json", "--workers", "1")
+        green = ("-m", "judge", "green", "preds.json", "refs.json")
         rounds = [
             (seconds(work, *green, "--out", f"run{at}"), seconds(work, "-c", ROUGE))
             for at in range(asked.rounds)

@@ -65,7 +65,7 @@ print("RESULT", json.dumps({"seconds": seconds, "tokens": sum(tokens), "utils": 
 OURS = """
 import json, os, sys, time
 from judge import annotate
-from judge.running.asking import RequestPolicy
+from judge.running.session import RequestPolicy
 model, folder, warm, url, tokens, flight = sys.argv[1:]
 pairs = json.load(open(os.path.join(folder, "pairs.json")))
 def run(some, cache):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from judge import jsonio
-from judge.cache.keys import canonical, key_of, request_of
+from judge.cache.keys import key_of
 from judge.types import Completion, JudgeError, Usage
 
 _REQUEST, _COMPLETION = b'{"request": ', b', "completion": '
@@ -25,11 +25,10 @@ class UnreadableError(Exception):
 class Entry:
     """One kept answer with the canonical request that it answers.
 
-    `request` is None for an answer from a run folder, where requests are not kept. `row` is its
-    row in the database, or its line in a file; `stored` when it was kept, in seconds since 1970.
+    `request` is None for an answer from a run folder, where requests are not kept. `stored` is
+    when it was kept, in seconds since 1970.
     """
 
-    row: int
     key: str
     model: str
     request: Mapping[str, Any] | None
@@ -47,22 +46,22 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An entry that cannot be used: its row or line, its key where it has one, and why."""
+    """An entry that cannot be used: its key or place, and why."""
 
-    row: int
     name: str
     reason: str
 
 
-def encode(record: Mapping[str, Any], completion: Completion) -> bytes:
-    """Return the value that keeps the answer to a canonical request: JSON text, in ASCII."""
-    return json.dumps({"request": record, **_answer(completion)}).encode("ascii")
+def encode(about: Mapping[str, Any], completion: Completion) -> bytes:
+    """Return the value that keeps an answer: JSON text, in ASCII.
 
-
-def as_object(entry: Entry) -> dict[str, Any]:
-    """Return the JSON object of an entry, as `entry_of` reads it."""
-    about = {"model": entry.model} if entry.request is None else {"request": entry.request}
-    return {"key": entry.key, "stored": entry.stored, **about, **_answer(entry.completion)}
+    `about` is its canonical request as `request`, else its `key` and `model`.
+    """
+    plain = completion.plain()
+    if completion.mode is None:  # as in entries from before there were modes
+        del plain["mode"]
+    value = {**about, "completion": plain, "sha256": checksum(plain)}
+    return json.dumps(value).encode("ascii")
 
 
 def checksum(completion: Mapping[str, Any]) -> str:
@@ -84,15 +83,15 @@ def decode_completion(value: bytes) -> Completion:
         raise UnreadableError("not the JSON text of an entry") from error
 
 
-def decode_entry(row: int, key: str, value: bytes, stored: float) -> Entry:
+def decode_entry(key: str, value: bytes, stored: float) -> Entry:
     """Return the entry in a value of the cache, its key derived again from its request."""
     try:
-        return entry_of(row, key, jsonio.read(value), stored)
+        return entry_of(key, jsonio.read(value), stored)
     except jsonio.JsonError as error:
         raise UnreadableError("not the JSON text of an entry") from error
 
 
-def entry_of(row: int, key: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
+def entry_of(key: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
     """Return the entry that a JSON object describes; raises `UnreadableError`."""
     completion = _completion(data)
     try:
@@ -100,14 +99,12 @@ def entry_of(row: int, key: str, data: Any, stored: float) -> Entry:  # noqa: AN
         if request is None:  # only the checksum speaks for it
             model, derived = data["model"], data["sha256"] and data["key"]
         else:
-            request = canonical(*request_of(request))
             model, derived = request["model"], key_of(request)
-        entry = Entry(row, key, model, request, completion, float(stored))
     except (KeyError, TypeError, ValueError, AttributeError, JudgeError) as error:
         raise UnreadableError("not the request of an entry") from error
     if derived != key or not isinstance(model, str):
         raise UnreadableError("its key is not the one that its request has")
-    return entry
+    return Entry(key, model, request, completion, stored)
 
 
 def _completion(data: Mapping[str, Any]) -> Completion:
@@ -120,10 +117,3 @@ def _completion(data: Mapping[str, Any]) -> Completion:
         return Completion(**{**plain, "usage": usage})
     except (KeyError, TypeError, AttributeError) as error:
         raise UnreadableError("not the fields of an entry") from error
-
-
-def _answer(completion: Completion) -> dict[str, Any]:
-    plain = completion.plain()
-    if completion.mode is None:  # as in entries from before there were modes
-        del plain["mode"]
-    return {"completion": plain, "sha256": checksum(plain)}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from judge.types import CompletionRequest, JudgeError, Message
+from judge.types import CompletionRequest, JudgeError
 
 VERSION = "v1"
 """A contract: a key of this version is derived in this way for ever."""
@@ -50,18 +50,6 @@ def key_of(record: Mapping[str, Any]) -> str:
             f"the request to {record['model']} holds a number that cannot be sent: {error}"
         ) from error
     return f"{VERSION}-{hashlib.sha256(text.encode('ascii')).hexdigest()}"
-
-
-def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int, int, int]:
-    """Return the request and the three numbers that `canonical` made `record` from."""
-    request = CompletionRequest(
-        endpoint=record["endpoint"],
-        model=record["model"],
-        messages=tuple(Message(role, content) for role, content in record["messages"]),
-        sampling=record["sampling"],
-        schema=record["schema"],
-    )
-    return request, record["attempt"], record.get("repeat", 0), record.get("sample", 0)
 
 
 def _written(value: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import sqlite3
 from collections import deque
@@ -17,10 +16,18 @@ from typing import Any
 import diskcache
 from diskcache.core import MODE_RAW
 
-from judge.cache.entry import Entry, UnreadableError, as_object, decode_completion, encode
-from judge.cache.files import DATABASE
+from judge.cache.entry import (
+    Entry,
+    Unreadable,
+    UnreadableError,
+    decode_completion,
+    decode_entry,
+    encode,
+)
 from judge.types import Completion, JudgeError
 
+DATABASE = "cache.db"
+"""The file in its folder that holds the answers, named by diskcache."""
 _SETTINGS = {
     "eviction_policy": "none",
     "cull_limit": 0,
@@ -111,12 +118,15 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         usage = completion.usage
         # The question's kind, the seconds and the tokens of its answer.
         tag = f"{took[0]} {took[1]:.3f} {usage.completion_tokens}" if took and usage else None
-        return self._keep(key, encode(record, completion), tag)
+        return self._keep(key, encode({"request": record}, completion), tag)
 
     def add(self, entry: Entry) -> Completion | None:
         """Keep an entry from elsewhere; returns the answer that is there already, if any."""
         if (present := self.find(entry.key)) is None:
-            self._keep(entry.key, json.dumps(as_object(entry)).encode("ascii"), None).result()
+            about: dict[str, object] = {"key": entry.key, "model": entry.model}
+            if entry.request:
+                about = {"request": entry.request}
+            self._keep(entry.key, encode(about, entry.completion), None).result()
         return present
 
     def seen(self, kind: str, most: int = 5_000) -> Seen | None:
@@ -166,6 +176,19 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             raise
         for _ in entries:
             self._pending.popleft()
+
+
+def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
+    """Yield all entries of the cache in a folder, which stays as it is."""
+    if not (folder / DATABASE).exists():
+        raise JudgeError(f"there is no cache in {folder}")
+    with explained(folder), closing(connect(folder)) as data:
+        select = "SELECT CAST(key AS TEXT), value, store_time FROM Cache ORDER BY rowid"
+        for key, value, stored in data.execute(select):
+            try:
+                yield decode_entry(key, value, stored)
+            except UnreadableError as error:
+                yield Unreadable(key, str(error))
 
 
 @contextmanager

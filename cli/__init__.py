@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from judge import plugins, rubrics
-from judge.distribution import NAME
+from judge.plugins import NAME
 from judge.types import JudgeError
 
 _COMMANDS = {
@@ -33,7 +33,6 @@ _COMMANDS = {
     "panel": "Make one run out of several judges' runs.",
     "prompts": "List prompts, show one, or fetch an official one.",
     "rates": "Compute a run's rates again, by any field.",
-    "readings": "Make runs of what readers found on the page.",
     "rescore": "Read a run's answers again with today's parser.",
     "reviews": "Show how right the judge was to its reviewers.",
     "runs": "List the runs there are.",
@@ -42,6 +41,7 @@ _COMMANDS = {
     "stress": "Put a judge to the test with errors that are known.",
     "validate": "Say how far judges agree with readers.",
 }
+_OF_RUNS = ("merge", "panel", "rescore", "runs")
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -91,8 +91,9 @@ class _Commands(click.Group):
         if plugins.RUBRICS.packages(cmd_name):
             return _Added(cmd_name, short_help=_short_help(cmd_name))
         if cmd_name in _COMMANDS:
-            module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-            command: click.Command = importlib.import_module(f"judge.cli.{module}").command
+            home = "runs" if cmd_name in _OF_RUNS else cmd_name
+            module = importlib.import_module(f"judge.cli.{home}{'_' * iskeyword(home)}")
+            command: click.Command = getattr(module, cmd_name if home == "runs" else "command")
             command.short_help = _COMMANDS[cmd_name]
             return command
         return _command_for(cmd_name)

@@ -12,7 +12,7 @@ from judge.cli.output import cache_option, note
 
 if TYPE_CHECKING:
     from judge.backends import JudgeSettings
-    from judge.running.asking import RequestPolicy
+    from judge.running.session import RequestPolicy
 
 _AMOUNT = FiniteRange(min=0, min_open=True)
 WHO = (
@@ -194,12 +194,11 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
 
 def policy_of(options: dict[str, Any]) -> RequestPolicy:
     """Return what the options say of how it is asked."""
-    from judge.running.asking import RequestPolicy
+    from judge.running.session import RequestPolicy
 
     names = ("concurrency", "reask", "max_cost", "give_up_after")
     return RequestPolicy(
         max_outage=60 * options["max_outage"],
-        workers=options.get("workers", 1) or 0,
         **_set({name: options[name] for name in names}),
     )
 

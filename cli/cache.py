@@ -1,23 +1,21 @@
-"""`judge cache`: what is kept, whether it is sound, out, in, and away."""
+"""`judge cache`: what is kept, whether it is sound, in from elsewhere, and away."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.options import FiniteRange, replacing
+from judge.cache import place
+from judge.cli.options import FiniteRange
 from judge.cli.output import cache_option, emit, format_of, note
-from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.cache.entry import Entry, Unreadable
@@ -33,12 +31,6 @@ def command() -> None:
     """
 
 
-def _folder(option: Path | None) -> Path:
-    from judge.cache import place
-
-    return place(option, os.environ)
-
-
 @command.command("info", short_help="Say where it is, what is in it, and whether it is sound.")
 @cache_option
 @click.option("--check", is_flag=True, help="Name what is damaged; exit code 1 if anything is.")
@@ -47,30 +39,27 @@ def info(cache: Path | None, check: bool, form: str) -> None:  # noqa: FBT001
     """Say where the cache is and what is in it.
 
     Every key is derived from its request again, and every answer held against the checksum that
-    was written with it. --check has SQLite look through its file too.
+    was written with it.
     """
-    from judge.cache.contents import damage, read_entries
-    from judge.cache.files import DATABASE
     from judge.cache.keys import VERSION
+    from judge.cache.store import DATABASE, read_entries
 
-    folder = _folder(cache)
+    folder = place(cache, os.environ)
     is_there = check or (folder / DATABASE).exists()
-    models: Counter[str] = Counter()
-    oldest = newest = None
     unreadable: list[Unreadable] = []
+    models: Counter[str] = Counter()
+    times = []
     for entry in _readable(read_entries(folder) if is_there else (), unreadable):
         models[ascii(entry.model)[1:-1]] += 1
-        time = entry.time.astimezone(UTC).isoformat(timespec="seconds")
-        oldest, newest = min(oldest or time, time), max(newest or time, time)
-    fault = damage(folder) if check else ""
+        times.append(entry.time.astimezone(UTC).isoformat(timespec="seconds"))
     facts = {
         "place": str(folder),
         "key version": VERSION,
         "entries": models.total(),
         "unreadable": len(unreadable),
         "bytes": sum(file.stat().st_size for file in folder.glob(f"{DATABASE}*")),
-        "oldest": oldest,
-        "newest": newest,
+        "oldest": min(times, default=None),
+        "newest": max(times, default=None),
     }
     if form == "json":
         from judge.report.formats import as_json
@@ -83,62 +72,32 @@ def info(cache: Path | None, check: bool, form: str) -> None:  # noqa: FBT001
             emit(f"{'model':<12} {model} ({n:,})")
     if check:
         _list(unreadable)
-        if fault:
-            note(f"the database is damaged: {fault}")
-        sys.exit(1 if unreadable or fault else 0)
+        sys.exit(1 if unreadable else 0)
 
 
-@command.command("export", short_help="Write all answers to a file.")
-@click.argument("file")
-@cache_option
-def export(file: str, cache: Path | None) -> None:
-    """Write all entries to FILE as JSON Lines (- is standard output).
-
-    Exit code 1 if any entry cannot be read.
-    """
-    from judge.cache.contents import read_entries
-    from judge.cache.entry import as_object
-
-    path, n = Path(file), 0
-    if file != "-" and path.exists():
-        raise JudgeError(f"{file} exists already; name another file")
-    unreadable: list[Unreadable] = []
-    with ExitStack() as stack:
-        if file == "-":
-            out: IO[bytes] = sys.stdout.buffer
-        else:
-            out = stack.enter_context(stack.enter_context(replacing(path)).open("wb"))
-        for entry in _readable(read_entries(_folder(cache)), unreadable):
-            out.write(json.dumps(as_object(entry)).encode("ascii") + b"\n")
-            n += 1
-    _list(unreadable)
-    note(f"{n:,} entries written, {len(unreadable):,} could not be read")
-    sys.exit(1 if unreadable else 0)
-
-
-@command.command("import", short_help="Take answers in from files and runs.")
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@command.command("import", short_help="Take answers in from runs and other caches.")
+@click.argument("sources", nargs=-1, required=True, metavar="FOLDER...")
 @cache_option
 def import_(sources: tuple[str, ...], cache: Path | None) -> None:
-    """Take answers back; exit code 1 if any is refused.
+    """Take answers in; exit code 1 if any is refused.
 
-    A SOURCE is the folder of a run, whose raw answers then need not be paid for again, or a
-    file that `export` wrote (- is standard input). An entry that is there already stays as it
-    is. One that is damaged is refused, and so are answers without a key: those of a judge that
-    no cache keeps.
+    A FOLDER is that of a run, whose raw answers then need not be paid for again, or another cache,
+    of another machine say. An entry that is there already stays as it is. One that is damaged is
+    refused, and so are answers without a key: those of a judge that no cache keeps.
     """
     from judge.cache import CompletionCache
-    from judge.cache.contents import exported_entries
+    from judge.cache.store import DATABASE, read_entries
     from judge.running.answers import entries as answers_of
     from judge.running.folder import Run
 
+    folders = [Path(source) for source in sources]
     answers = [
-        answers_of(Run(Path(source))) if Path(source).is_dir() else exported_entries(source)
-        for source in sources
+        read_entries(folder) if (folder / DATABASE).exists() else answers_of(Run(folder))
+        for folder in folders
     ]
     n: Counter[str] = Counter()
     unreadable: list[Unreadable] = []
-    with CompletionCache(_folder(cache)) as opened:
+    with CompletionCache(place(cache, os.environ)) as opened:
         for entry in _readable(chain.from_iterable(answers), unreadable):
             present = opened.add(entry)
             n["taken" if present is None else "kept"] += 1
@@ -174,12 +133,12 @@ def prune(
     --older-than and --model together name the entries that are both.
     """
     from judge.cache import CompletionCache
-    from judge.cache.contents import read_entries
+    from judge.cache.store import read_entries
 
     if older_than is None and model is None:
         raise click.UsageError("say what to remove: --older-than, --model or both")
     limit = datetime.now(UTC) - timedelta(days=older_than or 0)
-    folder = _folder(cache)
+    folder = place(cache, os.environ)
     keys = [
         entry.key
         for entry in _readable(read_entries(folder), [])
@@ -197,7 +156,6 @@ def prune(
 def _readable(
     entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
 ) -> Iterator[Entry]:
-    """Yield the entries; the others are added to `unreadable`."""
     from judge.cache.entry import Entry
 
     for entry in entries:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from judge.cli.judging import REFERENCE_OPTIONS, asked_of
 from judge.cli.options import GroupedCommand, heading, with_options
-from judge.cli.output import emit, format_of, print_facts, print_lines
+from judge.cli.output import emit, format_of, print_facts
 from judge.cli.studies import file_options, limit_option, limited, read_sections, shard_option
-
-if TYPE_CHECKING:
-    from judge.report.study import Line
 
 _LONGEST = 400
 
@@ -37,28 +34,22 @@ def command(form: str, **options: Any) -> None:  # noqa: ANN401
     from judge.running.check import described, facts
     from judge.running.shards import Shard
 
-    found = []
+    shard = Shard.of(options["shard"]) if options["shard"] else None
+    checked = []
     for studies in read_sections(options):
         drawn = limited(studies, options["limit"]) if options["limit"] else studies
-        shard = Shard.of(options["shard"]) if options["shard"] else None
-        found.append(described(asked_of(drawn, shard, options)))
+        checked.append(described(asked_of(drawn, shard, options)))
     if form == "json":
-        emit(as_json(found[0] if len(found) == 1 else {one["section"]: one for one in found}))
+        by_section = {each["section"]: each for each in checked}
+        emit(as_json(checked[0] if len(checked) == 1 else by_section))
         return
-    for one in found:
-        print_facts(facts(one))
-        for study in one["first"]:
-            print_lines(_shown(study))
-
-
-def _shown(study: dict[str, str]) -> list[Line]:
-    from judge.report.study import Line
-
-    return [
-        Line(f"study {study['study_id']}", "heading"),
-        Line(_cut(study["reference"]), lead="reference  "),
-        Line(_cut(study["candidate"]) or "(empty)", lead="candidate  "),
-    ]
+    for each in checked:
+        lines = facts(each)
+        for study in each["first"]:
+            lines.append((f"study {study['study_id']}", ""))
+            lines.append(("reference", _cut(study["reference"])))
+            lines.append(("candidate", _cut(study["candidate"]) or "(empty)"))
+        print_facts(lines)
 
 
 def _cut(text: str) -> str:

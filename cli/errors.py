@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
+from typing import Any
 
 import click
 
+from judge.cli.options import allow_option, common_option, patient_option
 from judge.cli.output import emit, format_option, note, print_facts, print_tables
 
 
@@ -23,29 +24,11 @@ from judge.cli.output import emit, format_option, note, print_facts, print_table
     type=click.IntRange(min=1),
     help="In how many studies an error recurs. Default: 2; of two runs 10, of either model.",
 )
-@click.option("--common", is_flag=True, help="Of two runs: compare on the studies that both have.")
-@click.option(
-    "--allow",
-    multiple=True,
-    type=click.Choice(("judge", "prompt", "references")),
-    help="Of two runs: what may differ (repeatable).",
-)
-@click.option(
-    "--patient-field",
-    metavar="FIELD",
-    help="Of two runs: test by this field. Default: patient, patient_id, subject_id or subject "
-    "where a run has it; none takes studies as independent.",
-)
+@common_option
+@allow_option
+@patient_option
 @format_option
-def command(
-    runs: tuple[str, ...],
-    top: int,
-    min_studies: int | None,
-    common: bool,  # noqa: FBT001
-    allow: tuple[str, ...],
-    patient_field: str | None,
-    form: str,
-) -> None:
+def command(runs: tuple[str, ...], top: int, form: str, **options: Any) -> None:  # noqa: ANN401
     """Show the errors that recur in RUN: of the same category, about the same finding.
 
     Says in how many studies, and names some to open with judge audit RUN STUDY_ID. Of two runs
@@ -57,13 +40,7 @@ def command(
     from judge.report import recurring as printed
     from judge.report.formats import as_json
 
-    found = recurring_in(
-        [choice(run) for run in runs],
-        min_studies,
-        common=common,
-        allow=allow,
-        patient_field=patient_field,
-    )
+    found = recurring_in([choice(run) for run in runs], **options)
     if form == "json":
         emit(as_json(printed.as_data(found)))
     elif form == "csv":
@@ -78,5 +55,4 @@ def command(
             emit(text)
         emit(f"signature  {printed.signature(found)}")
         if table:
-            shown = shlex.quote(choice(runs[0]).shown) if len(runs) == 1 else "RUN"
-            note(f"judge audit {shown} STUDY_ID shows one of the examples")
+            note("judge audit RUN STUDY_ID shows one of the examples")

@@ -13,7 +13,6 @@ from judge.cli.output import by_option, emit, format_of, note, print_facts, prin
 from judge.cli.studies import encoding_option
 
 if TYPE_CHECKING:
-    from judge.report.tables import Table
     from judge.running.folder import Run
 
 
@@ -42,7 +41,8 @@ if TYPE_CHECKING:
 @click.option(
     "--reader",
     metavar="NAME",
-    help="Who read, for radevalx, whose file does not say. Default: the name of the file.",
+    help="Who read, for radevalx, whose file does not say (default: the name of the file); for "
+    "readings this reader's alone.",
 )
 @click.option(
     "--strict",
@@ -69,62 +69,54 @@ def command(
     """Make a run of what each reader wrote in FILE, which rates, audit, compare and serve open.
 
     LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), or
-    auto, which goes by their columns. A study whose rows contradict each other is left out,
-    counted and named. No judge is asked.
+    auto, which goes by their columns; or readings, made on the pages of judge serve: FILE is then
+    the run whose studies were read. A study whose rows contradict each other is left out, counted
+    and named. No judge is asked.
     """
-    from judge.readers import datasets
+    from judge.readers import datasets, own
     from judge.readers.runs import write_runs
-    from judge.studies.names import given_model
+    from judge.running.folder import Run
     from judge.studies.sections import known_section
 
     known = known_section(section)
-    model = None if model is None else given_model(model)
-    layout, readings, inputs = datasets.read(layout, files, reader, encoding, strict=strict)
-    arguments: dict[str, object] = {
-        "layout": layout,
-        "files": list(files),
-        "model": model,
-        "reader": reader,
-    }
-    arguments |= {"strict": strict, "by": by}
+    arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}
+    arguments |= {"reader": reader, "strict": strict, "by": by}
+    if layout == own.LAYOUT:
+        if len(files) > 1:
+            raise click.UsageError("readings are imported of one run at a time")
+        opened = Run(Path(files[0]))
+        found, inputs = own.finished(opened, reader)
+        whole, model = [*found.values()], model or opened.manifest.get("model")
+    else:
+        layout, readings, inputs = datasets.read(layout, files, reader, encoding, strict=strict)
+        whole = [readings]
     runs = write_runs(
-        layout, [readings], inputs, out, model=model, section=known, by=by, arguments=arguments
+        layout, whole, inputs, out, model=model, section=known, by=by, arguments=arguments
     )
-    print_runs(runs, [("layout", layout)], form)
-
-
-def print_runs(runs: Sequence[Run], facts: Sequence[tuple[str, str]], form: str) -> None:
-    """Print readers' runs: what they have in common, `facts` first, and a row each; or JSON."""
-    from judge.report.formats import as_json
-
     if form == "json":
+        from judge.report.formats import as_json
+
         emit(as_json([{"run": str(run.path), **run.summary()} for run in runs]))
-        return
-    print_facts([*facts, *_said(runs)])
-    print_tables([_table(runs)])
-    for run in runs:
-        note(f"run folder  {run.path}")
+    else:
+        _print_runs(runs, layout)
 
 
-def _said(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    facts = [("rubric", runs[0].rubric.title)]
-    notes = {run: run.summary()["notes"] for run in runs}
-    shared = [text for text in notes[runs[0]] if all(text in told for told in notes.values())]
-    facts += [("note", text) for text in shared]
-    for run, told in notes.items():
-        who = run.manifest["judge"]["name"]
-        facts += [("note", f"{who}: {text}") for text in told if text not in shared]
-    return facts
-
-
-def _table(runs: Sequence[Run]) -> Table:
+def _print_runs(runs: Sequence[Run], layout: str) -> None:
     from judge.report.tables import Table, headline_figures
 
-    rows, head = [], []
+    facts, rows, head = [("layout", layout), ("rubric", runs[0].rubric.title)], [], []
+    whose: dict[str, list[str]] = {}
     for run in runs:
-        summary = run.summary()
+        summary, name = run.summary(), run.manifest["judge"]["name"]
+        for text in summary["notes"]:
+            whose.setdefault(text, []).append(name)
         figures = headline_figures(summary, run.rubric)
         head = [label for label, _ in figures]
         counts = (f"{summary[name]:,}" for name in ("n_studies", "n_scored"))
-        rows.append((run.manifest["judge"]["name"], *counts, *(text for _, text in figures)))
-    return Table("Readers", ("judge", "studies", "scored", *head), tuple(rows))
+        rows.append((name, *counts, *(text for _, text in figures)))
+    for text, names in whose.items():
+        facts.append(("note", text if len(names) == len(runs) else f"{', '.join(names)}: {text}"))
+    print_facts(facts)
+    print_tables([Table("Readers", ("judge", "studies", "scored", *head), tuple(rows))])
+    for run in runs:
+        note(f"run folder  {run.path}")

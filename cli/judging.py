@@ -1,14 +1,17 @@
-"""`judge RUBRIC PREDS [REFS]`: one command for each rubric there is."""
+"""`judge RUBRIC PREDS [REFS]`: one command for each rubric there is; how a run goes and ends."""
 
 from __future__ import annotations
 
 import shlex
+import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -23,37 +26,41 @@ from judge.cli.asking import (
 )
 from judge.cli.options import FiniteRange, GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
-from judge.cli.progress import (
-    account,
-    dry_run,
-    end_stopped,
-    end_uncovered,
-    say_price,
-    watching,
-)
 from judge.cli.studies import (
     TOLD_OPTIONS,
-    check_sections,
+    check_sections_differ,
     file_options,
     limit_option,
     limited,
     part_of,
     reading,
+    says_left_out,
     shard_option,
     told_studies,
 )
+from judge.report.words import counted, harmless
 from judge.rubrics import Rubric
 from judge.signature import safe_name
 
 if TYPE_CHECKING:
-    from judge.backends.pool import Servers
     from judge.batching.batch_run import BatchPolicy
-    from judge.running.cost import Budget
-    from judge.running.engine import ProgressListener
+    from judge.running.engine import (
+        Progress,
+        ProgressListener,
+        RunStoppedError,
+        UnreadableError,
+    )
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
     from judge.running.shards import Shard
     from judge.studies import StudySet
+    from judge.types import Study
+
+_SECONDS_BETWEEN_LINES = 30.0
+_LONGEST_TROUBLE = 60
+_LOW_COVERAGE = 3
+# The most requests of a batch: `judge.batching.MOST_REQUESTS`.
+_MOST_REQUESTS = 50_000
 
 # OpenAI takes no more in a batch.
 _MOST_REQUESTS = 50_000
@@ -87,7 +94,7 @@ BATCH_OPTIONS = (
 """How questions are asked in batches."""
 
 
-def batch_policy(options: dict[str, Any]) -> BatchPolicy | None:
+def _batch_policy(options: dict[str, Any]) -> BatchPolicy | None:
     """Return how the options ask in batches, None where they do not."""
     is_asked = options.pop("in_batches")
     most, poll = options.pop("batch_size"), options.pop("batch_poll")
@@ -99,10 +106,17 @@ def batch_policy(options: dict[str, Any]) -> BatchPolicy | None:
 
 
 @contextmanager
-def asked_in_batches(
-    session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
+def _in_batches(
+    session: JudgeSession,
+    studies: StudySet,
+    policy: BatchPolicy | None,
+    listener: ProgressListener,
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back if it ends."""
+    if policy is None:
+        _warn_of_batches(session, listener)
+        yield
+        return
     from judge.batching.batch_run import ask_in_batches
 
     # As in every run, also where a shell that started it in the background had it ignored.
@@ -120,7 +134,7 @@ def asked_in_batches(
     yield
 
 
-def warn_of_batches(session: JudgeSession) -> None:
+def _warn_of_batches(session: JudgeSession, listener: ProgressListener) -> None:
     """Say where questions of the kind that this run asks stand in batches: they cost twice."""
     if session.cache is None:
         return
@@ -134,20 +148,11 @@ def warn_of_batches(session: JudgeSession) -> None:
         ]
     if batches:
         names = ", ".join(batch.id for batch in batches)
-        note(
+        listener.say(
             f"Questions of this kind are under way in batches ({names}). "
             "What they hold is asked again here, and paid for twice; with --batch the run waits "
             "for them."
         )
-
-
-def check_batches(sessions: Iterable[JudgeSession], policy: BatchPolicy | None) -> None:
-    """Raise `JudgeError` where a judge is to be asked in batches that cannot be."""
-    if policy is not None:
-        from judge.batching.batch_run import require_batch_judge
-
-        for session in sessions:
-            require_batch_judge(session)
 
 
 REFERENCE_OPTIONS = (
@@ -168,10 +173,7 @@ REFERENCE_OPTIONS = (
 
 
 def asked_of(studies: StudySet, shard: Shard | None, options: Mapping[str, Any]) -> StudySet:
-    """Return what is asked about: the studies, a shard, or each with each of its references.
-
-    Raises `click.UsageError` for options that do not go together.
-    """
+    """Return what is asked about: the studies, a shard, or each with each of its references."""
     if not options["references"]:
         if options["reference_id_field"]:
             raise click.UsageError("--reference-id-field goes with --references")
@@ -180,40 +182,15 @@ def asked_of(studies: StudySet, shard: Shard | None, options: Mapping[str, Any])
         raise click.UsageError("--shard is for studies with one reference each")
     from judge.running.aggregate import SeveralReferences
 
-    asked = SeveralReferences(studies).asked()
+    asked = SeveralReferences(studies, options["references"]).asked
     note(f"{len(studies):,} studies, {len(asked):,} questions about the candidates")
     return asked
-
-
-def run_asked(
-    session: JudgeSession,
-    studies: StudySet,
-    options: Mapping[str, Any],
-    **how: Any,  # noqa: ANN401
-) -> Finished:
-    """Judge the studies as the options say, and write the run or the runs."""
-    if not options["references"]:
-        from judge.running.run import run
-
-        return run(session, studies, **how)
-    from judge.running.aggregate import run_references
-
-    return run_references(session, studies, options["references"], **how)
-
-
-def rubric_of(finished: Finished, rubric: Rubric) -> Rubric:
-    """Return the rubric of a run: that of several references has more numbers."""
-    if "|references:" not in finished.summary["signature"]:
-        return rubric
-    from judge.running.folder import Run
-
-    return Run(finished.path).rubric
 
 
 _ASKING = (
     *file_options(
         "are judged one after the other, each a run of its own (with --out DIR in DIR/SECTION), "
-        "and printed side by side; --max-cost is for each.",
+        "and printed side by side; --max-cost is for all of them.",
         several_models=True,
     ),
     *TOLD_OPTIONS,
@@ -224,7 +201,7 @@ _ASKING = (
         "judge_names",
         multiple=True,
         metavar="JUDGE",
-        help=f"{WHO} With --dry-run repeat it to see several side by side.",
+        help=f"{WHO} With --dry-run repeat it to see several.",
     ),
     click.option("--prompt", metavar="NAME|FILE", help=WORDING),
     *SERVER_OPTIONS,
@@ -234,14 +211,6 @@ _RUNNING = (
     *RUNNING_OPTIONS,
     limit_option,
     shard_option,
-    click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        default=None,
-        metavar="N",
-        help="The processes that the built-in judge works in.  [default: one, and from 2,000 "
-        "studies on one a core]  Other judges have --concurrency.",
-    ),
     *BATCH_OPTIONS,
     heading("Output"),
     by_option,
@@ -253,15 +222,13 @@ _RUNNING = (
     ),
     format_option,
 )
-_MOST_OF_ONE = 2
-"""The files of one model: its predictions, and the references."""
 _NOT_OF_THE_RUN = ("form", "out", "cache")
 """Options that stand in no manifest."""
 _HELP = """
 
     PREDS holds the candidate reports, REFS the references: JSON as in ReXrank, a list of
     objects or of texts, JSON Lines, CSV, TSV, Parquet or a text file (.txt) with a report a
-    line, gzipped or not, or a folder of Hugging Face datasets; - is standard input. REFS may
+    line, gzipped or not; - is standard input. REFS may
     be left out when PREDS holds both. With three files or more the last is REFS, and each
     other is judged against it: a run for each model (with --out DIR in DIR/MODEL), --max-cost
     for all of them, and a leaderboard at the end.
@@ -277,24 +244,15 @@ def command_for(rubric: Rubric) -> click.Command:
     """Return the command that judges reports by `rubric`."""
 
     def command(files: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
-        if len(files) > _MOST_OF_ONE:
-            _judge_models(rubric, files, options)
-            return
-        options["preds"], options["refs"] = (*files, None)[:_MOST_OF_ONE]
-        sections = [one.strip() for one in (options["section"] or "").split(",")]
-        if len(sections) > 1:
-            finished = _judge_sections(rubric, sections, options)
-        else:
-            finished = [_judge(rubric, options)]
-        if runs := [run for run in finished if run is not None]:
-            for run in runs:
-                for line in account(run.progress):
-                    note(line)
-                note(f"run folder  {run.path}")  # first: who reads the table may close it early
-            summaries = [run.summary for run in runs]
-            own, are_sections = rubric_of(runs[0], rubric), len(sections) > 1
-            _print(summaries, own, options["form"], are_sections=are_sections)
-            end_uncovered(summaries, options["min_coverage"])
+        from judge.running.engine import RunStoppedError, UnreadableError
+
+        try:
+            finished = _judge(rubric, files, options)
+        except (UnreadableError, RunStoppedError) as stopped:
+            end_stopped(stopped)
+        if finished:
+            _print(finished, options, are_models=len(files) > 2)
+            end_uncovered([run.summary for run in finished.values()], options["min_coverage"])
 
     callback = with_options(*_ASKING, *_RUNNING)(command)
     return click.command(
@@ -302,191 +260,298 @@ def command_for(rubric: Rubric) -> click.Command:
     )(callback)
 
 
-def _judge_models(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> None:
-    """Judge each model's file against the last one, and print the leaderboard."""
-    from judge.cli.compare import print_leaderboard
-    from judge.running.cost import Budget
-    from judge.running.shards import Shard
+def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dict[str, Finished]:
+    from judge.backends import LEXICON
+    from judge.running.run import run as run_session
+    from judge.running.session import JudgeSession
 
-    *preds, refs = files
-    if options["model"] is not None or "," in (options["section"] or ""):
-        raise click.UsageError("several models go with one --section and without --model")
-    if options["form"] not in ("table", "json"):
-        raise click.UsageError("several models go with --format table and json")
-    if len(options["judge_names"]) > 1:
-        raise click.UsageError("several models go with one --judge")
-    if refs == "-":
-        raise click.UsageError(
-            "standard input is read once: name a file for REFS of several models"
+    batches, names = _batch_policy(options), options.pop("judge_names")
+    settings, policy = settings_of(options), policy_of(options)
+    shard = budget = None
+    if options["shard"] is not None:
+        from judge.running.shards import Shard
+
+        shard = Shard.of(options["shard"])
+    if policy.max_cost is not None:
+        from judge.running.cost import Budget
+
+        budget = Budget(policy.max_cost)  # of all runs
+
+    def session(name: str) -> JudgeSession:
+        return JudgeSession.load(
+            rubric.name, name, settings, policy=policy, cache=options["cache"], budget=budget
         )
-    sets = {}
-    for path in preds:
-        studies = told_studies({**options, "preds": path, "refs": refs}, rubric)
-        if (model := studies.model or path) in sets:
-            raise click.UsageError(f"two files are of the model {model!r}; rename {path}")
-        sets[model] = studies if not options["limit"] else limited(studies, options["limit"])
-    folders = _folders(sets, options["out"])
-    budget = None if options["max_cost"] is None else Budget(options["max_cost"])
-    named = [{**options, "max_cost": None, "refs": refs, "preds": path} for path in preds]
-    sessions = [_sessions(rubric, each, budget)[0] for each in named]
-    shard = None if options["shard"] is None else Shard.of(options["shard"])
-    parts = [studies.take(shard.rows(studies)) if shard else studies for studies in sets.values()]
-    every = [study for part in parts for study in part]
-    note(f"{len(sets)} models: {', '.join(sets)}")
-    in_batches = batch_policy(dict(options)) is not None
+
+    judges = [session(name) for name in names or (LEXICON,)]
+    _check_judges(judges, batches, options)
+    sets = _read(rubric, files, options)
+    if not names:
+        note(f"No --judge given: using {LEXICON}, {judges[0].judge.note}.")
+    asked = {label: asked_of(studies, shard, options) for label, (_, studies) in sets.items()}
+    every = [study for studies in asked.values() for study in studies]
     if options["dry_run"]:
-        dry_run(sessions[:1], every, in_batches=in_batches)
-        return
-    say_price(_sessions(rubric, named[0])[0], every, in_batches=in_batches)
-    finished: dict[str, Finished] = {}
+        foretell(judges, every, in_batches=batches is not None)
+        return {}
+    out = options["out"]
+    folders = dict.fromkeys(sets, out) if len(sets) == 1 else _folders(sets, out)
+    if len(sets) > 1:
+        foretell(judges, every, in_batches=batches is not None, say=note)
+    # What a judge says of its questions is of one run.
+    sessions = [judges[0], *(session(names[0] if names else LEXICON) for _ in [*sets][1:])]
+    finished = {}
     with shared_servers(sessions):
-        for session, each, (model, studies) in zip(sessions, named, sets.items(), strict=True):
-            each["out"] = folders[model]
-            note(f"model {model}")
-            run = _judge(rubric, each, studies, session)
-            assert run is not None  # a run that is stopped ends the program
-            finished[model] = run
-            note(f"run folder  {run.path}")
-    print_leaderboard(
-        {model: run.path for model, run in finished.items()}, options["by"], options["form"]
-    )
-    end_uncovered([run.summary for run in finished.values()], options["min_coverage"])
-
-
-def _folders(models: Iterable[str], out: Path | None) -> dict[str, Path | None]:
-    """Return each model's run folder below `out`; raises where two would be one."""
-    folders = {model: out and out / safe_name(model) for model in models}
-    for model, folder in folders.items():
-        others = [other for other in folders if other != model and folders[other] == folder]
-        if folder is not None and (folder == out or others):
-            raise click.UsageError(
-                f"--out has no folder of its own for the model {model!r}, whose name as a folder "
-                f"is {safe_name(model)!r}; rename its file, or leave --out away"
-            )
-    return folders
-
-
-@contextmanager
-def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
-    """Let judges that start the same server share one, which is gone at the end of the block."""
-    started: dict[tuple[object, ...], Servers] = {}
-    for session in sessions:
-        servers = session.judge.servers
-        if servers is None or servers.starts is None:
-            continue
-        first = started.setdefault(servers.starts, servers)
-        if first is not servers:
-            session.judge.servers = first
-            first.stays = True
-    try:
-        yield
-    finally:
-        for servers in started.values():
-            servers.stop()
-
-
-def _judge_sections(
-    rubric: Rubric, sections: Sequence[str], options: Mapping[str, Any]
-) -> list[Finished | None]:
-    """Judge each section's studies; raises for what is wrong with any, before one is judged."""
-    from judge.studies.study_set import check_sections_differ
-
-    check_sections(sections, options)
-    if options["form"] not in ("table", "json"):
-        raise click.UsageError("several sections go with --format table and json")
-    tracks = {one: told_studies({**options, "section": one}, rubric) for one in sections}
-    check_sections_differ(tracks)
-    finished = []
-    for section, studies in tracks.items():
-        note(f"section {section}")
-        out = options["out"] and options["out"] / section
-        finished.append(_judge(rubric, {**options, "section": section, "out": out}, studies))
+        for each, (label, (arguments, studies)) in zip(sessions, sets.items(), strict=True):
+            if len(sets) > 1:
+                note(f"judging {label}")
+            arguments |= {"judge_name": names[0] if names else None}
+            with each, watching() as listener:
+                run = run_session(
+                    *(each, studies),
+                    out=folders[label],
+                    by=options["by"],
+                    arguments={k: v for k, v in arguments.items() if k not in _NOT_OF_THE_RUN},
+                    shard=shard,
+                    references=options["references"],
+                    listener=listener,
+                    asking=_in_batches(each, asked[label], batches, listener),
+                )
+            for text in account(run.progress):
+                note(text)
+            note(f"run folder  {run.path}")  # first: who reads the table may close it early
+            finished[label] = run
     return finished
 
 
-def _print(
-    summaries: Sequence[Mapping[str, Any]], rubric: Rubric, form: str, *, are_sections: bool
+def _check_judges(
+    judges: Sequence[JudgeSession], batches: BatchPolicy | None, options: Mapping[str, Any]
 ) -> None:
-    if are_sections and form == "json":
+    if len(judges) > 1 and not options["dry_run"]:
+        raise click.UsageError("name one --judge; several go with --dry-run")
+    if batches is not None:
+        from judge.batching.batch_run import require_batch_judge
+
+        for session in judges:
+            require_batch_judge(session)
+
+
+def _read(
+    rubric: Rubric, files: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, tuple[dict[str, Any], StudySet]]:
+    """Return the studies of each model or section, and what the user asked for, by its name."""
+    preds, refs = (files[:-1], files[-1]) if len(files) > 1 else (files, None)
+    sections = list(dict.fromkeys(map(str.strip, (options["section"] or "").split(","))))
+    if len(preds) > 1:
+        if options["model"] is not None or len(sections) > 1:
+            raise click.UsageError("several models go with one --section and without --model")
+        if refs == "-":
+            raise click.UsageError("standard input is read once: name a file for REFS")
+    is_several = len(preds) > 1 or len(sections) > 1
+    if is_several and options["form"] not in ("table", "json"):
+        raise click.UsageError("several models or sections go with --format table and json")
+    sets = {}
+    for path in preds:
+        for section in sections:
+            own = {**options, "preds": path, "refs": refs, "section": section or None}
+            studies = told_studies(own, rubric)
+            label = section if len(sections) > 1 else studies.model or path
+            if label in sets:
+                raise click.UsageError(f"two files are of the model {label!r}; rename {path}")
+            note(f"{label}: {reading(studies)}" if is_several else reading(studies))
+            if options["limit"]:
+                studies = limited(studies, options["limit"])
+            sets[label] = own, studies
+    if len(sections) > 1:
+        check_sections_differ(studies for _, studies in sets.values())
+    return sets
+
+
+def _folders(labels: Collection[str], out: Path | None) -> dict[str, Path | None]:
+    """Return the run folder of each below `out`; raises where two would be one."""
+    folders = {label: out and out / safe_name(label) for label in labels}
+    if out is not None and len({out, *folders.values()}) <= len(folders):
+        raise click.UsageError(
+            f"--out has no folder of its own for each of {', '.join(map(repr, labels))}; rename "
+            "the files, or leave --out away"
+        )
+    return folders
+
+
+def _print(
+    finished: Mapping[str, Finished], options: Mapping[str, Any], *, are_models: bool
+) -> None:
+    from judge.running.folder import Run
+
+    form = options["form"]
+    if are_models:
+        from judge.cli.compare import print_leaderboard
+
+        print_leaderboard({name: run.path for name, run in finished.items()}, options["by"], form)
+        return
+    summaries = [run.summary for run in finished.values()]
+    if len(finished) > 1 and form == "json":
         from judge.report.formats import as_json
 
         emit(as_json({summary["section"]: summary for summary in summaries}))
         return
+    rubric = Run(next(iter(finished.values())).path).rubric
     for summary in summaries:
         print_summary(summary, rubric, form)
-    if are_sections:
+    if len(finished) > 1:
         from judge.report.tables import tracks_table
 
         print_tables([tracks_table(summaries, rubric)])
 
 
-def _sessions(
-    rubric: Rubric, options: dict[str, Any], budget: Budget | None = None
-) -> list[JudgeSession]:
-    """Return a session for each judge that the options name; asks nobody."""
-    from judge.backends import LEXICON
-    from judge.running.session import JudgeSession
-
-    names = options["judge_names"]
-    if len(names) > 1 and not options["dry_run"]:
-        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
-    settings, policy, cache = settings_of(options), policy_of(options), options["cache"]
-    return [
-        JudgeSession.load(rubric.name, name, settings, policy=policy, cache=cache, budget=budget)
-        for name in names or (LEXICON,)
-    ]
-
-
-def _judge(
-    rubric: Rubric,
-    options: dict[str, Any],
-    studies: StudySet | None = None,
-    session: JudgeSession | None = None,
-) -> Finished | None:
-    """Return the run that the options ask for, None where they ask for none.
-
-    `studies` and `session` are those of the options, where they are there already.
-    """
-    from judge.backends import LEXICON
-    from judge.running.engine import RunStoppedError, UnreadableError
-
-    sessions = [session] if session else _sessions(rubric, options)
-    names = options.pop("judge_names")
-    batches, shard = batch_policy(options), None
-    if options["shard"] is not None:
-        from judge.running.shards import Shard
-
-        shard = Shard.of(options["shard"])
-    check_batches(sessions, batches)
-    studies = told_studies(options, rubric) if studies is None else studies
-    note(reading(studies))
-    if options["limit"]:
-        studies = limited(studies, options["limit"])
-    session = sessions[0]
-    if not names:
-        note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
-    options["judge_name"] = names[0] if names else None  # as the manifest has it
-    options["shard"] = shard and str(shard)
-    part = asked_of(studies, shard, options)
-    if options["dry_run"]:
-        dry_run(sessions, part, in_batches=batches is not None)
-        return None
+@contextmanager
+def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
+    """Let sessions of one judge share the servers that it starts, which end with the block."""
+    servers = sessions[0].judge.servers
+    starts = servers is not None and servers.starts is not None
+    if servers is not None and starts:
+        servers.stays = len(sessions) > 1
+        for session in sessions:
+            session.judge.servers = servers
     try:
+        yield
+    finally:
+        if servers is not None and starts:
+            servers.stop()
+
+
+@contextmanager
+def watching() -> Iterator[ProgressListener]:
+    """Show a run's progress: a line that stays on a terminal, elsewhere one every half a minute."""
+    from judge.running.engine import ProgressListener
+
+    began = last = time.monotonic()
+    if not sys.stderr.isatty():
+
+        def log(progress: Progress) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= _SECONDS_BETWEEN_LINES:
+                last = now
+                note(line(progress, now - began))
+
+        yield ProgressListener(log, note)
+        return
+
+    def show(text: str, end: str = "") -> None:
+        click.echo(f"\r\x1b[2K{harmless(text)}{end}", err=True, nl=False)
+
+    def tick(progress: Progress) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        show(line(progress, time.monotonic() - began)[:width])
+
+    try:
+        yield ProgressListener(tick, lambda text: show(text, "\n"))
+    finally:
+        show("")
+
+
+def line(progress: Progress, seconds: float) -> str:
+    """Return how far a run has come after so many seconds, in a line."""
+    rate = progress.done / seconds if seconds else 0.0
+    parts = [f"{progress.done:,}/{progress.total:,}"]
+    if progress.from_cache:
+        parts.append(f"{progress.from_cache:,} from cache")
+    parts += [f"{progress.unparsed:,} unparsed", f"{progress.failed:,} failed", f"{rate:,.1f}/s"]
+    if progress.asked:
+        tokens = progress.prompt_tokens + progress.completion_tokens
+        parts += [f"{tokens:,} tokens", f"cost {cost(progress)}"]
+    if progress.trouble:
+        parts.append(f"waiting: {harmless(progress.trouble[:_LONGEST_TROUBLE])}")
+    if rate and progress.done < progress.total:
+        left = timedelta(seconds=round((progress.total - progress.done) / rate))
+        parts.append(f"{left} left")
+    return ", ".join(parts)
+
+
+def account(progress: Progress) -> list[str]:
+    """Return what a run took, in a few lines."""
+    if not (progress.asked or progress.from_cache or progress.retries):
+        return []
+    sent, cached = progress.prompt_tokens, progress.cached_tokens
+    prompt = f"{sent:,} in ({cached:,} of them cached by the provider)"
+    lines = [
+        f"asked {progress.asked:,}, from cache {progress.from_cache:,}",
+        f"tokens {prompt}, {progress.completion_tokens:,} out; cost {cost(progress)}",
+    ]
+    if progress.damaged:
+        lines.append(
+            f"{progress.damaged:,} cached answers were damaged and asked for again "
+            "(judge cache info --check looks at the others)"
+        )
+    if progress.without_usage:
+        lines.append(f"{progress.without_usage:,} answers came without a token count")
+    if progress.retries:
+        tried = ", ".join(f"{reason} {n:,}" for reason, n in sorted(progress.retries.items()))
+        lines.append(f"sent again after: {tried}")
+    return lines
+
+
+def cost(progress: Progress) -> str:
+    """Return the cost of a run so far; a price that is not known is not guessed."""
+    return "unknown" if progress.dollars is None else f"${progress.dollars:,.2f}"
+
+
+def end_uncovered(summaries: Sequence[Mapping[str, Any]], min_coverage: float) -> None:
+    """Exit where too few studies of a run could be scored, and say how many and why."""
+    is_low = says_left_out(min_coverage)
+    for summary in summaries:
+        n, scored = summary["n_studies"], summary["n_scored"]
+        if n and scored / n < min_coverage:
+            is_low = True
+            reasons = ", ".join(f"{why} {k}" for why, k in summary["reasons"].items())
+            note(
+                f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
+                f"{min_coverage:g} ({reasons})."
+            )
+    if is_low:
+        sys.exit(_LOW_COVERAGE)
+
+
+def end_stopped(error: UnreadableError | RunStoppedError) -> NoReturn:
+    """Say how far the run came, what the answers looked like and how to go on, and exit."""
+    from judge.running.engine import INTERRUPTED, TERMINATED, RunStoppedError
+
+    progress, command = error.progress, ["judge", *sys.argv[1:]]
+    far = f"after {progress.done:,} of {progress.total:,} studies."
+    is_given_up = not isinstance(error, RunStoppedError)
+    note(f"Given up {far} {error}" if is_given_up else f"Stopped ({error}) {far}")
+    for text in account(progress):
+        note(text)
+    if is_given_up:
+        command += ["--give-up-after", "0"]
+    elif progress.asked or progress.from_cache:
+        note("Every answer is in the cache. Go on with the same command:")
+    else:
+        note("No run was written. Start again with:")
+    note("  " + shlex.join(command))
+    sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), _LOW_COVERAGE))
+
+
+def foretell(
+    sessions: Sequence[JudgeSession],
+    studies: StudySet | Sequence[Study],
+    *,
+    in_batches: bool = False,
+    say: Callable[[str], None] = click.echo,
+) -> None:
+    """Say what each judge would be asked about `studies` and what that may cost; asks nobody."""
+    from judge.running.cost import forecast, without_requests
+
+    for session in sessions:
         with session:
-            if batches is None:
-                warn_of_batches(session)
-            with watching() as listener:
-                return run_asked(
-                    session,
-                    studies,
-                    options,
-                    out=options["out"],
-                    by=options["by"],
-                    arguments={k: v for k, v in options.items() if k not in _NOT_OF_THE_RUN},
-                    shard=shard,
-                    listener=listener,
-                    asking=asked_in_batches(session, part, batches, listener) if batches else None,
-                )
-    except (UnreadableError, RunStoppedError) as stopped:
-        end_stopped(stopped)
-    return None
+            coming = forecast(session, studies, in_batches=in_batches)
+            if coming is None:
+                among = counted(len(studies), "study", "studies")
+                note(f"{among}; {without_requests(session.judge)}.")
+                continue
+            if n := session.cache and session.cache.n_damaged:
+                note(f"{n:,} cached answers are damaged and would be asked for again.")
+            facts = {"judge": session.judge.name, "studies": f"{len(studies):,}"}
+            at_a_time = None if in_batches else session.concurrency
+            facts |= coming.facts(at_a_time, unseen="unknown until some are there: --limit 50")
+        for name, value in facts.items():
+            say(f"{name:<16}{value}")

@@ -142,15 +142,15 @@ def _give(tracks: Sequence[_Track], by: Sequence[str]) -> None:
 
 def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> list[_Track]:
     from judge.running.run import with_classes
-    from judge.studies.names import given_model
+    from judge.signature import safe_name
 
     sections = read_sections(options)
     tracks = []
     for studies in sections:
         if "study_class" in by:
             studies, _ = with_classes(studies)
-        model = given_model(studies.model or "model")
-        path = out or Path(f"metrics_{model}.csv")
+        model = studies.model or "model"
+        path = out or Path(f"metrics_{safe_name(model)}.csv")
         if len(sections) > 1:
             path = path.with_name(f"{path.stem}_{studies.section}{path.suffix}")
         tracks.append(_Track(studies.section, studies, model, path))

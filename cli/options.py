@@ -182,6 +182,15 @@ patient_option = click.option(
     help="Resample by this field. Default: patient, patient_id, subject_id or subject where a "
     "run has it; none takes studies as independent.",
 )
+common_option = click.option(
+    "--common", is_flag=True, help="Compare on the studies that all runs have."
+)
+allow_option = click.option(
+    "--allow",
+    multiple=True,
+    type=click.Choice(("judge", "prompt", "references")),
+    help="What may differ: the judge or the prompt of a rubric, the references (repeatable).",
+)
 resamples_option = click.option(
     "--resamples",
     type=click.IntRange(min=100),
@@ -190,11 +199,24 @@ resamples_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
 )
+family_option = click.option(
+    "--family",
+    type=click.Choice(("table", "metric")),
+    help="Correct p values for all tests of a table, or for the pairs of models of each metric "
+    "alone. Default: table.",
+)
+primary_option = click.option(
+    "--primary",
+    metavar="METRIC",
+    help="The metric that was chosen before the numbers were seen: its tests are corrected by "
+    "themselves.",
+)
 
 
 def resampling(options: Mapping[str, Any]) -> Resampling:
     """Return how to resample by the options that were given; the others are as usual."""
     from judge.stats.paired import Resampling
 
-    named = {name: options.get(name) for name in ("seed", "resamples", "flips")}
-    return Resampling(**{name: value for name, value in named.items() if value is not None})
+    names = ("seed", "resamples", "flips", "family", "primary")
+    chosen = {name: options.get(name) for name in names}
+    return Resampling(**{name: value for name, value in chosen.items() if value is not None})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +15,6 @@ from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.text import Text
 
     from judge.report.study import Beside, Line
     from judge.report.tables import Table
@@ -27,7 +25,6 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
 _SIDE_BY_SIDE = 120
 """Columns from which two reports stand side by side."""
-_GUTTER = "    "
 _STYLES = {
     "title": "bold",
     "heading": "bold cyan",
@@ -162,65 +159,51 @@ def _show(out: Console, renderable: RenderableType) -> None:
 
 def print_lines(lines: Iterable[Line | Beside]) -> None:
     """Print an audit's lines; reports are text from outside and never read as markup."""
+    from rich.console import Group
+    from rich.table import Table as RichTable
+
     from judge.report.study import Beside
 
     out = console()
     has_room = out.is_terminal and out.width >= _SIDE_BY_SIDE
-    for given in lines:
-        if isinstance(given, Beside) and has_room:
-            _print_beside(out, given)
-            continue
-        for line in (*given.left, *given.right) if isinstance(given, Beside) else (given,):
-            if line.style == "heading":
-                click.echo()
-            for each in _wrapped(out, line, out.width):
-                _put(out, each)
-
-
-def _print_beside(out: Console, pair: Beside) -> None:
-    from rich.text import Text
-
-    click.echo()
-    width = (out.width - len(_GUTTER)) // 2
-    sides = [
-        [each for line in side for each in _wrapped(out, line, width)]
-        for side in (pair.left, pair.right)
-    ]
-    for left, right in zip_longest(*sides, fillvalue=Text()):
-        row = left.copy()
-        row.pad_right(width - row.cell_len)
-        row.append(_GUTTER)
-        row.append_text(right)
-        row.rstrip()
-        _put(out, row)
-
-
-def _put(out: Console, text: Text) -> None:
-    with out.capture() as captured:  # printed as all else is, so that it fails as all else does
-        out.print(text, no_wrap=True, overflow="ignore", crop=False)
-    click.echo(captured.get(), nl=False)
-
-
-def _wrapped(out: Console, line: Line, width: int) -> list[Text]:
-    from rich.cells import cell_len
-    from rich.text import Text
-
-    colour = out.color_system is not None and not out.no_color
-    text = Text(style=_STYLES[line.style])
-    for piece in line.pieces:
-        words, style = harmless(piece.text), _STYLES[piece.style] if piece.style else ""
-        if piece.errors:
-            numbers = f"({','.join(map(str, piece.errors))})"
-            text.append(words if colour else f"[{words}]", f"{style} underline")
-            text.append(numbers, f"{style} bold")
+    for line in lines:
+        if not isinstance(line, Beside):
+            _print_line(out, line)
+        elif has_room:
+            grid = RichTable.grid(padding=(0, 4, 0, 0), expand=True)
+            grid.add_column(ratio=1)
+            grid.add_column(ratio=1)
+            sides = ([_as_rich(out, each) for each in side] for side in (line.left, line.right))
+            grid.add_row(*(Group(*side) for side in sides))
+            click.echo()
+            _show(out, grid)
         else:
-            text.append(words, style)
-    lead = harmless(line.lead)
-    indent = min(cell_len(lead), width // 2)
-    lines = text.wrap(out, width - indent) or [text]
-    for at, each in enumerate(lines):
-        before = Text(lead if at == 0 else " " * indent, style=_STYLES[line.style])
-        before.append_text(each)
-        before.rstrip()
-        lines[at] = before
-    return list(lines)
+            for each in (*line.left, *line.right):
+                _print_line(out, each)
+
+
+def _print_line(out: Console, line: Line) -> None:
+    if line.style == "heading":
+        click.echo()
+    _show(out, _as_rich(out, line))
+
+
+def _as_rich(out: Console, line: Line) -> RenderableType:
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    style = _STYLES[line.style]
+    has_colour = out.color_system is not None and not out.no_color
+    text = Text(style=style)
+    for piece in line.pieces:
+        words, own = harmless(piece.text), _STYLES[piece.style] if piece.style else ""
+        if not piece.errors:
+            text.append(words, own)
+            continue
+        text.append(words if has_colour else f"[{words}]", f"{own} underline")
+        text.append(f"({','.join(map(str, piece.errors))})", f"{own} bold")
+    if not line.lead:
+        return text
+    grid = RichTable.grid()
+    grid.add_row(Text(harmless(line.lead), style=style), text)
+    return grid

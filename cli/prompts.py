@@ -5,12 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from judge.prompts import Prompt
 
 
 @click.group("prompts")
@@ -24,25 +20,18 @@ def list_() -> None:
 
     An official prompt is its authors' text: `judge prompts fetch` gets it.
     """
-    from judge import official, plugins, prompts, rubrics
+    from judge import official, prompts
     from judge.types import JudgeError
 
-    for name in prompts.names():
-        _print(prompts.load(name), "built in")
-    for rubric in plugins.RUBRICS.names(rubrics.built_in()):
-        (package, *_) = plugins.RUBRICS.packages(rubric)
+    names = {name: name for name in prompts.names()} | _of_plugins()
+    for name in (*names, *official.recipes()):
         try:
-            for path in rubrics.prompt_files(rubric).values():
-                _print(prompts.load(str(path)), f"{package}, in {path}")
+            prompt = official.load(names.get(name, name), os.environ)
         except JudgeError as error:
-            click.echo(f"of the rubric {rubric}, not usable: {error}")
-    for name, recipe in official.recipes().items():
-        path = official.path_of(name, os.environ)
-        try:
-            _print(official.load(name, os.environ), f"{recipe.repository}, in {path}")
-        except JudgeError as error:
-            state = f"not usable: {error}" if path.exists() else "not here yet"
-            click.echo(f"{name}  rubric {recipe.rubric}, {state}: judge prompts fetch {name}")
+            click.echo(f"{name}  not usable: {error}")
+        else:
+            about = f"rubric {prompt.rubric}, version {prompt.version}, {prompt.digest}"
+            click.echo(f"{name}  {about}")
 
 
 @command.command("show", short_help="Show a prompt as it is sent.")
@@ -51,7 +40,7 @@ def show(name: str) -> None:
     """Show the turns of prompt NAME (or of a file) around two placeholder reports."""
     from judge import official
 
-    prompt = official.load(_find(name), os.environ)
+    prompt = official.load(_of_plugins().get(name, name), os.environ)
     for message in prompt.messages("(the reference report)", "(the candidate report)"):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
@@ -65,70 +54,40 @@ def show(name: str) -> None:
     type=click.Path(path_type=Path),
     help="A copy of the authors' file, or the folder that holds their files.",
 )
-@click.option(
-    "--base-url",
-    metavar="URL",
-    envvar="JUDGE_PROMPTS_URL",
-    help="A mirror of the repositories' files.  [default: GitHub's raw files]",
-)
-def fetch(name: str, origin: Path | None, base_url: str | None) -> None:
+def fetch(name: str, origin: Path | None) -> None:
     """Fetch the official prompt NAME, one of those that `judge prompts list` names.
 
     It is read from the source that its authors published, which is not run, accepted only
     if it is the known text, and kept in the user's configuration folder, or in JUDGE_CONFIG.
     """
     from judge import official
+    from judge.cli.options import replacing
     from judge.types import JudgeError
 
     recipe = official.recipes().get(name)
     if recipe is None:
         raise JudgeError(f"no official prompt {name!r}; there are: {', '.join(official.recipes())}")
-    path = official.path_of(name, os.environ)
-    if origin is None and path.is_file():
-        try:
-            prompt = official.load(name, os.environ)
-        except JudgeError:
-            click.echo(f"{path} was changed since it was fetched: fetching it again.", err=True)
-        else:
-            click.echo(f"{name} is here already: {path} ({prompt.digest})")
-            return
-    if origin is None:
-        sources = official.download(recipe, base_url or official.HOST)
-    else:
-        sources = official.read_copy(recipe, origin.expanduser())
+    sources = official.read_copy(recipe, origin) if origin else official.download(recipe)
     prompt = recipe.extract(sources)
-    _save(path, official.as_yaml(prompt, recipe))
-    click.echo(f"{name} ({prompt.digest}) is now in {path}")
+    folder = official.folder_of(name, os.environ)
+    for path, source in sources.items():
+        place = folder / Path(path).name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with replacing(place) as staged:
+                staged.write_text(source, "utf-8", newline="")
+        except OSError as error:
+            raise JudgeError(f"{error}; set JUDGE_CONFIG to a folder you can write to") from error
+    click.echo(f"{name} ({prompt.digest}) is now in {folder}")
 
 
-def _save(path: Path, content: str) -> None:
-    from judge.cli.options import replacing
+def _of_plugins() -> dict[str, str]:
+    """Return the files of the prompts that rubrics of other packages bring, by name."""
+    from judge import plugins, rubrics
     from judge.types import JudgeError
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as staged:
-            staged.write_text(content, "utf-8")
-    except (OSError, JudgeError) as error:
-        raise JudgeError(f"{error}; set JUDGE_CONFIG to a folder that can be written to") from error
-
-
-def _find(name: str) -> str:
-    """Return the path of a prompt that a package brings, and any other name as it is."""
-    from judge import official, plugins, prompts, rubrics
-    from judge.types import JudgeError
-
-    if name in prompts.names() or name in official.recipes() or Path(name).exists():
-        return name
+    files: dict[str, str] = {}
     for rubric in plugins.RUBRICS.names(rubrics.built_in()):
         with suppress(JudgeError):  # a package that fails has no prompt to show
-            if name in (files := rubrics.prompt_files(rubric)):
-                return str(files[name])
-    return name
-
-
-def _print(prompt: Prompt, origin: str) -> None:
-    click.echo(
-        f"{prompt.name}  rubric {prompt.rubric}, version {prompt.version}, {prompt.digest}, "
-        f"{origin}"
-    )
+            files |= {name: str(path) for name, path in rubrics.prompt_files(rubric).items()}
+    return files

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from judge.cli.options import patient_option
 from judge.cli.output import (
     by_option,
     format_option,
@@ -28,12 +29,7 @@ from judge.types import JudgeError
     "reader's run (repeatable), or a folder of such runs.",
 )
 @readings_at_random_option
-@click.option(
-    "--patient-field",
-    metavar="FIELD",
-    help="With --readings: studies of one patient go together. Default: patient, patient_id, "
-    "subject_id or subject where the run has it; none takes studies as independent.",
-)
+@patient_option
 @format_option
 def command(
     run: Path,
@@ -53,9 +49,9 @@ def command(
 
     opened = Run(run)
     if not readers:
-        if at_random or patient_field is not None:
-            raise JudgeError("--readings-at-random and --patient-field go with --readings")
-        print_summary(opened.regrouped(by), opened.rubric, form)
+        if at_random:
+            raise JudgeError("--readings-at-random goes with --readings")
+        print_summary(opened.regrouped(by, patient_field), opened.rubric, form)
         return
     from judge.validating.corrected import corrected_summary
 

@@ -1,4 +1,4 @@
-"""`judge runs [FOLDER...]`: the runs there are."""
+"""`judge runs`, `merge`, `panel` and `rescore`: the runs there are, and new ones made of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.output import emit, format_of, note, print_tables
+from judge.cli.options import Decorator
+from judge.cli.output import (
+    emit,
+    format_of,
+    format_option,
+    list_option,
+    note,
+    print_summary,
+    print_tables,
+)
 from judge.report.words import NOTHING, counted
 
 if TYPE_CHECKING:
@@ -20,14 +29,14 @@ _COLUMNS = ("run", "model", "judge", "studies", "scored")
 
 @click.command("runs")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER]...")
-@format_of("table", "json", "csv", text="What to print: tables for people, or JSON, CSV.")
-def command(folders: tuple[Path, ...], form: str) -> None:
+@format_of("table", "json", text="What to print: tables for people, or JSON.")
+def runs(folders: tuple[Path, ...], form: str) -> None:
     """List the runs in FOLDER, the newest first. Default: judge-runs.
 
     Shows for each its model, judge, studies, headline figures and age. A FOLDER that is a run
     itself is listed too. What cannot be read is named on standard error.
     """
-    from judge.report.formats import as_json, rows_as_csv
+    from judge.report.formats import as_json
     from judge.running.run import RUNS
     from judge.types import JudgeError
 
@@ -37,8 +46,6 @@ def command(folders: tuple[Path, ...], form: str) -> None:
     found = sorted(_described(chosen), key=lambda run: str(run["finished"]), reverse=True)
     if form == "json":
         emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in found]))
-    elif form == "csv":
-        emit(rows_as_csv(_rows(found), (*_COLUMNS, "rubric", "finished")))
     elif found:
         titles = dict.fromkeys(run["title"] for run in found)
         print_tables([_table(title, [r for r in found if r["title"] == title]) for title in titles])
@@ -82,25 +89,14 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
             note(f"{path}: {error}")
 
 
-def _rows(runs: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
-    names = list(dict.fromkeys(name for run in runs for name in run["figures"]))
-    return [
-        {name: run[name] for name in (*_COLUMNS, "rubric", "finished")}
-        | {name: run["figures"].get(name) for name in names}
-        for run in runs
-    ]
-
-
 def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
     from judge.report.tables import Table
 
     figures = list(dict.fromkeys(name for run in runs for name in run["figures"]))
     rows = tuple(
         (
-            *(
-                f"{run[name]:,}" if isinstance(run[name], int) else run[name] or NOTHING
-                for name in _COLUMNS
-            ),
+            *(run["run"], run["model"] or NOTHING, run["judge"]),
+            *(f"{run[name]:,}" for name in ("studies", "scored")),
             *(run["figures"].get(name, "") for name in figures),
             _age(run["finished"]),
         )
@@ -118,3 +114,111 @@ def _age(finished: object) -> str:
         if seconds >= size:
             return counted(int(seconds // size), unit, f"{unit}s")
     return "just now"
+
+
+def _makes(run: str, by: str) -> Decorator:
+    """Return the arguments of a command that makes one run of several."""
+    path = click.Path(path_type=Path)
+    return lambda command: click.argument("runs", nargs=-1, required=True, type=path)(
+        click.option(
+            *("--out", "out"), required=True, type=path, metavar="DIR", help=f"The folder of {run}."
+        )(
+            list_option(
+                "--by",
+                metavar="FIELD",
+                help="Group the rates by this field (repeat it, or separate with commas, for "
+                f"several). Default: as {by}.",
+            )(command)
+        )
+    )
+
+
+@click.command("merge")
+@_makes("the merged run", "the shards do")
+@format_option
+def merge(runs: tuple[Path, ...], out: Path, by: list[str], form: str) -> None:
+    """Join the RUNS of all shards of a set, judged with --shard I/N, into one run.
+
+    Its files are those of the run of the whole set, to the byte but for manifest.json, which names
+    the shards and adds up what they spent. The shards stay as they are; nothing is asked.
+
+    \b
+    judge green preds.json refs.json --shard 1/2 --out one
+    judge green preds.json refs.json --shard 2/2 --out two
+    judge merge one two --out whole
+    """
+    from judge.running.folder import Run
+    from judge.running.shards import merge as merge_runs
+
+    merged = merge_runs([Run(path) for path in runs], out, by=by or None)
+    note(f"{counted(len(runs), 'shard', 'shards')} merged")
+    _print(merged.path, form)
+
+
+@click.command("panel")
+@_makes("the panel's run", "in the run of the judge that is first by name")
+@click.option(
+    "--rule",
+    type=click.Choice(("majority", "mean")),
+    required=True,
+    help="What a study's numbers become. majority: the middle one, a tie to the worse; mean: the "
+    "mean, of rates too.",
+)
+@click.option(
+    "--min-judges",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Score a study that at least N judges scored. Default: all of them.",
+)
+@format_option
+def panel(
+    runs: tuple[Path, ...],
+    out: Path,
+    by: list[str],
+    rule: Any,  # noqa: ANN401 - one of the choices
+    min_judges: int | None,
+    form: str,
+) -> None:
+    """Make one run out of the RUNS of several judges, of one rubric over the same studies.
+
+    It is a run like any other: judge rates, audit, compare and serve open it. Every judge's
+    errors stand in it, each with its judge; how far they disagree stands at its head and, study by
+    study, in its table. Nothing is asked, and the RUNS stay as they are.
+
+    \b
+    judge panel first second third --rule majority --out panel
+    """
+    from judge.running.aggregate import panel as panel_of
+    from judge.running.folder import Run
+
+    made = panel_of([Run(path) for path in runs], out, rule, min_judges=min_judges, by=by or None)
+    note(f"{len(runs)} judges, by the rule {rule}")
+    _print(made.path, form)
+
+
+@click.command("rescore")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the new run here. Default: replace RUN's files; its manifest keeps the history.",
+)
+@format_option
+def rescore(run: Path, out: Path | None, form: str) -> None:
+    """Read the raw answers of RUN again with today's parser, without asking a judge."""
+    from judge.running.answers import rescore as rescore_run
+    from judge.running.folder import Run
+
+    path, n_changed = rescore_run(Run(run), out)
+    n = Run(path).summary()["n_studies"]
+    note(f"{n_changed:,} of {counted(n, 'study', 'studies')} read differently")
+    _print(path, form)
+
+
+def _print(path: Path, form: str) -> None:
+    from judge.running.folder import Run
+
+    run = Run(path)
+    note(f"run folder  {path}")
+    print_summary(run.summary(), run.rubric, form)

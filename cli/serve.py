@@ -11,7 +11,7 @@ import click
 
 from judge.cli.options import GroupedCommand, heading
 from judge.cli.output import cache_option, note
-from judge.distribution import install
+from judge.plugins import install
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

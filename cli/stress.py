@@ -20,10 +20,9 @@ from judge.cli.asking import (
     settings_of,
 )
 from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
-from judge.cli.judging import shared_servers
+from judge.cli.judging import account, end_stopped, end_uncovered, shared_servers, watching
 from judge.cli.options import GroupedCommand, NamedPath, heading, with_options
 from judge.cli.output import emit, format_of, format_option, list_option, note, print_tables
-from judge.cli.progress import account, end_stopped, end_uncovered, watching
 
 if TYPE_CHECKING:
     from judge.running.run import Finished
@@ -221,7 +220,7 @@ def _report(runs: tuple[str, ...], figures: Path | None, html: Path | None, form
     by its prompts and repeats. A folder of judge stress stands for all runs in it. No judge is
     asked. docs/stress.md explains each number.
     """
-    from judge.report.stress_page.file import MARK
+    from judge.report.stress_page.data import MARK
     from judge.stress.report import stress_report
 
     check_drawn(html, figures, MARK)
@@ -230,7 +229,7 @@ def _report(runs: tuple[str, ...], figures: Path | None, html: Path | None, form
 
 def _run(options: dict[str, Any]) -> None:
     """Make the candidates or find them, judge them and print the report."""
-    from judge.report.stress_page.file import MARK
+    from judge.report.stress_page.data import MARK
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.stress import candidates
     from judge.stress.changes import chosen
@@ -241,12 +240,12 @@ def _run(options: dict[str, Any]) -> None:
     sessions = [*_sessions(options)]
     changes = chosen(options["changes"], options["rubric"])
     if options["dry_run"]:
-        from judge.cli.progress import dry_run
+        from judge.cli.judging import foretell
 
         with tempfile.TemporaryDirectory() as folder:
             options["out"] = Path(folder) / "candidates"
             _made(options, changes, again=False)
-            dry_run(sessions, candidates.read(options["out"], options["section"]))
+            foretell(sessions, candidates.read(options["out"], options["section"]))
         return
     _made(options, changes, again=True)
     note(f"folder  {out}")
@@ -343,8 +342,7 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
 def _write_page(report: StressReport, path: Path) -> None:
     from judge.cli.page import write_html
     from judge.plots import available, stress_page_figures
-    from judge.report.stress_page.data import pairs
-    from judge.report.stress_page.file import MARK, page
+    from judge.report.stress_page.data import MARK, page, pairs
 
     data = report.plain()
     figures = stress_page_figures(data) if available() else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import floor
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import click
 from judge.cli.options import Decorator, FiniteRange, heading
 from judge.cli.output import note
 from judge.report.words import counted
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.rubrics import Rubric
@@ -22,28 +23,17 @@ _SEED = 20260101
 _MOST_LEFT_OUT = 0.1
 _LEFT_OUT = "judge.studies.left_out"
 """Where the context of a command has what reading its studies left out."""
-_FIELDS = (
-    (
-        *("id", "the study id; row numbers the records, and joins two files record by record"),
-        "study_id, id, accession_number, ...",
-    ),
-    ("candidate", "the candidate report, in PREDS", "model_prediction, prediction, output, ..."),
-    ("reference", "the reference report, in REFS", "findings, impression, report, reference, ..."),
-    (
-        *("class", "the study class; without one the lexicon infers normal or abnormal"),
-        "study_class, class, is_abnormal, ...",
-    ),
-    (
-        *("patient", "the patient, by whom judge compare resamples"),
-        "patient, patient_id, subject_id, subject",
-    ),
-)
-
-
+_FIELDS = {
+    "id": "the study id",
+    "candidate": "the candidate report, in PREDS",
+    "reference": "the reference report, in REFS",
+    "class": "the study class; without one the lexicon infers normal or abnormal",
+    "patient": "the patient, by whom judge compare resamples",
+}
 encoding_option = click.option(
     "--encoding",
     metavar="NAME",
-    help="The encoding of text files, such as cp1252. Default: UTF-8, or UTF-16 with a mark.",
+    help="The encoding of text files, such as cp1252.  [default: UTF-8]",
 )
 max_input_option = click.option(
     "--max-input",
@@ -59,11 +49,7 @@ max_input_option = click.option(
 def file_options(
     several_sections: str = "", *, several_models: bool = False
 ) -> tuple[Decorator, ...]:
-    """Return PREDS, REFS and how they are read, for every command that reads them.
-
-    A command that takes several sections says what it does with them; one that takes several
-    models has the files as `files`, the references last.
-    """
+    """Return PREDS and REFS, or `files` of several models, and the options that say how to read."""
     several = f" Several, with commas, {several_sections}" if several_sections else ""
     return (
         *(
@@ -73,12 +59,8 @@ def file_options(
         ),
         heading("Files"),
         *(
-            click.option(
-                f"--{name}-field",
-                metavar="FIELD",
-                help=f"The field that holds {what}. Default: {usual}",
-            )
-            for name, what, usual in _FIELDS
+            click.option(f"--{name}-field", metavar="FIELD", help=f"The field that holds {what}.")
+            for name, what in _FIELDS.items()
         ),
         encoding_option,
         max_input_option,
@@ -147,38 +129,34 @@ shard_option = click.option(
 )
 
 
-def check_sections(sections: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Raise for what is wrong with several sections before anything is read."""
-    from judge.studies.sections import known_section
-
-    for section in sections:
-        known_section(section)
-    if len(set(sections)) < len(sections):
-        raise click.UsageError(f"--section names a section twice: {options['section']}")
-    if "-" in (options["preds"], options["refs"]):
-        raise click.UsageError("standard input is read once: name files for several sections")
-
-
 def read_sections(options: Mapping[str, Any]) -> list[StudySet]:
-    """Read the studies once for each section that `--section` names.
+    """Read the studies once for each section that `--section` names; raises as `read_pair`."""
+    sections = (options["section"] or "").split(",")
+    sets = [read_studies({**options, "section": name.strip() or None}) for name in sections]
+    check_sections_differ(sets)
+    return sets
 
-    Raises `JudgeError` as `read_pair`, and for what is wrong with several sections.
+
+def check_sections_differ(sets: Iterable[StudySet]) -> None:
+    """Raise `JudgeError` where most candidates are one text, taken for findings and impression.
+
+    A text without headings stands for whatever section is judged; it cannot be both.
     """
-    from judge.studies.study_set import check_sections_differ
-
-    sections = [name.strip() for name in (options["section"] or "").split(",")]
-    if len(sections) > 1:
-        check_sections(sections, options)
-    found = [read_studies({**options, "section": section or None}) for section in sections]
-    check_sections_differ({studies.section: studies for studies in found})
-    return found
+    texts = {one.section: dict(zip(one.study_ids, one.candidates, strict=True)) for one in sets}
+    findings, impression = texts.get("findings", {}), texts.get("impression", {})
+    both = [study_id for study_id in findings if impression.get(study_id)]
+    n_same = sum(findings[study_id] == impression[study_id] for study_id in both)
+    if n_same > len(both) / 2:
+        raise JudgeError(
+            f"{n_same:,} of {len(both):,} candidates are one text for findings and impression: "
+            "give each section a field or a heading, or name one --section"
+        )
 
 
 def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> StudySet:
     """Read the studies that `file_options` name; raises `JudgeError` as `read_pair`."""
     from judge.studies import NamedFields, read_pair
-    from judge.studies.names import given_model
-    from judge.studies.study_set import ONLY_IN_PREDS
+    from judge.studies.pair import ONLY_IN_PREDS
 
     studies = read_pair(
         options["preds"],
@@ -186,7 +164,7 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
         fields=NamedFields.of(options),
         section=options["section"],
         allow_missing=options["allow_missing"],
-        model=None if options["model"] is None else given_model(options["model"]),
+        model=options["model"],
         reserved=reserved,
     )
     # REFS may be of a part of the studies: what is only in PREDS is none that was to be judged.
@@ -197,10 +175,7 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
 
 
 def says_left_out(min_coverage: float) -> bool:
-    """Return whether reading left out too many studies, and say so.
-
-    At most a tenth may be left out; a lower `min_coverage` allows more.
-    """
+    """Say, and return, whether more than a tenth was left out, or than `min_coverage` allows."""
     least = min(min_coverage, 1 - _MOST_LEFT_OUT)
     is_low = False
     for n, n_left_out in click.get_current_context().meta.get(_LEFT_OUT, ()):
@@ -215,10 +190,7 @@ def says_left_out(min_coverage: float) -> bool:
 
 
 def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
-    """Read the studies, and what `TOLD_OPTIONS` say that the judge is told of them.
-
-    Raises `JudgeError` as `read_studies` and `judge.studies.context.attach_context` do.
-    """
+    """Read the studies, and what `TOLD_OPTIONS` say that the judge is told of them."""
     from judge.stats.table import reserved_names
     from judge.studies.context import attach_context
 
@@ -235,10 +207,7 @@ def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
 
 
 def limited(studies: StudySet, n: int) -> StudySet:
-    """Return `n` studies drawn at random, in their order, and say so; all where there are no more.
-
-    The draw is by id: the same each time, and of sections much the same studies.
-    """
+    """Return `n` studies drawn at random by their ids, in their order, and say so."""
     if n >= len(studies):
         return studies
     text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"

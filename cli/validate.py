@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     help="How much better a reader may be than the judge in the alternative-annotator test: 0.2 "
     "for experts, 0.15 for trained readers, 0.1 for laypeople.",
 )
+@click.option(
+    "--level",
+    type=click.Choice(["actionable", "urgent", "emergent", "significant"]),
+    help="Errors of this level or worse count as significant. Default: what each rubric calls so; "
+    "actionable where a scale of two meets one of four.",
+)
 @patient_option
 @resamples_option
 @seed_option
@@ -72,7 +78,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.cli.page import write_html
     from judge.comparing.names import choice
     from judge.report import validation as printed
-    from judge.report.validate_page.file import MARK
+    from judge.report.validate_page.data import MARK
     from judge.validating.raters import rated, raters, readers_below
     from judge.validating.validation import validate
 
@@ -83,7 +89,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     readers = raters(
         [each for run in options["readers"] for each in readers_below(choice(run))], readers=True
     )
-    studies = rated(judges, readers, files, options["patient_field"])
+    studies = rated(judges, readers, files, options["patient_field"], options["level"])
     found = validate(studies, how, options["epsilon"])
     # Runs may turn out to be damaged: before anything is written, not after it.
     pieces = _page(found, studies) if options["html"] else ()
@@ -100,8 +106,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
 
 def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
-    from judge.report.validate_page.data import Beside, PageRater, wanted
-    from judge.report.validate_page.file import page
+    from judge.report.validate_page.data import Beside, PageRater, page, wanted
     from judge.validating.raters import records
 
     of = Beside(

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from judge.api import annotate, merge, panel, run
     from judge.comparing.api import Leaderboard, compare, recurring_errors
     from judge.rubrics import Rubric
-    from judge.running.asking import RequestPolicy
     from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
+    from judge.running.session import RequestPolicy
     from judge.stats.paired import Resampling
     from judge.stress.report import StressReport, stress_report
     from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
@@ -39,7 +39,7 @@ _MODULES = {
     "api": ("annotate", "merge", "panel", "run"),
     "comparing.api": ("Leaderboard", "compare", "recurring_errors"),
     "rubrics": ("Rubric",),
-    "running.asking": ("RequestPolicy",),
+    "running.session": ("RequestPolicy",),
     "running.engine": ("RunStoppedError",),
     "running.folder": ("Run",),
     "stats.paired": ("Resampling",),
@@ -59,9 +59,9 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name == "__version__":
-        from judge.distribution import version
+        from importlib.metadata import version
 
-        return version()
+        return version("radiology-judge")
     for module, names in _MODULES.items():
         if name in names:
             return getattr(import_module(f"judge.{module}"), name)

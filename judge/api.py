@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 import pandas as pd
 
@@ -17,20 +17,17 @@ from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
 from judge.report.words import harmless
 from judge.running.aggregate import panel as panel_of
-from judge.running.aggregate import rule_called
-from judge.running.asking import RequestPolicy
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.records import Judged, corrected_report
 from judge.running.run import run as run_session
 from judge.running.run import with_classes
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.running.shards import Shard
 from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.context import attach_context
-from judge.studies.names import given_model
 from judge.types import JudgeError
 
 T = TypeVar("T")
@@ -188,40 +185,35 @@ def run(
 
 
 def merge(
-    runs: Sequence[str | Path | Run],
-    out: str | Path,
-    *,
-    allow_missing: bool = False,
-    by: Sequence[str] | None = None,
+    runs: Sequence[str | Path | Run], out: str | Path, *, by: Sequence[str] | None = None
 ) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
-    `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders. With `allow_missing`
-    some may be missing; the signature then says which. Raises `JudgeError` for shards that are not
-    of one run, and for an `out` that holds another run.
+    `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
+    files are those of the run of the whole set, to the byte but for the manifest, which names the
+    shards and adds up what they spent. `by` are the fields that the rates are grouped by, by
+    default as in the shards. Raises `JudgeError` for shards that are missing, there twice, damaged
+    or not of one run, and for an `out` that holds another run.
     """
-    finished = merge_runs(_runs(runs), Path(out), allow_missing=allow_missing, by=_names(by))
-    return Run(finished.path)
+    return Run(merge_runs(_runs(runs), Path(out), by=_names(by)).path)
 
 
 def panel(
     runs: Sequence[str | Path | Run],
     out: str | Path,
     *,
-    rule: str,
+    rule: Literal["majority", "mean"],
     min_judges: int | None = None,
     by: Sequence[str] | None = None,
-    allow: Sequence[str] = (),
 ) -> Run:
     """Make one run out of those of several judges, of one rubric over the same studies.
 
-    `rule` is "majority" or "mean"; a study is scored where all judges scored it, or at least
-    `min_judges`. With "prompt" in `allow` the judges may have read different prompts. Raises
-    `JudgeError` for runs that do not fit together, and for an `out` that holds another run.
+    `rule` is "majority" or "mean", as in `judge panel`; a study is scored where all judges
+    scored it, or at least `min_judges`. `by` are the fields that the rates are grouped by, by
+    default as in the run of the judge that is first by name. Raises `JudgeError` for runs that do
+    not fit together, and for an `out` that holds another run.
     """
-    finished = panel_of(
-        _runs(runs), Path(out), rule_called(rule), min_judges=min_judges, by=_names(by), allow=allow
-    )
+    finished = panel_of(_runs(runs), Path(out), rule, min_judges=min_judges, by=_names(by))
     return Run(finished.path)
 
 
@@ -239,7 +231,7 @@ def _open(
     )
     studies = attach_context(studies, **context)
     if model is not None:
-        studies = replace(studies, model=given_model(model, "with model=..."))
+        studies = replace(studies, model=model)
     arguments = {"rubric": rubric, "judge": judge, "prompt": values.get("prompt")}
     more = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
     return session_of(rubric, judge, values), studies, more

@@ -6,6 +6,7 @@ linear in the length of the text, and raises `JsonError` and nothing else.
 
 `to_line` and `from_line` are of the program's own records: a JSON object whose last field,
 `checksum`, is that of the line before it, so that a line that was changed later is never read.
+`read_yaml` reads a YAML file that a user names.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 DEEPEST = 100
@@ -167,3 +169,26 @@ def _no_constant(name: str) -> NoReturn:
 _ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
 _PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_no_constant)
 _WITH_NAN = json.JSONDecoder(object_pairs_hook=_once)
+
+
+_MOST_BYTES = 4 * 2**20
+
+
+class UnreadableYamlError(Exception):
+    """A file that is no YAML, or none that a person wrote. Its text says why, on one line."""
+
+
+def read_yaml(path: Path) -> tuple[object, bytes]:
+    """Return what a YAML file that a user names holds, and its bytes."""
+    import yaml
+
+    with path.open("rb") as file:
+        raw = file.read(_MOST_BYTES + 1)
+    if len(raw) > _MOST_BYTES:
+        raise UnreadableYamlError(f"it is larger than {_MOST_BYTES // 2**20} MB")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        # A date that there is not is a ValueError.
+        return yaml.load(raw.decode("utf-8-sig"), Loader=loader), raw  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UnreadableYamlError(" ".join(str(error).split())) from error

@@ -140,3 +140,32 @@ def _place(error: BaseException) -> str:
 
 def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+
+
+NAME = "radiology-judge"
+
+
+@cache
+def version() -> str:
+    """Return the version of this program that is installed."""
+    from importlib import metadata  # takes longer than help may
+
+    return metadata.version(NAME)
+
+
+def install(*packages: str) -> str:
+    """Return the command that installs `packages`, each within the bounds of our metadata."""
+    from importlib import metadata
+    from re import findall, match
+    from shlex import quote
+
+    known: dict[str, str] = {}
+    extras: dict[str, set[str]] = {}
+    for requirement in metadata.requires(NAME) or ():
+        wanted, _, marker = requirement.partition(";")
+        if found := match(r"[\w.-]+", requirement):
+            known[found[0]] = wanted.strip()
+            extras.setdefault(found[0], set()).update(findall(r"extra == [\"'](.+?)[\"']", marker))
+    shared = set.intersection(*(extras[package] for package in packages)) - {"test"}
+    command = " ".join(["pip install", *(quote(known[package]) for package in packages)])
+    return command + (f" (the extra {min(shared)})" if shared else "")

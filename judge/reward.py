@@ -22,16 +22,15 @@ from typing import Any, Unpack
 
 from judge.api import ContextOptions, context_of, session_of
 from judge.backends import LEXICON
-from judge.distribution import version
+from judge.plugins import version
 from judge.rubrics.quantities import reward_of
-from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
-from judge.running.standing import JudgeThread, StandingJudge
+from judge.running.session import JudgeThread, RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_given
 from judge.studies.context import CONTEXT_FIELDS, attach_context, prior_report
 from judge.studies.names import plain
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")
@@ -124,7 +123,7 @@ class Reward(AbstractContextManager["Reward"]):
             _check_trl()
 
         async def judge_batch(
-            standing: StandingJudge,
+            standing: JudgeThread,
             prompts: object,  # noqa: ARG001
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
@@ -158,7 +157,7 @@ class Reward(AbstractContextManager["Reward"]):
         value = _finite(unscored)
 
         async def judge_row(
-            standing: StandingJudge,
+            standing: JudgeThread,
             data_source: object,  # noqa: ARG001
             solution_str: str,
             ground_truth: object,
@@ -202,7 +201,7 @@ class Reward(AbstractContextManager["Reward"]):
 
     async def _rewards(
         self,
-        standing: StandingJudge,
+        standing: JudgeThread,
         completions: Sequence[Any],
         references: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],

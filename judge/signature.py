@@ -10,7 +10,6 @@ from typing import Any
 
 from judge.types import Study
 
-VERSION = "version"
 Digests = tuple[bytes | None, bytes | None]
 """Of a study's reference and of its candidate, white space aside; None for an empty text."""
 
@@ -18,8 +17,7 @@ Digests = tuple[bytes | None, bytes | None]
 class Signature(Mapping[str, str]):
     """One line that names everything that changes a number, such as `green:3|judge:lexicon-3|...`.
 
-    A mapping of the parts' names to their values; the first part, what was measured and its
-    version, has the name `rubric` and is the value as a whole.
+    A mapping of the parts' names to their values; the first part as a whole has the name `rubric`.
     """
 
     __slots__ = ("_named", "parts")
@@ -52,49 +50,20 @@ class Signature(Mapping[str, str]):
         first, *others = self.parts
         return Signature([first, *(one for one in others if one.partition(":")[0] not in names)])
 
-    def replacing(self, name: str, part: str) -> Signature:
-        """Return it with `part` in the place of the part called `name`."""
-        first, *others = self.parts
-        return Signature(
-            [first, *(part if one.partition(":")[0] == name else one for one in others)]
-        )
-
     def adding(self, part: str) -> Signature:
         """Return it with one more part, before the version of this program."""
         return Signature([*self.parts[:-1], part, self.parts[-1]])
 
-    def differing(self, other: Mapping[str, str]) -> list[str]:
-        """Return the names of the parts that the two do not share."""
-        names = dict.fromkeys((*self, *other))
-        return [name for name in names if self.get(name) != other.get(name)]
-
-
-class StudiesDigest:
-    """What is known of studies, in their order: how many, and eight hexadecimal digits."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._digest = hashlib.sha256()
-
-    def add(self, study: Study) -> None:
-        """Take one more study in."""
-        texts = [study.study_id, study.reference, study.candidate, study.study_class]
-        row = json.dumps([texts, study.fields], sort_keys=True, default=str)
-        self._digest.update(row.encode() + b"\n")
-        self._n += 1
-
-    @property
-    def value(self) -> str:
-        """Both, as `10+0a1b2c3d`."""
-        return f"{self._n}+{self._digest.hexdigest()[:8]}"
-
 
 def studies_digest(studies: Iterable[Study]) -> str:
     """Return how many studies there are, and a digest of all that is known of them, in order."""
-    digest = StudiesDigest()
+    n, digest = 0, hashlib.sha256()
     for study in studies:
-        digest.add(study)
-    return digest.value
+        n += 1
+        texts = [study.study_id, study.reference, study.candidate, study.study_class]
+        row = json.dumps([texts, study.fields], sort_keys=True, default=str)
+        digest.update(row.encode() + b"\n")
+    return f"{n}+{digest.hexdigest()[:8]}"
 
 
 def text_digest(text: str) -> bytes | None:

@@ -24,9 +24,9 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
+from judge.jsonio import UnreadableYamlError, read_yaml
 from judge.sentences import lines
 from judge.types import MODALITIES, JudgeError, Message, Study
-from judge.yamlfile import UnreadableYamlError, read_yaml
 
 FOLDER = Path(__file__).parent
 PAIR, REPORT, PHRASES = "", "report", "phrases"
@@ -256,10 +256,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Prompt:
-    """Return the prompt called `name`, or the one in the file of that path.
-
-    Raises `JudgeError` for an unknown name, and for a file that is not in the form of `Prompt`.
-    """
+    """Return the prompt called `name`, or the one in the file of that path."""
     path = FOLDER / f"{name}.yaml" if name in names() else Path(name)
     try:
         data, _ = read_yaml(path)

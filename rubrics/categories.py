@@ -202,8 +202,8 @@ GRADES = Facet(
     "significance",
     "significances",
     (
-        Label(SIGNIFICANT, "clinically significant", "serious"),
-        Label(INSIGNIFICANT, "clinically insignificant", "mild"),
+        Label(SIGNIFICANT, "clinically significant", "serious", means="significant"),
+        Label(INSIGNIFICANT, "clinically insignificant", "mild", means="insignificant"),
     ),
 )
 GRADED_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)

@@ -179,16 +179,25 @@ class Order:
 
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
 """How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
+Meaning = Literal[
+    "insignificant", "significant", "not actionable", "actionable", "urgent", "emergent"
+]
+"""What a level of errors means: one of a scale of two, or of four."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One value of a facet; with a `modality`, a value that reports of that alone have."""
+    """One value of a facet; with a `modality`, a value that reports of that alone have.
+
+    `tone` is None for a label that does not say how grave an item is. `means` is there for a level
+    of errors: rubrics are compared by what their levels mean.
+    """
 
     name: str
     label: str
     tone: Tone | None = None
     modality: str | None = None
+    means: Meaning | None = None
 
     @property
     def is_grave(self) -> bool:

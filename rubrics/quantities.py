@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,10 @@ RATING, SCORE = "rating", "score"
 _LEVELS = {"significant": "n_significant", "actionable": "n_actionable"}
 _ERRORS = ("n_significant", "n_insignificant")
 """The counts that rubrics share, whatever their scales."""
+SIGNIFICANT, ACTIONABLE = "significant", "actionable"
+_SCALE = (ACTIONABLE, "urgent", "emergent")
+LEVELS = (SIGNIFICANT, *_SCALE)
+"""The levels at which errors of different scales can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,55 @@ class Quantity:
     category: str | None = None
 
 
-def quantities_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, Quantity]:
+def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Return the measures that together count the errors of a level or worse, for each level.
+
+    A level is there where the scale has it: `significant` of two, else some of `actionable`,
+    `urgent` and `emergent`. Without a table of items whose levels say what they mean it is empty.
+    """
+    tally = rubric.tally
+    if tally is None:
+        return {}
+    labels = [one for one in rubric.facet(tally.columns).labels if one.name not in lacks]
+    meanings = {one.means for one in labels}
+    scale = (SIGNIFICANT,) if SIGNIFICANT in meanings else _SCALE
+    return {
+        level: tuple(
+            measure.name
+            for label in labels
+            if label.means in scale[at:]
+            for measure in rubric.counting(tally.kind, {tally.columns: label.name})
+        )
+        for at, level in enumerate(scale)
+        if level in meanings
+    }
+
+
+def at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the measures that count the errors of a level or worse; none where it has no such.
+
+    What is significant on a scale of two stands for `actionable`, the nearest of the other scale.
+    """
+    levels = levels_of(rubric, lacks)
+    return levels.get(level) or (levels.get(SIGNIFICANT, ()) if level == ACTIONABLE else ())
+
+
+def common_level(rubrics: Iterable[Rubric]) -> str | None:
+    """Return the level at which errors of scales of two and of four can both be significant.
+
+    None where all have one kind of scale, of which each has its own significant errors.
+    """
+    scales = {SIGNIFICANT in levels for rubric in rubrics if (levels := levels_of(rubric))}
+    return ACTIONABLE if len(scales) > 1 else None
+
+
+def quantities_of(
+    rubric: Rubric, lacks: Collection[str] = (), level: str | None = None
+) -> dict[str, Quantity]:
     """Return the quantities of a rubric by name, those that it has the measures for.
 
     A level that a reader `lacks` (`rubrics.reading`) is in no category's count: no error has it.
+    With a `level` significant errors are those of that level or worse, else the rubric's own.
 
     `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
     of their levels; `score` is the rubric's first.
@@ -45,10 +94,14 @@ def quantities_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, Quan
     found = []
     if known.issuperset(_ERRORS):
         found.append(Quantity("errors", "errors", "count", _ERRORS))
+    counted: dict[str, tuple[str, ...]] = {
+        name: (measure,) for name, measure in _LEVELS.items() if measure in known
+    }
+    if level is not None:
+        counted = {SIGNIFICANT: measures} if (measures := at_level(rubric, level, lacks)) else {}
     found += [
-        Quantity(name, f"{name} errors", "count", (measure,), is_level=True)
-        for name, measure in _LEVELS.items()
-        if measure in known
+        Quantity(name, f"{name} errors", "count", measures, is_level=True)
+        for name, measures in counted.items()
     ]
     for score in rubric.with_role("score")[:1]:
         better = score.higher_is_better

@@ -11,9 +11,8 @@ import pandas as pd
 from judge import rubrics
 from judge.jsonio import from_line, to_line
 from judge.rubrics import Rubric
-from judge.running.folder import ANNOTATIONS
+from judge.running.folder import ANNOTATIONS, writing
 from judge.running.records import FORMAT, Judged, read
-from judge.running.writer import writing
 from judge.stats.table import summarise
 from judge.types import Completion, Failed, Measures, Study
 

@@ -50,9 +50,9 @@ ONE_TABLE = pd.DataFrame({"id": ["a"], "report": [CLEAR]})
         ({"a": [CLEAR]}, {"a": CLEAR}, {}, "'a' is not a text but a list"),
         ({"study_id": ["a"], "reference": [CLEAR]}, {"study_id": ["a"]}, {}, "a list"),
         ({}, {}, {}, "no study"),
-        ({CLEAR}, [CLEAR], {}, "references is a set"),
-        (CLEAR, CLEAR, {}, "references is one text"),
-        ([CLEAR], [CLEAR, CLEAR], {}, "candidates 2, references 1"),
+        ({CLEAR}, [CLEAR], {}, "references is one set"),
+        (CLEAR, CLEAR, {}, "references is one str"),
+        ([CLEAR], [CLEAR, CLEAR], {}, "records: 2 and 1"),
         ([None], [CLEAR], {}, r"no reference section: 1 \(0\)"),
         ([CLEAR], [pd.NA], {}, r"no candidate text: 1 \(0\)"),
         ([CLEAR], [3], {}, "'text' of study '0'"),
@@ -62,11 +62,11 @@ ONE_TABLE = pd.DataFrame({"id": ["a"], "report": [CLEAR]})
         (pd.DataFrame({"report": [CLEAR]}), {"a": CLEAR}, {}, "no ids"),
         (ONE_TABLE, [CLEAR], {}, "candidates has no ids"),
         (ONE_TABLE, ONE_TABLE, {"fields": {"site": ["n"]}}, "in it"),
-        ({"a": CLEAR}, {"a": CLEAR}, {"study_ids": ["b"]}, "study_ids"),
+        ({"a": CLEAR}, {"a": CLEAR}, {"study_ids": ["b"]}, "references is one dict"),
         (ONE_TABLE, None, {}, "candidate"),
         (pd.DataFrame([[CLEAR, CLEAR]], columns=["report", "report"]), None, {}, "same name"),
-        ([CLEAR], [CLEAR], {"study_ids": "a"}, "study_ids is one text"),
-        ([CLEAR], [CLEAR], {"fields": {"site": {"0": "n"}}}, "'site' is a dict"),
+        ([CLEAR], [CLEAR], {"study_ids": "a"}, "study_ids is one str"),
+        ([CLEAR], [CLEAR], {"fields": {"site": {"0": "n"}}}, "'site' is one dict"),
         ([CLEAR], [CLEAR], {"section": "findings"}, "--section report"),
         ([CLEAR], [CLEAR], {"rubric": "pink"}, "pink"),
         ([CLEAR], [CLEAR], {"context_fields": ["sex"]}, "'sex'"),
@@ -85,7 +85,7 @@ def test_studies_on_one_side_are_left_out_and_counted_where_they_may_be() -> Non
         {"a": CLEAR, "c": CLEAR, "d": CLEAR},
         allow_missing=True,
         study_classes=["normal", "normal", "abnormal"],
-        fields={"site": {"d": "south", "a": "north"}},
+        fields={"site": ["north", "east", "south"]},
     )
     assert list(frame["study_id"]) == ["a", "d"]
     assert list(frame["study_class"]) == ["normal", "abnormal"]
@@ -95,10 +95,14 @@ def test_studies_on_one_side_are_left_out_and_counted_where_they_may_be() -> Non
 
 def test_the_index_of_a_series_is_its_ids() -> None:
     references = pd.Series([CLEAR, EFFUSION], index=["x", "y"])
-    assert ids_and_scores(annotate(references, [EFFUSION, EFFUSION])) == {"x": 0, "y": 1}
-    by_id = annotate(references, references[::-1], study_classes=pd.Series({"y": "b", "x": "a"}))
+    classes = pd.Series({"x": "a", "y": "b"})
+    by_id = annotate(references, references[::-1], study_classes=classes)
     assert ids_and_scores(by_id) == {"x": 1, "y": 1}
     assert list(by_id["study_class"]) == ["a", "b"]
+    with pytest.raises(JudgeError, match="index"):
+        annotate(references, references, study_classes=classes[::-1])
+    with pytest.raises(JudgeError, match="study_ids"):
+        annotate(references, [EFFUSION, EFFUSION])
     named = annotate(references, [CLEAR, EFFUSION], study_ids=["1", "2"])
     assert ids_and_scores(named) == {"1": 1, "2": 1}
     part = pd.DataFrame({"r": [CLEAR, NODULE, EFFUSION]})["r"].iloc[1:]
@@ -157,5 +161,5 @@ def test_a_dataset_is_read_like_a_frame() -> None:
     assert list(frame["study_class"]) == ["n", "s"]
     both = datasets.Dataset.from_dict({"reference": [CLEAR], "prediction": [EFFUSION]})
     assert ids_and_scores(annotate(both.to_iterable_dataset())) == {"0": 0}
-    with pytest.raises(JudgeError, match="train, test"):
+    with pytest.raises(JudgeError, match="candidates"):
         annotate(datasets.DatasetDict(train=both, test=both))

@@ -31,8 +31,8 @@ def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
         "rule-based baseline: never report its numbers as those of a judge model",
         "Every study was scored.",
         "GREEN 0.678 [0.529, 0.798]",
-        "no clinically significant error 4/15 26.7% [10.9, 52.0]",
-        "For study_class normal (5 studies, 5 scored): GREEN 0.800 [0.439, 0.953]; no clinically ",
+        "no significant error (no clinically significant error) 4/15 26.7% [10.9, 52.0]",
+        "For study_class normal (5 studies, 5 scored): GREEN 0.800 [0.439, 0.953]; no ",
         f"The signature of the run is {run.signature}.",
     ):
         assert part in text
@@ -73,7 +73,7 @@ def test_readings_take_the_judges_bias_out(invoke: Invoke) -> None:
     rates = json.loads(invoke(*asked).stdout)
     fixed = rates["statistics"]["no_significant_error"]["corrected"]
     assert "from readings of 15 studies by fern, moss and reed, all studies: " in printed
-    assert f"no clinically significant error {100 * fixed['value']:.1f}% [" in printed
+    assert f"no significant error (no clinically significant error) {100 * fixed['value']:.1f}% [" in printed
     assert rates["readings"]["signature"] in printed
     assert "at random" not in printed
     assert {"angelopoulos2023ppi", "angelopoulos2023ppipp"} <= {*KEY.findall(printed)}

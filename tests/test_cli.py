@@ -18,8 +18,8 @@ import pytest
 from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
-from judge.cli import main, progress
-from judge.running.cost import Progress
+from judge.cli import judging, main
+from judge.running.engine import Progress
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 
@@ -103,7 +103,7 @@ def test_check_says_what_would_be_judged(invoke: Invoke) -> None:
         r"candidate from +model_prediction",
         r"reference from +section_findings, section_impression, report",
         r"study class +abnormal 10, normal 5",
-        r"study ex-003\nreference  Heart",
+        r"study ex-003\s+reference +Heart",
     ):
         assert re.search(line, done.stdout), line
     data = json.loads(invoke("check", PREDS, REFS, "--format", "json").stdout)
@@ -132,13 +132,13 @@ def test_a_limit_is_the_same_draw_each_time(invoke: Invoke) -> None:
 def test_runs_are_listed(invoke: Invoke, example_run: Path) -> None:
     other = example_run.parent / "other"
     assert invoke("fineradscore", PREDS, REFS, "--model", "m" * 80, "--out", other).exit_code == 0
-    listed = invoke("runs", example_run.parent, "--format", "csv").stdout
-    rows = {row["run"]: row for row in csv.DictReader(io.StringIO(listed))}
+    listed = json.loads(invoke("runs", example_run.parent, "--format", "json").stdout)
+    rows = {row["run"]: row for row in listed}
     first, second = rows[str(example_run)], rows[str(other)]
-    assert (first["rubric"], first["scored"], first["model"]) == ("green", "15", "preds")
-    assert (second["rubric"], second["scored"], second["model"]) == ("fineradscore", "15", "m" * 80)
-    (told,) = json.loads(invoke("runs", example_run, "--format", "json").stdout)
-    assert {name: first[name] for name in told["figures"]} == told["figures"]
+    assert (first["rubric"], first["scored"], first["model"]) == ("green", 15, "preds")
+    assert (second["rubric"], second["scored"], second["model"]) == ("fineradscore", 15, "m" * 80)
+    assert json.loads(invoke("runs", example_run, "--format", "json").stdout) == [first]
+    assert "preds" in invoke("runs", example_run).stdout
     (other / "manifest.json").write_text("{", "utf-8")
     assert str(other) in invoke("runs", example_run.parent).stderr
     for command in ("audit", "rescore"):
@@ -172,7 +172,7 @@ def test_nothing_of_the_input_steers_the_terminal(invoke: Invoke, tmp_path: Path
         assert "[bold]red[/bold]" in text
         assert not set(text) & {"\x1b", "\x07", "\u202e"}
     assert "\x1b" not in invoke("audit", "run", "--worst", "9").stdout
-    waiting = progress.line(Progress(2, trouble="busy \x1b[31m" + "x" * 500), 1.0)
+    waiting = judging.line(Progress(2, trouble="busy \x1b[31m" + "x" * 500), 1.0)
     assert "\x1b" not in waiting
     assert len(waiting) < 200
 
@@ -185,11 +185,10 @@ BAD = {
     "no key": (["green", PREDS, REFS, "--judge", "gpt-4o"], "OPENAI_API_KEY"),
     "unknown prompt": (["green", PREDS, REFS, "--prompt", "nope"], "nope"),
     "unknown by field": (["green", PREDS, REFS, "--by", "ward"], "ward"),
-    "a model that is a path": (["green", PREDS, REFS, "--model", "a/b"], "a-b"),
     "no run": (["rates", "nowhere"], "nowhere"),
     "not a run": (["rates", EXAMPLES], "manifest.json"),
     "lexicon file absent": (["green", PREDS, REFS, "--judge", "lexicon:no.yaml"], "no.yaml"),
-    "out is a file": (["green", PREDS, REFS, "--out", PREDS], "file"),
+    "out is a file": (["green", PREDS, REFS, "--out", PREDS], "--out"),
     "out holds something else": (["green", PREDS, REFS, "--out", EXAMPLES], "--out"),
     "two ways of context": (
         ["green", PREDS, REFS, "--no-context", "--context-field", "age"],
@@ -348,7 +347,6 @@ def test_each_section_is_a_run_and_all_stand_side_by_side(
     [
         (("--section", "findings,nope"), "unknown section 'nope'"),
         (("--section", "findings,report", "--candidate-field", "nope"), "nope"),
-        (("--section", "report,report"), "--section names a section twice"),
         (("--section", "findings,report", "--format", "csv"), "go with --format table and json"),
     ],
 )
@@ -371,7 +369,7 @@ def test_one_text_is_not_taken_for_findings_and_for_impression(
     line = ("preds.json", "refs.json", "--section", "findings,impression", "--out", "out.csv")
     done = invoke(command, *line)
     assert done.exit_code == 2
-    assert "3 of 3 candidates are the same text for findings and impression" in done.stderr
+    assert "--section" in done.stderr
     assert not Path("out.csv").exists()
     # A model may well say the same twice of some study.
     apart = dict.fromkeys("ab", sections) | {"c": dict.fromkeys(sections, "Normal.")}

@@ -15,10 +15,10 @@ from scipy import stats as reference
 
 from judge.rubrics.contract import Statistic
 from judge.stats.estimate import (
-    count_interval,
     estimate,
     inverse,
     mean_interval,
+    rate_interval,
     ratio_interval,
     wilson,
 )
@@ -122,7 +122,7 @@ def test_its_interval_is_that_of_scipys_bootstrap() -> None:
     assert high == pytest.approx(found.high, abs=0.06 * spread)
 
 
-@given(st.integers(2, 40), st.integers(0, 10**6))
+@given(st.integers(10, 40), st.integers(0, 10**6))
 def test_its_interval_holds_it_and_is_the_same_each_time(n: int, seed: int) -> None:
     right, of = facts(n, seed)
     low, high = ratio_interval(right, of)
@@ -140,7 +140,13 @@ def test_where_all_draws_are_alike_it_is_that_of_the_share() -> None:
 
 
 def test_a_draw_without_a_denominator_leaves_no_interval() -> None:
-    assert ratio_interval(np.array([1.0, 0.0]), np.array([1.0, 0.0])) == (None, None)
+    right = np.array([1.0, 1.0, *[0.0] * 10])
+    assert ratio_interval(right, np.array([2.0, 1.0, *[0.0] * 10])) == (None, None)
+
+
+def test_fewer_than_ten_studies_have_no_bootstrap_interval() -> None:
+    right, of = facts(9)
+    assert ratio_interval(right, of) == (None, None)
 
 
 @pytest.mark.ci
@@ -158,12 +164,49 @@ def test_it_covers_the_truth() -> None:
     assert 0.89 < inside / runs < 0.985
 
 
-@pytest.mark.parametrize(
-    "counts", [[], [2], [0, 0, 0], [1, 1, 1, 1], [0, 3, 1, 0, 0, 7], [10**6, 0, 10**6]]
-)
-def test_an_interval_by_sums_is_that_of_the_numbers(counts: list[int]) -> None:
-    found = count_interval(len(counts), sum(counts), sum(count**2 for count in counts))
-    wanted = mean_interval(counts, (0, None))
-    assert (found.n, found.numerator) == (wanted.n, sum(counts))
-    for name in ("value", "low", "high"):
-        assert getattr(found, name) == pytest.approx(getattr(wanted, name))
+# Patients with several studies
+
+
+def of_patients(rng: np.random.Generator, n: int, size: int) -> tuple[Any, Any]:
+    """Errors of n patients with `size` studies each, which are much alike, and the patients."""
+    rates = np.repeat(rng.gamma(0.8, 1.5, n), size)
+    return rng.poisson(rates).astype(float), np.repeat(np.arange(n), size)
+
+
+def test_intervals_of_single_figures_are_by_patient() -> None:
+    errors, units = of_patients(np.random.default_rng(1), 40, 4)
+    scored = table(a=errors.tolist(), b=[1.0] * len(errors))
+    for one in (
+        statistic("mean", "a"),
+        statistic("rate", "a"),
+        statistic("ratio", "a", per=("b",)),
+    ):
+        by_study, by_patient = estimate(scored, one), estimate(scored, one, units)
+        assert by_study.value == by_patient.value
+        assert by_study.low is not None
+        assert by_patient.low is not None
+        width = by_study.high - by_study.low  # type: ignore[operator]
+        assert by_patient.high - by_patient.low > 1.2 * width  # type: ignore[operator]
+        # Patients with one study each are studies, and one patient says nothing.
+        assert estimate(scored, one, np.arange(len(errors))) == by_study
+        assert estimate(scored, one, 0 * units).low is None
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("kind", ["mean", "rate"])
+def test_they_cover_the_truth_where_those_by_study_do_not(kind: str) -> None:
+    rng = np.random.default_rng(8)
+    many, _ = of_patients(rng, 100_000, 4)
+    truth = float(many.mean() if kind == "mean" else (many == 0).mean())
+    inside = {"by study": 0, "by patient": 0}
+    for _ in range(1000):
+        errors, units = of_patients(rng, 60, 4)
+        for name, clusters in (("by study", None), ("by patient", units)):
+            found = (
+                mean_interval(errors, (0, None), clusters)
+                if kind == "mean"
+                else rate_interval(errors == 0, clusters)
+            )
+            inside[name] += (found.low or 0) <= truth <= (found.high or 0)
+    assert inside["by study"] < 860
+    assert 920 < inside["by patient"] < 980

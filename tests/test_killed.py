@@ -22,15 +22,15 @@ WHILE_ASKING, WHILE_WRITING = 15, 5
 KILLED_AT_FILE = """
 import os, signal, sys
 from judge.cli import main
-from judge.running import writer
-n, move = int(sys.argv.pop(1)), writer.put_in_place
+from judge.running import folder
+n, move = int(sys.argv.pop(1)), folder.put_in_place
 def put_in_place(*args):
     global n
     n -= 1
     if not n:
         os.kill(os.getpid(), signal.SIGKILL)
     move(*args)
-writer.put_in_place = put_in_place
+folder.put_in_place = put_in_place
 main()
 """
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from judge.distribution import install, version
+from judge.plugins import install, version
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("judge", "cache", "cli", "examples", "prompts", "rubrics")

@@ -70,7 +70,7 @@ def test_what_is_added_is_used_like_anything_built_in(
     line = ("compare", "preds=run", "--metrics", "m.csv", "--format", "csv", "--no-tests")
     assert "length_ratio" in judge(*line).stdout, "its direction is known"
     # Here that package is not installed.
-    assert "judge-toy@1.0: install that" in failure(invoke("audit", "run"))
+    assert "judge-toy@1.0" in failure(invoke("audit", "run"))
 
 
 # Packages that are not as they should be: each as the metadata that says what it adds, and a module
@@ -253,6 +253,6 @@ def test_runs_by_two_versions_of_a_package_are_told_apart(
     plugins.installed.cache_clear()
     assert invoke("slips", EXAMPLES / "preds_alder.json", REFS, "--out", "two").exit_code == 0
     said = " ".join(invoke("compare", "one", "two").output.split())
-    assert "comes from packages that differ: slips@1.0 in one, slips@2.0 in two" in said
+    assert "slips@1.0 in one, slips@2.0 in two" in said
     assert invoke("rescore", "one").exit_code == 0
     assert "packages that differ" not in invoke("compare", "one", "two").output

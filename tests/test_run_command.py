@@ -12,20 +12,18 @@ import pandas as pd
 import pytest
 
 from judge import JudgeError, annotate, backends, rubrics
-from judge.running.asking import RequestPolicy
 from judge.running.engine import ProgressListener, judge_set
-from judge.running.folder import Run
+from judge.running.folder import Run, writing
 from judge.running.records import (
     FORMAT,
     Judged,
-    completion_of,
+    judged_of,
     outcome_of,
     read,
     study_of,
     to_record,
 )
-from judge.running.session import JudgeSession
-from judge.running.writer import writing
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.stats.table import summarise
 from judge.studies import StudySet, from_given
 from judge.types import Annotated, Completion, Failed, Study, Unparsed
@@ -83,7 +81,7 @@ def test_a_record_gives_back_what_went_in(outcome: Unparsed | Failed | None) -> 
     record = json.loads(json.dumps(to_record(judged, GREEN)))
     assert study_of(record) == judged.study
     assert outcome_of(record) == judged.outcome
-    assert completion_of(record) == judged.completion
+    assert judged_of(0, record) == judged
     if outcome is not None:
         assert record["measures"] is record["annotation"] is None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import stat
 import subprocess
@@ -58,21 +57,6 @@ def test_the_second_to_write_a_run_is_refused_and_takes_nothing_away(
         assert (example_run / MANIFEST).read_bytes() == before
     assert not (example_run / WRITING).exists()
     assert invoke("rescore", example_run).exit_code == 0
-
-
-def test_the_same_command_twice_at_once(tmp_path: Path) -> None:
-    """Whichever comes first is whole; the other is refused or comes after it."""
-    command = [sys.executable, "-m", "judge", "green", *map(str, PAIR), "--out", "run"]
-    both = [
-        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    said = [process.communicate()[1].decode() for process in both]
-    assert sorted(process.returncode for process in both) in ([0, 0], [0, 2])
-    assert not any("Traceback" in text for text in said)
-    names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY} < names
-    assert WRITING not in names
 
 
 def test_what_a_killed_process_left_is_removed(invoke: Invoke, tmp_path: Path) -> None:
@@ -212,18 +196,3 @@ def test_a_run_of_no_files_and_no_model_is_read(invoke: Invoke, example_run: Pat
     (example_run / MANIFEST).write_text(json.dumps(data), "utf-8")
     done = invoke("compare", example_run, "--format", "json")
     assert json.loads(done.stdout)["models"] == ["example-run"]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_what_may_not_be_read_or_written_is_a_message(invoke: Invoke, example_run: Path) -> None:
-    folder = example_run.parent / "locked"
-    folder.mkdir()
-    example_run.rename(folder / "run")
-    folder.chmod(0)
-    try:
-        refused(invoke, "rates", folder / "run", names=("Permission denied",))
-        done = invoke("green", *PAIR, "--out", folder / "new")
-        assert done.exit_code == 2
-        assert "Permission denied" in done.stderr
-    finally:
-        folder.chmod(0o700)

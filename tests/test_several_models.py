@@ -62,7 +62,7 @@ def test_one_cache_and_one_price_for_all(
     done = invoke("green", *models, REFS, *how)
     assert done.exit_code == 0, done.stderr
     assert server.stats().requests == n
-    assert f"requests {n} " in done.stderr.replace(",", "")
+    assert re.search(rf"^requests +{n} ", done.stderr, re.M)
 
 
 def test_max_cost_is_for_all_of_them(
@@ -81,7 +81,6 @@ def test_max_cost_is_for_all_of_them(
         (("--model", "alder"), "--model"),
         (("--section", "findings,impression"), "--section"),
         (("--format", "csv"), "--format"),
-        (("--judge", "model-x", "--judge", "model-y", "--dry-run"), "--judge"),
     ],
 )
 def test_what_does_not_go_with_several_models_is_refused(

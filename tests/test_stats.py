@@ -18,7 +18,7 @@ from judge.rubrics.contract import Scale
 from judge.stats.compare import correlation
 from judge.stats.estimate import Z_95, inverse, mean_interval, ratio_interval, wilson
 from judge.stats.reliability import intraclass, krippendorff
-from judge.stats.table import TableBuilder, rates, summarise, worst_rows
+from judge.stats.table import TableBuilder, summarise, worst_rows
 from judge.types import (
     Annotated,
     Annotation,
@@ -225,14 +225,14 @@ def test_studies_without_an_annotation_have_no_number() -> None:
     assert len(numbers) == 16
     assert lost[numbers].isna().all().all()
     assert list(lost["reason"]) == ["empty", "timeout"]
-    (row,) = rates(lost, GREEN, ["study_class"])
+    (row,) = summarise(lost, GREEN, ["study_class"])["rates"]
     none = {"n": 0, "value": None, "low": None, "high": None, "n_undefined": 0}
     assert row["statistics"]["no_significant_error"] == {**none, "k": 0}
     assert row["statistics"]["green"] == none
 
 
 def test_rates_by_two_fields_and_by_a_missing_value() -> None:
-    rows = rates(table(), GREEN, ["site", "study_class"])
+    rows = summarise(table(), GREEN, ["site", "study_class"])["rates"]
     assert [(row["site"], row["study_class"], row["n_studies"]) for row in rows] == [
         ("x", "abnormal", 1),
         ("x", "normal", 1),
@@ -242,7 +242,7 @@ def test_rates_by_two_fields_and_by_a_missing_value() -> None:
     ]
     for by in (["ward"], []):
         with pytest.raises(JudgeError, match=r"ward|no field"):
-            rates(table(), GREEN, by)
+            summarise(table(), GREEN, by)
 
 
 def test_worst_first_and_only_scored() -> None:
@@ -280,3 +280,35 @@ def test_values_that_differ_in_the_last_bit_are_ties() -> None:
     for method in ("spearman", "kendall"):
         got, wanted = (correlation([a, y], method)[0][1] for a in (x, np.round(x, 9)))
         assert got == pytest.approx(wanted)
+
+
+def test_a_summary_says_whose_intervals_they_are() -> None:
+    builder = TableBuilder(GREEN, ["patient", "site"])
+    for row in range(24):
+        fields = {"patient": f"p{row // 2}", "site": row // 2 % 2}
+        numbers = counts("a" * (row // 2 % 3), matched=2)
+        builder.add(Study(str(row), "r", "c", "x", fields=fields), Annotated(Annotation()), numbers)
+    by_patient = summarise(builder.build(), GREEN, ["site"])
+    by_study = summarise(builder.build(), GREEN, ["site"], "none")
+    assert (by_patient["intervals_by"], "intervals_by" in by_study) == ("patient", False)
+    for one, other in zip(
+        [by_patient, *by_patient["rates"]], [by_study, *by_study["rates"]], strict=True
+    ):
+        for name, narrow in other["statistics"].items():
+            wide = one["statistics"][name]
+            assert wide["value"] == narrow["value"]
+            assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"]
+    with pytest.raises(JudgeError, match="'ward'"):
+        summarise(builder.build(), GREEN, ["site"], "ward")
+
+
+def test_alpha_is_by_patient_and_needs_two_studies() -> None:
+    rng = np.random.default_rng(3)
+    values = (
+        np.repeat((rng.random((30, 1)) < [[0.5]]) ^ (rng.random((30, 2)) < 0.1), 4, axis=0) * 1.0
+    )
+    alone, by_patient = krippendorff(values), krippendorff(values, np.repeat(np.arange(30), 4))
+    assert alone.value == by_patient.value
+    assert by_patient.high - by_patient.low > 1.5 * (alone.high - alone.low)  # type: ignore[operator]
+    one = krippendorff(np.array([[1.0, 0.0, 1.0]]))
+    assert (one.n, one.value) == (1, None)

@@ -15,13 +15,44 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, get_args, get_origin
 
 from field_words import COLUMNS, INPUT_ROLES, MANIFEST, RECORD, SIGNATURE, SUMMARY
-from typing_extensions import get_type_hints, is_typeddict  # as forms' own
+from typing_extensions import TypedDict, get_type_hints, is_typeddict  # as forms' own
 
 import judge
 from judge.running import records
 from judge.signature import Signature
 from judge.stats.table import FIXED
 from judge.studies.names import FIELD_NAMES
+from judge.types import Annotation, Completion
+
+
+class KeptAnswer(TypedDict):
+    """An answer with its key in the cache and its checksum, None where no cache keeps it."""
+
+    answer: Completion | None
+    cache_key: str | None
+    sha256: str | None
+
+
+class StudyRecord(KeptAnswer):
+    """A line of `annotations.jsonl`; `checksum` is that of the line before it."""
+
+    study_id: str
+    study_class: str | None
+    class_inferred: bool
+    fields: dict[str, Any]
+    reference: str
+    candidate: str
+    outcome: Literal["annotated", "unparsed", "failed"]
+    reason: str | None
+    detail: str | None
+    annotation: Annotation | None
+    corrected: str | None
+    measures: dict[str, float | None] | None
+    attempt: int
+    modality: NotRequired[str]
+    earlier: list[KeptAnswer]
+    checksum: str
+
 
 _FOLDER = "reference/files/"
 # What stands between a field and those within it, by what holds these.
@@ -39,7 +70,7 @@ _ALSO = {
     "manifest.json": (
         *("class_source", "omitted", "notes", "reply_modes", "batches"),
         *("of_candidates", "read_from", "omitted_ids", "effort", "spent", "started", "finished"),
-        *("shards", "missing", "rescored", "versions"),
+        *("shards", "rescored", "versions"),
     ),
     "summary.json": ("class_source", "reply_modes", "reading"),
     "annotations.jsonl": (),
@@ -124,7 +155,7 @@ def _run_folder(done: judge.Run) -> str:
 
 def _annotations(done: judge.Run) -> str:
     record = next(iter(done.records()))
-    fields = _described(records.StudyRecord, "annotations.jsonl", RECORD, record)
+    fields = _described(StudyRecord, "annotations.jsonl", RECORD, record)
     text = (done.path / "annotations.jsonl").read_text("utf-8").splitlines()[13]
     example = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
     return "\n\n".join(
@@ -204,7 +235,7 @@ def _fields(form: type, before: str = "") -> Iterator[tuple[str, str]]:
         kind, inner = _read(hint)
         path = f"{before}{name}"
         yield path, kind
-        if inner is not None and inner is not records.KeptAnswer:  # the same as the answer's own
+        if inner is not None and inner is not KeptAnswer:  # the same as the answer's own
             yield from _fields(inner, f"{path}{_WITHIN[get_origin(_bare(hint))]}")
 
 

@@ -19,7 +19,7 @@ from judge import jsonio
 from judge.backends import sampling, structured
 from judge.backends.base import CountedNote, Judge
 from judge.backends.errors import StudyError
-from judge.distribution import install
+from judge.plugins import install
 from judge.prompts import CHAT, GREEN, Prompt
 from judge.rubrics.questions import Step
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed

@@ -31,7 +31,7 @@ from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
 from judge.backends.vllm import Launch, Server
-from judge.distribution import install
+from judge.plugins import install
 from judge.rubrics import Rubric
 from judge.types import Completion, JudgeError
 

@@ -29,7 +29,7 @@ from judge.backends.local import LocalJudge, ModelFiles
 from judge.backends.openai import OpenAIJudge
 from judge.backends.pool import Pool, Servers
 from judge.backends.structured import Mode
-from judge.distribution import install
+from judge.plugins import install
 from judge.prompts import GREEN, STRUCTURED
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError

@@ -40,9 +40,16 @@ from judge.backends.openai_client import client
 from judge.backends.replies import ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
-from judge.running.cost import Prices, Progress
-from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
-from judge.running.questions import Question, recall
+from judge.running.cost import Prices
+from judge.running.engine import (
+    FirstAnswers,
+    Progress,
+    ProgressListener,
+    Question,
+    RunStoppedError,
+    UnreadableError,
+    recall,
+)
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet

@@ -29,10 +29,8 @@ class Leaderboard:
     the figure rests on), `value` with its 95% interval `low` to `high`, `rank` (1 is best).
     `tests` has one row a group, metric and pair of models: the difference with its interval,
     `p` and Holm's `p_holm`; it is empty where nothing was tested. `errors` has one row a group,
-    rubric, model, category and level: `errors` in `n` scored studies, `per_study` with its
-    interval. In all three `row` is `all` for all studies and `group` for those of one group.
-    `notes` are what a reader of the numbers must know, `signature` names everything that made
-    them.
+    rubric, model, category and level. `notes` are what a reader of the numbers must know,
+    `signature` names everything that made them.
     """
 
     figures: pd.DataFrame
@@ -45,7 +43,6 @@ class Leaderboard:
         return f"{self._overall.to_string(index=False)}\n{self.signature}"
 
     def _repr_html_(self) -> str:
-        """Show the figures of all studies in a notebook."""
         return f"{self._overall.to_html(index=False)}<p>{escape(self.signature)}</p>"
 
     @property
@@ -69,46 +66,34 @@ def compare(
 ) -> Leaderboard:
     """Rank models by their runs on the same studies, as `judge compare` does.
 
-    Parameters
-    ----------
-    runs
-        One run for each model and rubric, opened or by its folder; or the same by the name
-        of the model. Without one the model is the run's field `model`, else the name of its
-        file of predictions.
-    sort
-        The metric to rank by, its name or label; by default the first that the most models
-        have.
-    by
-        Fields to group the studies by.
-    common
-        Compare on the studies that all runs have.
-    allow
-        What may differ: "judge", "prompt", "references".
-    patient_field
-        Resample by this field; by default `patient`, `patient_id`, `subject_id` or `subject`
-        where a run has it; "none" takes studies as independent.
-    metrics
-        Files of further metrics: `study_id`, `model` and a column each.
-    higher_is_better, lower_is_better
-        Columns of `metrics` whose direction their name does not tell.
-    tests
-        How often to resample and from which seed; None tests nothing.
+    Args:
+        runs: One run for each model and rubric, opened or by its folder; or the same by the name
+            of the model. Without one the model is the run's field `model`, else the name of its
+            file of predictions.
+        sort: The metric to rank by, its name or label; by default the first that the most models
+            have.
+        by: Fields to group the studies by.
+        common: Compare on the studies that all runs have.
+        allow: What may differ: "judge", "prompt", "references".
+        patient_field: Resample by this field; by default `patient`, `patient_id`, `subject_id` or
+            `subject` where a run has it; "none" takes studies as independent.
+        metrics: Files of further metrics: `study_id`, `model` and a column each.
+        higher_is_better: Columns of `metrics` whose direction their name does not tell.
+        lower_is_better: The same, where less is better.
+        tests: How to resample and which tests to correct together; None tests nothing.
 
-    Raises
-    ------
-    JudgeError
-        Where the runs differ in what they must share, for an unknown metric or field, and
-        for a run or a file that cannot be read.
+    Raises:
+        JudgeError: Where the runs differ in what they must share, for an unknown metric or field,
+            and for a run or a file that cannot be read.
 
     """
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
-    paths = [(model, run.path if isinstance(run, Run) else Path(run)) for model, run in named]
     files = [
         read_metrics(str(path), higher=higher_is_better, lower=lower_is_better) for path in metrics
     ]
     check_directions(files, higher_is_better, lower_is_better)
     _, comparison = compare_runs(
-        [RunChoice(path, str(path), model) for model, path in paths],
+        [_choice(run, model) for model, run in named],
         tests,
         sort=sort,
         by=[by] if isinstance(by, str) else by,
@@ -138,12 +123,16 @@ def recurring_errors(
     The rows are those of `judge errors --format csv`, and so are what is refused and the
     default of `min_studies`. `examples` are ids of studies, joined by "; ".
     """
-    folders = [run.path if isinstance(run, Run) else Path(run) for run in runs]
     found = recurring_in(
-        [RunChoice(path, str(path)) for path in folders],
+        [_choice(run) for run in runs],
         min_studies,
         common=common,
         allow=allow,
         patient_field=patient_field,
     )
     return pd.DataFrame(recurring.rows(found))
+
+
+def _choice(run: Run | str | Path, model: str | None = None) -> RunChoice:
+    path = run.path if isinstance(run, Run) else Path(run)
+    return RunChoice(path, str(path), model)

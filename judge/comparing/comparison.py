@@ -3,48 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from judge import distribution
+from judge import plugins, rubrics
 from judge.comparing import checks
-from judge.comparing.checks import ComparedRun, Difference
+from judge.comparing.checks import ComparedRun
+from judge.comparing.loaded import LoadedRuns, load
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice, named_runs
-from judge.comparing.table import RunTable, merged_field, read_table
-from judge.running.folder import Run
+from judge.comparing.names import RunChoice
+from judge.rubrics.contract import Rubric
 from judge.signature import Signature
 from judge.stats.compare import Comparison, compare
-from judge.stats.metric import Metric
+from judge.stats.estimate import summed
+from judge.stats.metric import Metric, find, rubric_metrics
 from judge.stats.paired import Resampling
 from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values
-from judge.stats.table import OUTCOMES
-from judge.studies.names import FIELD_NAMES
-from judge.types import Annotated, JudgeError
+from judge.stats.tally import cuts
+from judge.types import JudgeError
 
-PATIENT_FIELDS = FIELD_NAMES["patient"]
 ALLOWED = ("judge", "prompt", "references")
-_JUDGE_BOTH = "judge both with the same references"
+_JUDGE_AGAIN = "judge both with the same references"
 
 
 @dataclass(frozen=True)
 class AlignedRuns:
-    """Runs on the same studies; `digests` identify the joined metrics and how they are read.
+    """Runs on the same studies; `digests` identify the joined metrics and how they are read."""
 
-    `is_scored` says of which studies each run has a score, studies by runs.
-    """
-
+    loaded: LoadedRuns
     panel: Panel
     runs: tuple[ComparedRun, ...]
     allowed: tuple[str, ...]
     digests: tuple[str, ...]
     notes: tuple[str, ...]
-    is_scored: NDArray[np.bool_]
 
 
 def compare_runs(
@@ -58,27 +54,24 @@ def compare_runs(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
 ) -> tuple[AlignedRuns, Comparison]:
-    """Open runs, put their studies side by side and compare them; without `how` nothing is tested.
+    """Open runs, align them and compare them; without `how` nothing is tested.
 
-    Runs of several rubrics on one model become one row. `common` compares on the studies
-    that all runs have. `allow` names what may differ: the `judge` or the `prompt` of a
-    rubric's runs, the `references` of all. What else differs can't be mended by a flag:
-    another section is another text, and another version of a rubric is brought up to date
-    by `judge rescore` at no cost.
-    `patient_field` is by default the first of `PATIENT_FIELDS` that a run has; `none`
-    takes studies as independent. Raises `JudgeError` that says what differs, and as
-    `judge.stats.compare.compare` does.
+    Runs of several rubrics on one model become one row. `common` compares on the studies that all
+    runs have; `allow` names what may differ: the `judge` or the `prompt` of a rubric's runs, the
+    `references` of all. Raises `JudgeError` that says what differs.
     """
-    opened = aligned(choices, by, allow, patient_field, metrics, common=common)
+    aligned_runs = aligned(choices, by, allow, patient_field, metrics, common=common)
+    if how is not None and how.primary is not None:
+        how = replace(how, primary=find(aligned_runs.panel.metrics, how.primary).name)
     comparison = compare(
-        opened.panel,
+        aligned_runs.panel,
         sort=sort,
         by=by,
         how=how,
-        signature=comparison_signature(opened, how, by),
-        notes=opened.notes,
+        signature=comparison_signature(aligned_runs, how, by),
+        notes=aligned_runs.notes,
     )
-    return opened, comparison
+    return aligned_runs, comparison
 
 
 def aligned(
@@ -90,151 +83,137 @@ def aligned(
     *,
     common: bool = False,
 ) -> AlignedRuns:
-    """Open runs and put their studies side by side, as `compare_runs` does; raises as it does."""
-    named = named_runs(choices)
-    runs = [checks.compared(run) for run in named]
-    differing, notes = checks.settings(runs, allow)
-    notes += checks.check_files(named)
-    wanted = list(dict.fromkeys([*by, *GROUP_FIELDS, *_patient_names(patient_field)]))
-    tables = [read_table(run, wanted) for run in named]
-    study_ids, n_common, other_studies = _studies(runs, tables, common=common)
-    differing += other_studies
-    if study_ids and len({run.section for run in runs}) == 1:  # of another section all differ
-        others, more = checks.other_references(named, study_ids, allow)
-        differing, notes = [*differing, *others], [*notes, *more]
-    checks.check_same(differing)
-    own = [table.on(study_ids) for table in tables]
-    runs = [_counted(run, table) for run, table in zip(runs, own, strict=True)]
-    sides = list(zip(runs, own, strict=True))
-    fields, disagreements = _fields(sides, wanted, by, _patient_names(patient_field))
-    patient = _patient(fields, patient_field)
+    """Open runs and align them on studies as `compare_runs` does; raises as it does."""
+    runs = checks.opened(choices)
+    loaded = load([(run.shown, run.run) for run in runs])
+    notes = checks.check(runs, loaded, allow, common=common)
+    runs = [
+        replace(run, outcomes=Counter(outcomes))
+        for run, outcomes in zip(runs, loaded.outcomes.T.tolist(), strict=True)
+    ]
     models = tuple(dict.fromkeys(run.model for run in runs))
-    values, per = _rubric_values(sides, len(study_ids), models)
-    values |= _file_values(metrics, study_ids, models, taken={metric.name for metric in values})
-    notes += [*_joined(metrics, values, study_ids, models), *disagreements]
-    notes += [*checks.judge_notes(named), *checks.unjudged(runs)]
-    notes += [*checks.left_out(runs), *checks.not_scored(runs)]
-    if any(table.n_inferred for table in tables):
+    values, per, tallies = _rubric_values(runs, loaded, models)
+    patients = loaded.patients(patient_field)
+    names = [*by, *GROUP_FIELDS, *([patients[0]] if patients else [])]
+    merged = {
+        name: loaded.field(name, _JUDGE_AGAIN if name in by else "")
+        for name in dict.fromkeys(names)
+    }
+    values |= _file_values(metrics, loaded.study_ids, models, {metric.name for metric in values})
+    notes += _file_notes(metrics, values, loaded.study_ids, models)
+    notes += [note for _, note in merged.values() if note]
+    notes += checks.run_notes(runs)
+    notes += [f"{metric.label}: {metric.definition}" for metric in values if metric.definition]
+    if any(run.run.summary()["n_class_inferred"] for run in runs):
         notes.append("the study class was inferred by the lexicon")
-    if n_common is not None:
-        most = max(len(table.study_ids) for table in tables)
-        notes.append(f"compared on the {n_common:,} studies that all runs have, of up to {most:,}")
+    judged = {(run.rubric, run.model) for run in runs}
     panel = Panel(
         models,
-        study_ids,
+        loaded.study_ids,
         tuple(values),
         {metric.name: grid for metric, grid in values.items()},
-        fields,
-        _numbers(fields[patient]) if patient else None,
-        patient,
-        {metric.name: grid for metric, grid in per.items()},
-        _tallies(sides, len(study_ids), models),
-        _without_run(runs, models),
+        {name: tuple(column) for name, (column, _) in merged.items() if column is not None},
+        patients[1] if patients else None,
+        patients[0] if patients else None,
+        per,
+        tallies,
+        {
+            rubric: frozenset(
+                at for at, model in enumerate(models) if (rubric, model) not in judged
+            )
+            for rubric, _ in judged
+        },
     )
-    allowed = tuple(what for what in ALLOWED if what in allow)
-    joined = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
-    digests = (*(file.sha256 for file in metrics), *joined)
-    is_scored = np.stack([table.outcomes == OUTCOMES[Annotated] for table in own], axis=1)
-    return AlignedRuns(panel, tuple(runs), allowed, digests, tuple(notes), is_scored)
+    read_as = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
+    return AlignedRuns(
+        loaded,
+        panel,
+        tuple(runs),
+        tuple(what for what in ALLOWED if what in allow),
+        (*(file.sha256 for file in metrics), *read_as),
+        tuple(notes),
+    )
 
 
-_Sides = Sequence[tuple[ComparedRun, RunTable]]
-"""Runs, and their tables of the studies that are compared."""
-
-
-def _counted(run: ComparedRun, table: RunTable) -> ComparedRun:
-    scored, unparsed, failed = (int((table.outcomes == name).sum()) for name in OUTCOMES.values())
-    n = len(table.study_ids)
-    return replace(run, n_studies=n, n_scored=scored, n_unparsed=unparsed, n_failed=failed)
+def _rubric_of(run: ComparedRun) -> Rubric:
+    # A reader may have categories beside the rubric's: they are compared in its totals. What is
+    # said of several judges is another thing than of one.
+    return run.run.rubric if run.run.combined else rubrics.load(run.rubric)
 
 
 def _rubric_values(
-    sides: _Sides, n_studies: int, models: Sequence[str]
-) -> tuple[dict[Metric, Values], dict[Metric, Values]]:
-    """Return the values of every rubric's metrics, studies by models; NaN: no such run."""
+    runs: Sequence[ComparedRun], loaded: LoadedRuns, models: Sequence[str]
+) -> tuple[dict[Metric, Values], dict[str, Values], dict[str, Counts]]:
+    """Return each metric's values, what ratios are divided by, and the counts of tallies."""
     values: dict[Metric, Values] = {}
-    per: dict[Metric, Values] = {}
-    for name in sorted({run.rubric for run, _ in sides}):
-        tables = {models.index(run.model): table for run, table in sides if run.rubric == name}
-        first, *others = tables.values()
+    per: dict[str, Values] = {}
+    tallies: dict[str, Counts] = {}
+    shape = (len(loaded.study_ids), len(models))
+    figures: dict[str, list[Metric]] = {}
+    for at, run in sorted(enumerate(runs), key=lambda pair: (pair[1].rubric, pair[0])):
+        rubric = _rubric_of(run)
+        metrics, tally = rubric_metrics(rubric), [*cuts(rubric).values()]
         # By majority a panel's figure may be made of other measures; it is the same figure.
-        figures = [
-            [replace(metric, measures=(), per=()) for metric in table.metrics]
-            for table in (first, *others)
-        ]
-        if any(other != figures[0] for other in figures):
+        plain = [replace(metric, measures=(), per=()) for metric in metrics]
+        if figures.setdefault(run.rubric, plain) != plain:
             raise JudgeError(
-                f"a panel's rates by --rule mean are means of {name}'s, and are compared with "
-                "those of other panels by the mean only; make it with --rule majority"
+                f"the panel {run.shown} was made by --rule mean: make it with --rule majority to "
+                "compare it with runs of judges"
             )
-        for metric in first.metrics:
-            parts = [(values, "values")] + [(per, "per")] * (metric.kind == "ratio")
-            for grids, part in parts:
-                grid = grids[metric] = np.full((n_studies, len(models)), np.nan)
-                for model, table in tables.items():
-                    grid[:, model] = getattr(table, part)[metric.name]
-    return values, per
-
-
-def _tallies(sides: _Sides, n_studies: int, models: Sequence[str]) -> dict[str, Counts]:
-    grids: dict[str, Counts] = {}
-    for run, table in sides:
-        if len(table.tally):
-            shape = (len(models), len(table.tally), n_studies)
-            grid = grids.setdefault(run.rubric, np.full(shape, np.nan, np.float32))
-            grid[models.index(run.model)] = table.tally
-    return grids
-
-
-def _without_run(runs: Sequence[ComparedRun], models: Sequence[str]) -> dict[str, frozenset[int]]:
-    judged = {(run.rubric, run.model) for run in runs}
-    return {
-        rubric: frozenset(
-            number for number, model in enumerate(models) if (rubric, model) not in judged
-        )
-        for rubric, _ in judged
-    }
+        model = models.index(run.model)
+        measures = [name for metric in metrics for name in (*metric.measures, *metric.per)]
+        columns = loaded.numbers(at, [*measures, *tally])
+        first = {metric.name: metric for metric in values}
+        for metric in metrics:
+            number = summed(
+                [columns[name] for name in metric.measures], sizes=metric.kind == "rate"
+            )
+            if metric.kind == "rate":
+                number = np.where(np.isnan(number), np.nan, number == 0)
+            if metric.per:
+                under = summed([columns[name] for name in metric.per])
+                number = np.where(np.isnan(under), np.nan, number)
+                grid = per.setdefault(metric.name, np.full(shape, np.nan))
+                grid[:, model] = np.where(np.isnan(number), np.nan, under)
+            values.setdefault(first.get(metric.name, metric), np.full(shape, np.nan))[:, model] = (
+                number
+            )
+        if tally:
+            empty = np.full((len(models), len(tally), shape[0]), np.nan, np.float32)
+            tallies.setdefault(run.rubric, empty)[model] = [columns[name] for name in tally]
+    in_order = dict.fromkeys(run.rubric for run in runs if run.rubric in tallies)
+    return values, per, {rubric: tallies[rubric] for rubric in in_order}
 
 
 def _file_values(
-    files: Sequence[MetricFile],
-    study_ids: Sequence[str],
-    models: Sequence[str],
-    taken: Collection[str],
+    files: Sequence[MetricFile], study_ids: Sequence[str], models: Sequence[str], taken: set[str]
 ) -> dict[Metric, Values]:
     """Return the values of the files' metrics; files of several models fill one column."""
     values: dict[Metric, Values] = {}
-    metric_of: dict[str, Metric] = {}
     for file in files:
         for metric, grid in file.on(study_ids, models):
             # A rubric's reciprocal is called after the score that it is of.
-            is_taken = metric.name in taken or f"inverse_{metric.name}" in taken
-            own = _beside(metric) if is_taken else metric
-            if metric_of.setdefault(own.name, own) != own:
-                raise JudgeError(
-                    f"a column of {file.path} and another would both be the metric {own.name!r}; "
-                    "rename one of them"
+            if metric.name in taken or f"inverse_{metric.name}" in taken:
+                metric = replace(
+                    metric,
+                    name=f"file_{metric.name}",
+                    label=f"{metric.label} (file)",
+                    study_label=f"{metric.study_label} (file)",
+                    rexrank=None,
                 )
-            known = values.setdefault(own, np.full(grid.shape, np.nan))
-            twice = np.argwhere(~np.isnan(known) & ~np.isnan(grid))
-            if len(twice):
-                study, model = twice[0]
+            known = values.setdefault(metric, np.full(grid.shape, np.nan))
+            both = np.argwhere(~np.isnan(known) & ~np.isnan(grid))
+            if len(both):
+                study, model = both[0]
                 raise JudgeError(
                     f"{metric.study_label} of {models[model]!r} on the study "
                     f"{study_ids[study]!r} is in {file.path} and in another file; leave one out"
                 )
-            values[own] = np.where(np.isnan(grid), known, grid)
+            values[metric] = np.where(np.isnan(grid), known, grid)
     return values
 
 
-def _beside(metric: Metric) -> Metric:
-    label, study_label = f"{metric.label} (file)", f"{metric.study_label} (file)"
-    return replace(
-        metric, name=f"file_{metric.name}", label=label, study_label=study_label, rexrank=None
-    )
-
-
-def _joined(
+def _file_notes(
     files: Sequence[MetricFile],
     values: Mapping[Metric, Values],
     study_ids: Sequence[str],
@@ -243,116 +222,57 @@ def _joined(
     n = len(study_ids)
     notes = [note for file in files for note in file.notes]
     for metric, grid in values.items():
-        if metric.rubric is None:
-            counts = (~np.isnan(grid)).sum(axis=0)
-            short = [f"{m} {k:,}" for m, k in zip(models, counts, strict=True) if k < n]
-            if short:
-                notes.append(f"{metric.study_label} is there for {', '.join(short)} of {n:,}")
+        counts = (~np.isnan(grid)).sum(axis=0)
+        short = [f"{m} {k:,}" for m, k in zip(models, counts, strict=True) if k < n]
+        if metric.rubric is None and short:
+            notes.append(f"{metric.study_label} is there for {', '.join(short)} of {n:,}")
     unused = [(file.n_unused(study_ids, models), file.path) for file in files]
-    notes += [f"{k:,} rows of {path} are about no study compared here" for k, path in unused if k]
-    return notes
-
-
-def _fields(
-    sides: _Sides, wanted: Sequence[str], by: Sequence[str], patient: Sequence[str]
-) -> tuple[dict[str, tuple[object, ...]], list[str]]:
-    remedies = dict.fromkeys(patient, f"{_JUDGE_BOTH}, or set it aside: --patient-field none")
-    remedies |= dict.fromkeys(by, _JUDGE_BOTH)
-    fields, notes = {}, []
-    for name in wanted:
-        tables = [(run.shown, table) for run, table in sides if name in table.fields]
-        column, note = merged_field(name, tables, remedies.get(name))
-        if column is not None:
-            fields[name] = column
-        notes += [note] if note else []
-    return fields, notes
+    return notes + [
+        f"{k:,} rows of {path} are about no study compared here" for k, path in unused if k
+    ]
 
 
 def records(
-    runs: Sequence[ComparedRun], wanted: Mapping[tuple[str, str], Collection[str]]
+    compared: AlignedRuns, wanted: Mapping[tuple[str, str], Collection[str]]
 ) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
-    """Return what is known of some studies, by model and rubric, then by study id."""
+    """Return the records of some studies, by model and rubric, then by study id."""
     return {
-        (run.model, run.rubric): {
-            record["study_id"]: record
-            for record in Run(run.path).records()
-            if record["study_id"] in ids
-        }
-        for run in runs
-        if (ids := set(wanted.get((run.model, run.rubric), ())))
+        key: compared.loaded.records(at, wanted[key])
+        for at, run in enumerate(compared.runs)
+        if wanted.get(key := (run.model, run.rubric))
     }
 
 
-def _studies(
-    runs: Sequence[ComparedRun], tables: Sequence[RunTable], *, common: bool
-) -> tuple[tuple[str, ...], int | None, list[Difference]]:
-    """Return the ids of the studies that all runs have, how many where sets differ, and where.
-
-    In an order of their own, so that no number rests on which run is named first.
-    """
-    sets = [frozenset(table.study_ids) for table in tables]
-    if all(ids == sets[0] for ids in sets):
-        return tuple(sorted(sets[0])), None, []
-    shared = frozenset.intersection(*sets)
-    if common and shared:
-        return tuple(sorted(shared)), len(shared), []
-    values: dict[str, list[str]] = {}
-    for run, ids in zip(runs, sets, strict=True):
-        value = f"{len(ids):,}"
-        if extra := ids - shared:
-            value += f", {len(extra):,} of them not in all runs, {min(extra)!r} among them"
-        values.setdefault(value, []).append(run.shown)
-    remedy = f"--common: the {len(shared):,} in all runs" if shared else "no study is in all runs"
-    return tuple(sorted(shared)), len(shared), [Difference("studies", remedy, values)]
-
-
-def _patient_names(patient_field: str | None) -> tuple[str, ...]:
-    if patient_field == "none":
-        return ()
-    return PATIENT_FIELDS if patient_field is None else (patient_field,)
-
-
-def _patient(fields: Mapping[str, tuple[object, ...]], asked: str | None) -> str | None:
-    if asked not in (None, "none") and asked not in fields:
-        raise JudgeError(f"no run has the field {asked!r}; name the patient with --patient-field")
-    return next((name for name in _patient_names(asked) if name in fields), None)
-
-
-def _numbers(column: Sequence[object]) -> NDArray[np.int64]:
-    """Return a number for each patient; a study without one is a patient of its own."""
-    names = [f"study {row}" if one is None else f"patient {one}" for row, one in enumerate(column)]
-    number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([number_of[name] for name in names], dtype=np.int64)
-
-
-def comparison_signature(opened: AlignedRuns, how: Resampling | None, by: Sequence[str]) -> str:
+def comparison_signature(compared: AlignedRuns, how: Resampling | None, by: Sequence[str]) -> str:
     """Return one line that names everything that changes a number of the comparison.
 
     The runs stand in it as a digest over their models and signatures, whatever their order;
-    the resamples and the seed only where something was tested.
+    the resamples, the seed and the family of tests only where something was tested.
     """
-    lines = sorted(f"{run.model}\t{run.signature}" for run in opened.runs)
-    judges = sorted({f"{run.rubric}={run.judge}" for run in opened.runs})
-    panel = opened.panel
+    lines = sorted(f"{run.model}\t{run.run.signature}" for run in compared.runs)
+    judges = sorted({f"{run.rubric}={run.judge}" for run in compared.runs})
+    panel = compared.panel
     parts = [
         "compare:1",
         f"models:{len(panel.models)}",
         f"runs:{len(lines)}+{_digest(lines)}",
         f"judge:{','.join(judges)}",
         f"studies:{len(panel.study_ids)}+{_digest(sorted(panel.study_ids))}",
-        *([f"metrics:{_digest(sorted(opened.digests))}"] if opened.digests else []),
-        *([f"allowed:{','.join(opened.allowed)}"] if opened.allowed else []),
+        *([f"metrics:{_digest(sorted(compared.digests))}"] if compared.digests else []),
+        *([f"allowed:{','.join(compared.allowed)}"] if compared.allowed else []),
         f"by:{','.join(by) or 'none'}",
+        f"patient:{panel.patient_field or 'none'}",
     ]
     if how:
         parts += [
-            f"patient:{panel.patient_field or 'none'}",
             f"resamples:{how.resamples}",
             f"flips:{how.flips}",
             f"seed:{how.seed}",
+            f"family:{how.family}",
+            *([f"primary:{how.primary}"] if how.primary else []),
             f"numpy:{version('numpy')}",
         ]
-    parts.append(f"version:{distribution.version()}")
+    parts.append(f"version:{plugins.version()}")
     return str(Signature(parts))
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from judge.metrics import added
@@ -21,18 +19,11 @@ from judge.types import JudgeError
 
 _ID, _MODEL = "study_id", "model"
 _MISSING = ("", "NaN", "nan", "NA", "null", "None")
-
-# `float` would also take 1_0 and the digits of every script.
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-
-_LEAST, _MOST = 1e-12, 1e12
-"""Beyond these a value is no measurement, and its square or reciprocal no number."""
-
-_Places = NDArray[np.intp]
-
+_MOST = 1e12
+"""Beyond this a value is no measurement, and its square no number."""
 _INDEX = ("column_1", "Unnamed: 0", "__index_level_0__")
 """An index without a name: of CSV, of CSV read by pandas and written again, of Parquet."""
+_Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -40,7 +31,7 @@ class MetricFile:
     """A file of metrics: for each row the model (None: the file names none) and the study.
 
     `columns` has each metric with one value per row, NaN where there is none; `names` are what
-    the file calls them, in the same order. `notes` say what was odd about the file.
+    the file calls them. `notes` say what was odd about the file.
     """
 
     path: str
@@ -59,10 +50,10 @@ class MetricFile:
         Raises `JudgeError` where the file names no model and there are several, or where
         nothing in it is about these models and studies.
         """
-        kept, cells = self._cells(study_ids, models)
+        rows, cells = self._cells(study_ids, models)
         for metric, column in self.columns:
             grid = np.full((len(study_ids), len(models)), np.nan)
-            grid[cells] = column[kept]
+            grid[cells] = column[rows]
             yield metric, grid
 
     def n_unused(self, study_ids: Sequence[str], models: Sequence[str]) -> int:
@@ -77,65 +68,67 @@ class MetricFile:
                 f"{self.path} does not say which model it is about; add a column 'model' with "
                 f"their names here: {', '.join(models)}"
             )
-        row_of = {study_id: row for row, study_id in enumerate(study_ids)}
-        column_of: dict[str | None, int] = {model: column for column, model in enumerate(models)}
-        column_of[None] = 0
-        rows = np.array([row_of.get(study_id, -1) for study_id in self.study_ids])
-        columns = np.array([column_of.get(model, -1) for model in self.models])
-        kept = np.flatnonzero((rows >= 0) & (columns >= 0))
-        if not len(kept):
+        known = models if self.models[0] is not None else (None,)
+        studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
+        columns = np.array([known.index(one) if one in known else -1 for one in self.models])
+        rows = np.flatnonzero((studies >= 0) & (columns >= 0))
+        if not len(rows):
             raise JudgeError(
-                f"nothing in {self.path} is about these runs: its first study is "
-                f"{self.study_ids[0]!r}"
-                + (f" of the model {self.models[0]!r}" if self.models[0] else "")
-                + f"; the runs have {study_ids[0]!r} of {', '.join(models)}"
+                f"nothing in {self.path} is about these runs: it has the study "
+                f"{self.study_ids[0]!r} of {self.models[0] or 'no model'}, and they have "
+                f"{study_ids[0]!r} of {', '.join(models)}"
             )
-        return kept, (rows[kept], columns[kept])
+        return rows, (studies[rows], columns[rows])
 
 
 def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] = ()) -> MetricFile:
     """Read a file with `study_id`, perhaps `model`, and one column per metric.
 
-    It has any form that files of reports have (`load`). An empty cell, null or NaN is a
-    study without the metric. `higher` and `lower` give the direction of columns whose name does
-    not. An index that pandas wrote without a name is passed over, and with a note the counts that
-    figures of a set are made of. Raises `JudgeError` for a file
-    that cannot be read, a row without a study, a column of text or truth values, one of unknown
-    or contradictory direction, a value that is infinite or beyond 1e-12 to 1e12, and a study (of
-    a model) that is there twice.
+    It has any form that files of reports have. An empty cell, null or NaN is a study without the
+    metric. `higher` and `lower` give the direction of columns whose name does not tell. Raises
+    `JudgeError` for a file that cannot be read, a column that is no metric or of unknown
+    direction, and a study (of a model) that is there twice.
     """
     table = load(path, "metrics", NamedFields(_ID))
-    study_ids = table.ids
-    columns = {name: table.column(name) for name in table.fields if name not in _INDEX}
+    study_ids = list(table.index)
+    columns = {name: list(table[name]) for name in table.columns if name not in _INDEX}
     notes = []
     if counts := columns.keys() & COLUMNS:
         columns = {name: column for name, column in columns.items() if name not in counts}
         notes.append(
-            f"{path} has the counts of corpus BLEU or F1-CheXbert: judge metrics prints these "
-            "figures, which are of a set of studies, and they are not compared"
+            f"{path} has the counts of corpus BLEU or F1-CheXbert, which judge metrics prints: "
+            "they are figures of a set of studies and are not compared"
         )
     models: tuple[str | None, ...] = (None,) * len(study_ids)
     if _MODEL in columns:
-        models = _model_names(path, columns.pop(_MODEL))
+        models = tuple(id_of(value) for value in columns.pop(_MODEL))
+        if None in models:
+            raise JudgeError(
+                f"{path}: record {models.index(None) + 1} of {len(models)} has no text or number "
+                f"in {_MODEL!r}; every record needs one"
+            )
     if not columns:
         raise JudgeError(f"{path} holds no metric{' of single studies' if counts else ''}")
-    _check_once(path, models, study_ids)
+    keys = pd.Series(zip(models, study_ids, strict=True))
+    if keys.duplicated().any():
+        model, study_id = keys[keys.duplicated()].iloc[0]
+        of = f" of the model {model!r}" if model else ""
+        raise JudgeError(f"{path} has the study {study_id!r}{of} twice; keep one row")
     # First: of a column of texts the direction is no question.
     values = {name: _numbers(path, name, cells, study_ids) for name, cells in columns.items()}
     metrics = _metrics(path, columns, higher, lower)
-    found = [(metric, values[name]) for name, metric in metrics.items()]
-    for (metric, numbers), name in zip(found, metrics, strict=True):
-        if (off := off_scale(metric, map(float, numbers))) is not None:
+    for name, metric in metrics.items():
+        if (off := off_scale(metric, map(float, values[name]))) is not None:
             raise JudgeError(
                 f"{path} has {off:g} in the column {name!r}, which is read as {metric.study_label} "
                 f"and goes {scale_of(metric)}: mend it, or give the column another name"
             )
     return MetricFile(
         path,
-        table.file.sha256 if table.file else "",
+        table.attrs["file"].sha256,
         models,
         tuple(study_ids),
-        tuple(found),
+        tuple((metric, values[name]) for name, metric in metrics.items()),
         tuple(columns),
         tuple(notes),
     )
@@ -144,101 +137,46 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
 def check_directions(
     files: Sequence[MetricFile], higher: Sequence[str], lower: Sequence[str]
 ) -> None:
-    """Raise `JudgeError` for a direction that was given for no file or no column.
-
-    One that contradicts itself is refused where its column is read.
-    """
-    given = [("--higher-is-better", name) for name in higher]
-    given += [("--lower-is-better", name) for name in lower]
-    if given and not files:
-        option, name = given[0]
-        raise JudgeError(f"{option} {name} is about a column of --metrics FILE; give the file too")
+    """Raise `JudgeError` for a direction that was given for a column that no file has."""
     names = list(dict.fromkeys(name for file in files for name in file.names))
-    for option, name in given:
-        if name not in names:
-            raise JudgeError(
-                f"{option} {name}: no file of metrics has that column; "
-                f"they have: {', '.join(map(repr, names))}"
-            )
+    for option, given in (("--higher-is-better", higher), ("--lower-is-better", lower)):
+        for name in given:
+            if name not in names:
+                raise JudgeError(
+                    f"{option} {name}: no file of --metrics has that column; "
+                    f"they have: {', '.join(map(repr, names)) or 'none'}"
+                )
 
 
 def _metrics(
     path: str, columns: Mapping[str, object], higher: Sequence[str], lower: Sequence[str]
 ) -> dict[str, Metric]:
-    every = {
-        name: metric_for_column(name, higher=higher, lower=lower) or added(name) for name in columns
-    }
-    found = {name: metric for name, metric in every.items() if metric}
-    if unknown := [name for name in every if name not in found]:
-        raise JudgeError(
-            f"whether more is better is unknown of {', '.join(map(repr, unknown))} in {path}; "
-            "say --higher-is-better NAME or --lower-is-better NAME"
-        )
-    names_of: dict[str, list[str]] = {}
-    for name, metric in found.items():
-        names_of.setdefault(metric.name, []).append(name)
-    for names in names_of.values():
-        if len(names) > 1:
+    found: dict[str, Metric] = {}
+    for name in columns:
+        metric = metric_for_column(name, higher=higher, lower=lower) or added(name)
+        if metric is None:
             raise JudgeError(
-                f"{path} has several columns for one metric: {', '.join(map(repr, names))}; "
-                "keep one"
+                f"whether more is better is unknown of {name!r} in {path}; say "
+                "--higher-is-better NAME or --lower-is-better NAME"
             )
+        if metric in found.values():
+            raise JudgeError(f"{path} has {name!r} and another column for one metric; keep one")
+        found[name] = metric
     return found
-
-
-def _model_names(path: str, values: Sequence[object]) -> tuple[str, ...]:
-    found = [id_of(value) for value in values]
-    if None in found:
-        row = found.index(None)
-        what = "no value" if values[row] in (None, "") else repr(values[row])[:40]
-        raise JudgeError(
-            f"{path}: record {row + 1} of {len(values)} has {what} in {_MODEL!r}; every record "
-            "needs a text or a number there"
-        )
-    return tuple(filter(None, found))
-
-
-def _check_once(path: str, models: Sequence[str | None], study_ids: Sequence[str]) -> None:
-    seen: set[tuple[str | None, str]] = set()
-    for key in zip(models, study_ids, strict=True):
-        if key in seen:
-            of = f" of the model {key[0]!r}" if key[0] else ""
-            raise JudgeError(f"{path} has the study {key[1]!r}{of} twice; keep one row")
-        seen.add(key)
 
 
 def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence[str]) -> Values:
-    found = np.full(len(values), np.nan)
-    for row, value in enumerate(values):
-        if value is None or (isinstance(value, str) and value.strip() in _MISSING):
-            continue
-        number = _number(value)
-        where = f"for the study {study_ids[row]!r} (row {row + 1} of {len(values)})"
-        if number is None:
-            raise JudgeError(
-                f"the column {name!r} of {path} is no metric: it holds {str(value)[:40]!r} "
-                f"{where}; keep columns of numbers only"
-            )
-        if problem := _problem(number):
-            raise JudgeError(f"the column {name!r} of {path} {problem} {where}")
-        found[row] = number
-    return found
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, str):
-        text = value.strip()
-        return float(text) if _NUMBER.fullmatch(text) or _INFINITE.fullmatch(text) else None
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return None
-    return float(value)
-
-
-def _problem(number: float) -> str | None:
-    if math.isinf(number):
-        return "is infinite"
-    if abs(number) > _MOST:
-        return f"holds {number:g}, beyond {_MOST:g},"
-    if 0 < abs(number) < _LEAST:
-        return f"holds {number:g}, nearer to 0 than {_LEAST:g} (write 0 if that is meant),"
-    return None
+    cells = pd.Series(list(values), dtype=object).map(
+        lambda one: None if isinstance(one, str) and one.strip() in _MISSING else one
+    )
+    is_text = cells.map(lambda one: isinstance(one, bool) or "_" in str(one))
+    numbers = pd.to_numeric(cells.where(~is_text, "no number"), errors="coerce").astype(float)
+    wrong = cells.notna() & ~(numbers.abs() <= _MOST)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise JudgeError(
+            f"the column {name!r} of {path} is no metric: it holds {str(cells[row])[:40]!r} for "
+            f"the study {study_ids[row]!r} (row {row + 1} of {len(cells)}); keep columns of "
+            f"numbers within {_MOST:g}"
+        )
+    return np.asarray(numbers, dtype=np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,125 +42,111 @@ def recurring_in(
     allow: Collection[str] = (),
     patient_field: str | None = None,
 ) -> RecurringErrors | ErrorDifferences:
-    """Return what recurs in one run, or in two; raises `JudgeError` for none and for more."""
-    if len(choices) == 1:
-        found, model = recurring(Run(choices[0].path), min_studies or FEWEST), choices[0].model
-        return replace(found, summary={**found.summary, "model": model}) if model else found
-    if len(choices) != _MODELS:
+    """Return what recurs in one run, or in two of one rubric on the studies scored for both.
+
+    Raises `JudgeError` for a rubric whose items are not graded, for more than two runs, and of two
+    as `compare_runs` does.
+    """
+    if len(choices) > _MODELS:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
-    return recurring_between(
-        choices,
-        min_studies or FEWEST_TESTED,
-        common=common,
-        allow=allow,
-        patient_field=patient_field,
-    )
-
-
-def recurring(run: Run, min_studies: int = FEWEST) -> RecurringErrors:
-    """Return the errors that recur in a run; raises `JudgeError` as `Run.records` does.
-
-    Studies that were not scored are in no number. Raises `JudgeError` too for a rubric whose
-    items are not graded.
-    """
+    if len(choices) == _MODELS:
+        least = min_studies or FEWEST_TESTED
+        return _between(choices, least, common=common, allow=allow, patient_field=patient_field)
+    run, least = Run(choices[0].path), min_studies or FEWEST
     groups = _gathered(run, run.rubric)
-    errors = groups.recurring(min_studies)
-    notes = tuple(_noted(groups))
+    summary = run.summary()
+    if choices[0].model:
+        summary = {**summary, "model": choices[0].model}
     version = str(lexicon.load().version)
-    return RecurringErrors(run.rubric, run.summary(), min_studies, version, errors, notes)
+    errors = groups.recurring(least)
+    return RecurringErrors(run.rubric, summary, least, version, errors, tuple(_notes(groups)))
 
 
-def recurring_between(
+def _between(
     choices: Sequence[RunChoice],
-    min_studies: int = FEWEST_TESTED,
-    how: Resampling = _USUAL,
+    min_studies: int,
     *,
-    common: bool = False,
-    allow: Collection[str] = (),
-    patient_field: str | None = None,
+    common: bool,
+    allow: Collection[str],
+    patient_field: str | None,
 ) -> ErrorDifferences:
-    """Return what recurs in two runs of one rubric, on the studies that were scored for both.
-
-    `common`, `allow` and `patient_field` are as in `compare_runs`, and so is what is refused.
-    Raises `JudgeError` too for runs of two rubrics, and where no study was scored for both.
-    """
-    opened = aligned(choices, allow=allow, patient_field=patient_field, common=common)
-    names = {run.rubric: run for run in opened.runs}
-    if len(names) > 1:
-        what = " and ".join(f"{run.shown} of {name}" for name, run in names.items())
+    compared = aligned(choices, allow=allow, patient_field=patient_field, common=common)
+    if len({run.rubric for run in compared.runs}) > 1:
+        what = " and ".join(f"{run.shown} of {run.rubric}" for run in compared.runs)
         raise JudgeError(f"{what}: errors are compared between runs of one rubric; name two")
-    folders = [Run(run.path) for run in opened.runs]
-    _check_asked(folders)
-    rows = np.flatnonzero(opened.is_scored.all(axis=1))
-    if not len(rows):
+    runs = compared.loaded.runs
+    _check_asked(runs)
+    is_scored = np.asarray(compared.loaded.is_scored.all(axis=1))
+    if not is_scored.any():
         raise JudgeError(
-            f"none of {len(opened.is_scored):,} studies was scored in both "
-            f"{' and '.join(run.shown for run in opened.runs)}; judge audit RUN says why"
+            f"none of {len(is_scored):,} studies was scored in both "
+            f"{' and '.join(compared.loaded.names)}; judge audit RUN says why"
         )
-    panel = opened.panel.take(rows)
-    rubric, wanted = folders[0].rubric, frozenset(panel.study_ids)
-    one, other = (_gathered(folder, rubric, wanted) for folder in folders)
+    panel = compared.panel.take(is_scored.nonzero()[0])
+    rubric, wanted = runs[0].rubric, frozenset(panel.study_ids)
+    first, second = (_gathered(run, rubric, wanted) for run in runs)
     version = str(lexicon.load().version)
     notes = [
-        note
-        for side, run in zip((one, other), opened.runs, strict=True)
-        for note in _noted(side, f"{run.model}: ")
+        f"{run.model}: {note}"
+        for side, run in zip((first, second), compared.runs, strict=True)
+        for note in _notes(side)
     ]
     return ErrorDifferences(
         rubric,
-        tuple(run.described() for run in opened.runs),
-        f"{comparison_signature(opened, how, ())}|errors:{min_studies}+{version}",
+        tuple(run.described() for run in compared.runs),
+        f"{comparison_signature(compared, _USUAL, ())}|errors:{min_studies}+{version}",
         panel.patient_field if panel.is_clustered else None,
-        len(opened.is_scored),
-        len(rows),
+        len(is_scored),
+        len(panel.study_ids),
         min_studies,
         version,
-        differences(panel, (one, other), min_studies, how),
-        (*opened.notes, *notes),
+        differences(panel, (first, second), min_studies, _USUAL),
+        (*compared.notes, *notes),
     )
 
 
 def _check_asked(runs: Sequence[Run]) -> None:
     tally = rubrics.load(runs[0].manifest["rubric"]).tally
-    parts = {tally.kind, tally.rows, tally.columns} if tally else set()
-    asked = [
-        (frozenset(), frozenset())
-        if run.reading is None
-        else (frozenset(run.reading["lacks"]), frozenset(run.reading["own"]))
+    if tally is None:
+        return
+    facets = (runs[0].rubric.facet(name) for name in (tally.rows, tally.columns))
+    parts = {tally.kind, tally.rows, tally.columns}
+    parts |= {label.name for facet in facets for label in facet.labels}
+    asked = {
+        (frozenset(run.reading["lacks"]) & parts, frozenset(run.reading["own"]))
+        if run.reading
+        else (frozenset(), frozenset())
         for run in runs
-    ]
-    if tally:
-        facets = (runs[0].rubric.facet(name) for name in (tally.rows, tally.columns))
-        parts |= {label.name for facet in facets for label in facet.labels}
-    if len({(lacks & parts, own) for lacks, own in asked}) > 1:
+    }
+    if len(asked) > 1:
         raise JudgeError(
             f"{' and '.join(str(run.path) for run in runs)} do not have the same categories and "
-            "levels, since a reader was not asked for them or has others: what one cannot have is "
-            "no error that it lacks. judge errors RUN shows each by itself"
+            "levels, since a reader was not asked for them or has others; judge errors RUN shows "
+            "each by itself"
         )
 
 
 def _gathered(run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> ErrorGroups:
     if not rubric.graded:
         raise JudgeError(f"{rubric.title} grades nothing that it lists: it has no errors to group")
-    found = ErrorGroups(rubric)
+    groups = ErrorGroups(rubric)
     for record in run.records():
         if record["outcome"] == OUTCOMES[Annotated] and (
             wanted is None or record["study_id"] in wanted
         ):
-            found.add(record["study_id"], _errors(record, rubric), record["measures"])
-    if wanted is not None and found.n_studies != len(wanted):
+            groups.add(record["study_id"], _errors(record, rubric), record["measures"])
+    if wanted is not None and groups.n_studies != len(wanted):
         raise JudgeError(
-            f"the annotations of {run.path} hold {found.n_studies:,} of {len(wanted):,} studies "
-            "that its table has scored: they do not fit together; judge its studies again"
+            f"the annotations of {run.path} hold {groups.n_studies:,} of {len(wanted):,} studies "
+            "that its table has scored; judge its studies again"
         )
-    return found
+    return groups
 
 
 def _errors(record: dict[str, Any], rubric: Rubric) -> Iterator[tuple[Item, Sequence[str]]]:
-    for given in record["annotation"]["items"]:
-        edit = Edit(**given["edit"]) if given["edit"] else None
-        item = Item(given["kind"], given["text"], given["labels"], edit=edit)
+    for plain in record["annotation"]["items"]:
+        edit = Edit(**plain["edit"]) if plain["edit"] else None
+        item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit)
         if is_error(item, rubric):
             yield item, _findings(item, record["candidate"])
 
@@ -177,15 +162,14 @@ def _findings(item: Item, candidate: str) -> Sequence[str]:
     return lexicon.changed(before, item.edit.corrected, rules)
 
 
-def _noted(groups: ErrorGroups, whose: str = "") -> Iterator[str]:
-    """Say what is to be known of a run's numbers; `whose` they are goes before it."""
+def _notes(groups: ErrorGroups) -> Iterator[str]:
     if groups.n_several:
         yield (
-            f"{whose}{groups.n_several:,} of {groups.n_listed:,} errors are about several findings "
+            f"{groups.n_several:,} of {groups.n_listed:,} errors are about several findings "
             "or of several categories, and counted for each"
         )
     if groups.states_others:
         yield (
-            f"{whose}the answers state {groups.n_stated:,.0f} errors and list "
-            f"{groups.n_listed:,}: what recurs is counted of those that are listed"
+            f"the answers state {groups.n_stated:,.0f} errors and list {groups.n_listed:,}: what "
+            "recurs is counted of those that are listed"
         )

@@ -18,14 +18,12 @@ from judge.api import JudgeOptions, session_of
 from judge.backends import LEXICON
 from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import measure_of
-from judge.running.asking import RequestPolicy
 from judge.running.records import Judged, to_record
 from judge.running.run import with_classes
-from judge.running.session import JudgeSession
-from judge.running.standing import JudgeThread
+from judge.running.session import JudgeSession, JudgeThread, RequestPolicy
 from judge.studies import from_given
 from judge.studies.context import attach_context
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 from judge.types import Annotated, JudgeError
 
 # What the sample has already, or only a cache reads.

@@ -20,8 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.distribution import install
-from judge.plugins import METRICS
+from judge.plugins import METRICS, install
 from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
 from judge.stats.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled

@@ -1,9 +1,9 @@
 """Prompts of other authors: their text is not ours, so it is fetched from them, like weights.
 
 `prompts/NAME-official.yaml` is a prompt with `$NAME` where a text of the authors belongs, and
-`source`, which says where that text is published. It is read from their Python source without
-running it, accepted only if the prompt has the known sha256, and kept in the user's configuration
-folder.
+`source`, which says where that text is published. Their Python source is kept in the user's
+configuration folder and read without running it; the prompt is accepted only if it has the known
+sha256.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from string import Template
 from typing import Any
 
-import yaml
-
 from judge import prompts
+from judge.jsonio import read_yaml
 from judge.prompts import Prompt
 from judge.types import JudgeError
-from judge.yamlfile import read_yaml
 
 HOST = "https://raw.githubusercontent.com"
 _TIMEOUT = 30.0
@@ -60,20 +58,14 @@ class Recipe:
         return str(self.wording["rubric"])
 
     def extract(self, sources: Mapping[str, str]) -> Prompt:
-        """Return the prompt in the authors' files, given by path; nothing of them is run.
-
-        Raises `JudgeError` as `build` does, and for any other text than the known one.
-        """
+        """Return the prompt in the authors' files, given by path, if it is the known one."""
         prompt = self.build(sources)
-        if not self.is_genuine(prompt):
+        if prompt.sha256 != self.sha256:
             raise self._other_text()
         return prompt
 
     def build(self, sources: Mapping[str, str]) -> Prompt:
-        """Return what `extract` does, whatever its text.
-
-        Raises `JudgeError` for a file that is no Python source or lacks a text.
-        """
+        """Return the prompt that the files make, whatever its text; nothing of them is run."""
         texts: dict[str, object] = {}
         functions = []
         for path, source in sources.items():
@@ -97,15 +89,10 @@ class Recipe:
         keys = {key: self._fill(key, value, texts) for key, value in self.wording.items()}
         return prompts.check(keys, f"prompt {self.name} of {', '.join(sources)}")
 
-    def is_genuine(self, prompt: Prompt) -> bool:
-        """Return whether `prompt` is this one, with no character changed."""
-        known = self.name, self.wording["version"], self.sha256
-        return (prompt.name, prompt.version, prompt.sha256) == known
-
     def _other_text(self) -> JudgeError:
         return JudgeError(
-            f"the text is not that of {self.name}: take {' and '.join(self.files)} of commit "
-            f"{self.commit} of {self.repository}"
+            f"the text is not that of {self.name}, {' and '.join(self.files)} of commit "
+            f"{self.commit} of {self.repository}: run `judge prompts fetch {self.name}`"
         )
 
     def _fill(self, key: str, value: Any, texts: Mapping[str, object]) -> Any:  # noqa: ANN401
@@ -175,92 +162,54 @@ def for_model(rubric: str, model: str) -> str | None:
     return None
 
 
-def path_of(name: str, environ: Mapping[str, str]) -> Path:
-    """Return the file that the prompt `name` is kept in: under `JUDGE_CONFIG`, if that is set."""
+def folder_of(name: str, environ: Mapping[str, str]) -> Path:
+    """Return where the files of the prompt `name` are kept: under `JUDGE_CONFIG`, if it is set."""
     from platformdirs import user_config_path
 
     folder = environ.get("JUDGE_CONFIG")
     base = Path(folder).expanduser() if folder else user_config_path("judge", appauthor=False)
-    return base / "prompts" / f"{name}.yaml"
+    return base / "prompts" / name
 
 
 def load(name: str, environ: Mapping[str, str]) -> Prompt:
-    """Return an official prompt by its name, any other as `judge.prompts.load` does.
-
-    Raises `JudgeError` for an official one that was not fetched, or was changed since.
-    """
+    """Return an official prompt by its name, any other as `judge.prompts.load` does."""
     recipe = recipes().get(name)
     if recipe is None:
         return prompts.load(name)
-    path = path_of(name, environ)
-    if not path.is_file():
+    folder = folder_of(name, environ)
+    if not folder.is_dir():
         raise JudgeError(
             f"the prompt {name} is not on this machine yet: run `judge prompts fetch {name}`, or "
             f"ask with another, such as --prompt {recipe.rubric}"
         )
-    prompt = prompts.load(str(path))
-    if not recipe.is_genuine(prompt):
-        raise JudgeError(
-            f"{path} is not the prompt {name} as published: run `judge prompts fetch {name}`"
-        )
-    return prompt
+    return recipe.extract(read_copy(recipe, folder))
 
 
-def download(recipe: Recipe, base_url: str) -> dict[str, str]:
-    """Return the authors' files of a prompt, by path."""
-    base = f"{base_url.rstrip('/')}/{recipe.repository}/{recipe.commit}"
-    return {path: _get(f"{base}/{path}") for path in recipe.files}
+def download(recipe: Recipe) -> dict[str, str]:
+    """Return the authors' files of a prompt, by path, from GitHub."""
+    import httpx2  # which openai brings
+
+    sources = {}
+    for path in recipe.files:
+        url = f"{HOST}/{recipe.repository}/{recipe.commit}/{path}"
+        try:
+            sources[path] = httpx2.get(url, timeout=_TIMEOUT).raise_for_status().text
+        except httpx2.HTTPError as error:
+            raise JudgeError(
+                f"cannot fetch {url} ({error}): try again, or get it elsewhere and name it with "
+                "--from FILE"
+            ) from error
+    return sources
 
 
-def _get(url: str) -> str:
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
-
-    if not url.startswith(("https://", "http://")):
-        raise JudgeError(f"{url} is no address that a prompt can be fetched from")
-    try:
-        with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - http and https alone
-            content: bytes = answer.read()
-            return content.decode()
-    except (OSError, HTTPException, ValueError) as error:
-        if isinstance(error, HTTPError):
-            error.close()
-        raise JudgeError(
-            f"cannot fetch {url} ({error}): try again, or get it elsewhere and name it with "
-            "--from FILE"
-        ) from error
-
-
-def read_copy(recipe: Recipe, path: Path) -> dict[str, str]:
-    """Return the authors' files from a copy: the file, or a folder that has them."""
-    if path.is_dir():
-        places = {name: path / name for name in recipe.files}
-        places = {
-            name: place if place.is_file() else path / place.name for name, place in places.items()
-        }
-    elif len(recipe.files) == 1:
-        places = {recipe.files[0]: path}
-    else:
-        raise JudgeError(
-            f"{recipe.name} is in {' and '.join(recipe.files)}: name the folder that has them"
-        )
-    return {name: _read(place) for name, place in places.items()}
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise JudgeError(f"cannot read {path} as text: {error}") from error
-
-
-def as_yaml(prompt: Prompt, recipe: Recipe) -> str:
-    """Return the file of a prompt, as `judge.prompts.load` reads it."""
-    head = (
-        f"# The text of {recipe.repository}, commit {recipe.commit}.\n"
-        "# Fetched by `judge prompts fetch`, which knows it by its sha256: not to be edited.\n"
-    )
-    keys = {name: value for name, value in asdict(prompt).items() if value}
-    # Quoted, every character of a text comes back as it was.
-    return head + yaml.safe_dump(keys, default_style='"', sort_keys=False, width=1_000_000)
+def read_copy(recipe: Recipe, copy: Path) -> dict[str, str]:
+    """Return the authors' files from a copy: the one file, or a folder that has them."""
+    sources = {}
+    for name in recipe.files:
+        places = (copy / name, copy / Path(name).name)
+        place = next((place for place in places if place.is_file()), copy)
+        try:
+            sources[name] = place.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise JudgeError(f"cannot read {place} as text: {error}") from error
+    return sources

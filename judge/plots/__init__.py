@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.distribution import install
+from judge.plugins import install
 from judge.report.compare_page.data import PageFigure
 from judge.types import JudgeError
 

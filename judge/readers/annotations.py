@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import pandas as pd
 
-from judge.readers.readings import Reading
 from judge.rubrics.categories import CATEGORY, ERROR
 from judge.rubrics.green.layout import MATCHED, matched_finding
 from judge.rubrics.reading import REFERENCE
+from judge.running.records import SampleRead
 from judge.studies.sections import Section
-from judge.types import Annotated, Annotation, Item, JudgeError, Study
+from judge.types import Annotation, Item, JudgeError, Study
 
 CODES = tuple(label.name for label in CATEGORY.labels)
 """The six categories in their order."""
@@ -27,6 +27,7 @@ GREEN: Final = "green"
 FINERADSCORE: Final = "fineradscore"
 RubricName = Literal["green", "fineradscore"]
 _GRADED_BY = {GREEN: "significance", FINERADSCORE: "severity"}
+_COLUMNS = ("study_id", "reader", "side", "category", "level", "text", "count", "edit")
 EVERYONE: Final = ""
 """In place of a reader: all who read the study."""
 
@@ -36,6 +37,35 @@ Key = tuple[str, str]
 
 class FaultError(Exception):
     """A row that contradicts itself or another one. Its text says which row, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one reader said of one study; `study.fields` has the reader's own values too."""
+
+    study: Study
+    annotation: Annotation
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """All that readers said, by reader, in the order of the studies.
+
+    `lacks` and `own` are as in `judge.rubrics.reading.as_read`. `source` is the file with the
+    candidates, `class_source` says where the studies' classes come from, None where they are to be
+    inferred. `left_out` are the studies that could not be read, by reader, each with the reason.
+    """
+
+    rubric: str
+    by_reader: Mapping[str, Sequence[Reading]]
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    own: Sequence[str] = ()
+    section: Section = "report"
+    source: str | None = None
+    notes: tuple[str, ...] = ()
+    class_source: str | None = None
+    sample: SampleRead | None = None
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -94,65 +124,50 @@ class AnnotationTable:
                 study = replace(study, fields={**study.fields, name: value})
         self.studies[study_id] = study
 
-    def table(self) -> pd.DataFrame:
-        """Return the rows of the studies that are not left out."""
-        columns = ("study_id", "reader", "side", "category", "level", "text", "count", "edit")
-        table = pd.DataFrame(self.rows, columns=columns, dtype=object)
-        keys = zip(table["reader"], table["study_id"], strict=True)
-        return table[[self.fault(key) is None for key in keys]]
-
     def fault(self, key: Key) -> str | None:
         """Return why a reader's study is left out, None where it is not."""
         return self.left_out.get(key) or self.left_out.get((EVERYONE, key[1]))
 
-    def faults(self) -> dict[str, dict[str, str]]:
-        """Return the studies that are left out, and why, by reader."""
-        keys = {(row["reader"], row["study_id"]): None for row in self.rows}
+    def readings(self) -> Readings:
+        """Return the readings of each reader; raises `JudgeError` where none is left."""
+        keys = dict.fromkeys((row["reader"], row["study_id"]) for row in self.rows)
         keys |= {key: None for key in self.left_out if key[0] != EVERYONE}
         faults: dict[str, dict[str, str]] = {}
         for reader, study_id in keys:
             if why := self.fault((reader, study_id)):
                 faults.setdefault(reader, {})[study_id] = why
-        return faults
-
-    def readings(self) -> dict[str, list[Reading]]:
-        """Return the readings of each reader, in the order of the studies.
-
-        Raises `JudgeError` where none is left.
-        """
-        places = {study_id: place for place, study_id in enumerate(self.studies)}
-        readings: dict[str, list[Reading]] = {}
-        for key, rows in self.table().groupby(["reader", "study_id"]):
-            reader, study_id = (str(name) for name in key)
-            items = [
-                item
-                for row in rows.to_dict("records")
-                for item in [_item(self.rubric, row)] * row["count"]
-            ]
-            study = self.studies[study_id]
-            values = {**study.fields, **self.fields.get((reader, study_id), {})}
-            comment = str(values.pop("comment", ""))
-            annotation = Annotation(tuple(items), comment)
-            reading = Reading(replace(study, fields=values), Annotated(annotation))
-            readings.setdefault(reader, []).append(reading)
-        if not readings:
+        rows = [row for row in self.rows if not self.fault((row["reader"], row["study_id"]))]
+        if not rows:
             why = next(iter(self.left_out.values()), "every score is blank")
             raise JudgeError(f"no reading can be read: {why}")
-        return {
-            reader: sorted(readings[reader], key=lambda one: places[one.study.study_id])
-            for reader in sorted(readings)
-        }
+        table = pd.DataFrame(rows, columns=_COLUMNS, dtype=object)
+        place_of = {study_id: place for place, study_id in enumerate(self.studies)}
+        table["place"] = table["study_id"].map(place_of)
+        by_reader: dict[str, list[Reading]] = {}
+        for (reader, _), group in table.groupby(["reader", "place"]):
+            by_reader.setdefault(str(reader), []).append(self._reading(str(reader), group))
+        names = dict.fromkeys(name for row in rows for name in (row["category"] or "").split(","))
+        has_references = all(study.reference for study in self.studies.values())
+        return Readings(
+            self.rubric,
+            by_reader,
+            {**self.lacks, **({} if has_references else {REFERENCE: NO_REPORTS})},
+            tuple(name for name in names if name not in ("", *CODES, MATCHED)),
+            self.section,
+            self.source,
+            left_out=faults,
+        )
 
-    def missing(self) -> dict[str, str]:
-        """Return what the readers were not asked for, as `judge.rubrics.reading.as_read` takes."""
-        whole = all(study.reference for study in self.studies.values())
-        return {**self.lacks, **({} if whole else {REFERENCE: NO_REPORTS})}
-
-    def categories(self) -> tuple[str, ...]:
-        """Return the readers' own categories beside the rubric's, in their order."""
-        named = self.table()["category"].dropna()
-        names = dict.fromkeys(name for names in named for name in names.split(","))
-        return tuple(name for name in names if name not in (*CODES, MATCHED))
+    def _reading(self, reader: str, rows: pd.DataFrame) -> Reading:
+        study = self.studies[rows["study_id"].iloc[0]]
+        items = [
+            item
+            for row in rows.to_dict("records")
+            for item in [_item(self.rubric, row)] * row["count"]
+        ]
+        values = {**study.fields, **self.fields.get((reader, study.study_id), {})}
+        annotation = Annotation(tuple(items), str(values.pop("comment", "")))
+        return Reading(replace(study, fields=values), annotation)
 
 
 def _item(rubric: str, row: Mapping[Any, Any]) -> Item:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from judge.readers.annotations import (
     AnnotationTable,
     FaultError,
     Key,
+    Readings,
 )
 from judge.readers.files import (
     SIGNIFICANCE,
@@ -27,11 +28,9 @@ from judge.readers.files import (
     count_of,
     identifiers,
     needed,
-    needed_count,
     only,
     open_file,
 )
-from judge.readers.readings import Readings
 from judge.readers.tidy import is_tidy, tidy
 from judge.rubrics.categories import CATEGORY, LEVELS
 from judge.rubrics.green.layout import MATCHED
@@ -49,9 +48,7 @@ _REPORTS = ("study_id", "gt_report")
 _CANDIDATES = ("radgraph", "bertscore", "s_emb", "bleu")
 _COUNTS: tuple[str, ...] = ("study_number", "candidate_type", "error_category", "rater_index")
 _COUNTS += ("clinically_significant", "num_errors")
-_TABLE = ("study_number", "origin", "error_category")
-_READERS = tuple("012345")
-_CELLS = tuple(f"{reader}{again}" for again in ("", ".1") for reader in _READERS)
+_ALL_COUNTS = len(LEVELS) * len(CODES)
 
 
 def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
@@ -63,28 +60,28 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     (file,) = counts
     table = AnnotationTable(GREEN, {MATCHED: NO_MATCHED})
     studies = _rexval_reports(table, reports[0]) if reports else None
-    seen: set[tuple[str, ...]] = set()
-    for place, row, reader, level, count in _rexval_counts(file):
-        number, model = identifiers(file, place, row, "study_number", "candidate_type")
+    seen: dict[Key, set[tuple[str, str]]] = defaultdict(set)
+    names = ("study_number", "candidate_type", "rater_index")
+    for place, row in file.rows(_COUNTS):
+        number, model, reader = identifiers(file, place, row, *names)
         study = number if studies is None else studies.get(number.removesuffix(".0"))
         study_id = f"{study}/{model}"
         if study is None or (reports and study_id not in table.studies):
             raise JudgeError(f"{file.name}, {place}: the file of reports has no {number} {model!r}")
         table.describe(study_id, place, model=model, patient=study)
+        cells = seen[reader, study_id]
         with table.checking(reader, study_id, place):
-            level = level or choice(row, "clinically_significant", SIGNIFICANCE)
+            level = choice(row, "clinically_significant", SIGNIFICANCE)
             category = choice(row, "error_category", _BY_NUMBER)
-            cell = (reader, study_id, level, category)
-            if cell in seen:
+            if (level, category) in cells:
                 raise FaultError(f"its {level} count of category {category} is there twice")
-            if count is not None:
-                seen.add(cell)
-                n = count_of({"num_errors": count}, "num_errors")
-                table.add(reader, study_id, category=category, level=level, count=n)
-    n_counts = Counter(cell[:2] for cell in seen)
-    for (reader, study_id), n in n_counts.items():
-        if n < len(LEVELS) * len(CODES):
-            table.leave_out(reader, study_id, f"{n} of {len(LEVELS) * len(CODES)} counts are there")
+            if row["num_errors"] is not None:
+                cells.add((level, category))
+                count = count_of(row, "num_errors")
+                table.add(reader, study_id, category=category, level=level, count=count)
+    for key, cells in seen.items():
+        if len(cells) < _ALL_COUNTS:
+            table.leave_out(*key, f"{len(cells)} of {_ALL_COUNTS} counts are there")
     return table
 
 
@@ -101,21 +98,6 @@ def _rexval_reports(table: AnnotationTable, file: File) -> dict[str, str]:
             texts = {"reference": row["gt_report"], "candidate": row[name]}
             table.describe(f"{study}/{name}", place, **texts, model=name, patient=study)
     return studies
-
-
-def _rexval_counts(file: File) -> Iterator[tuple[str, Row, str, str | None, str | None]]:
-    """Yield the place, row, reader, level (None: in the row) and count of each cell of counts."""
-    if not file.has(*_TABLE):
-        for place, row in file.rows(_COUNTS):
-            (reader,) = identifiers(file, place, row, "rater_index")
-            yield place, row, reader, None, row["num_errors"]
-        return
-    if [name for name in file.data.columns if name in _CELLS] != [*_CELLS]:
-        raise JudgeError(f"{file.name} has its counts in another order than 0 to 5, twice")
-    for place, row in file.rows((*_TABLE, *_CELLS)):
-        for cell in _CELLS:
-            named = {**row, "candidate_type": row["origin"]}
-            yield place, named, cell[0], LEVELS[cell.endswith(".1")], row[cell]
 
 
 _EIGHT = ("one", "two", "three", "four", "five", "six", "seven", "eight")
@@ -137,7 +119,7 @@ def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
             level = choice(row, "error_type", {name: name for name in LEVELS})
             seen[study_id].append(level)
             for name, category in zip(_EIGHT, (*CODES, *_EIGHT[len(CODES) :]), strict=True):
-                count = needed_count(row, name)
+                count = count_of(row, name)
                 table.add(reader, study_id, category=category, level=level, count=count)
     for study_id, levels in seen.items():
         if sorted(levels) != sorted(LEVELS):
@@ -428,24 +410,13 @@ def _refisco_add(table: AnnotationTable, key: Key, reading: _Impression) -> None
 
 
 def _edit(line: _Line, parts: Sequence[str], start: int | None) -> Edit | None:
-    """Return the edit of the one sentence in which a line is changed; None where several are."""
+    """Return the edit of the line that is changed; None where the row holds several."""
     edited = line.edited or ""
     if line.original is None:
         return Edit("insert", start, edited)
-    after = lines(edited) if edited else []
-    if len(parts) == 1:
-        return Edit("change", start, edited) if edited else Edit("delete", start, "")
-    same = 0
-    while same < min(len(parts), len(after)) and parts[same] == after[same]:
-        same += 1
-    tail = 0
-    while tail < min(len(parts), len(after)) - same and parts[-1 - tail] == after[-1 - tail]:
-        tail += 1
-    gone, new = parts[same : len(parts) - tail], after[same : len(after) - tail]
-    number = (start or 0) + same
-    if len(gone) == 1:
-        return Edit("change", number, " ".join(new)) if new else Edit("delete", number, "")
-    return Edit("insert", number, " ".join(new)) if new and not gone else None
+    if len(parts) > 1:
+        return None
+    return Edit("change", start, edited) if edited else Edit("delete", start, "")
 
 
 def _is_radpref(file: File) -> bool:
@@ -456,7 +427,7 @@ def _is_radpref(file: File) -> bool:
 
 
 def _is_rexval(file: File) -> bool:
-    return file.has(*_REPORTS) or file.has(*_COUNTS) or file.has(*_TABLE, *_READERS)
+    return file.has(*_REPORTS) or file.has(*_COUNTS)
 
 
 def _is_refisco(file: File) -> bool:
@@ -486,10 +457,6 @@ _NEEDS = {
 }
 
 
-def _described() -> str:
-    return "; ".join(f"{name}: {needs}" for name, needs in _NEEDS.items())
-
-
 def read(
     layout: str,
     sources: Sequence[str],
@@ -502,8 +469,7 @@ def read(
 
     `layout` is one of `LAYOUTS`, or `AUTO`. `reader` is who read where the files do not say it,
     by default the name of the file. A study with a row that contradicts itself or another is left
-    out, with the reason; `strict` refuses it. Raises `JudgeError` for a file that is none of the
-    layout.
+    out, with the reason; `strict` refuses it. Raises `JudgeError` for a file of another layout.
     """
     if layout not in (*LAYOUTS, AUTO):
         raise JudgeError(f"unknown layout {layout!r}; there are: {', '.join((*LAYOUTS, AUTO))}")
@@ -514,37 +480,25 @@ def read(
     if layout == AUTO:
         if len(fitting) != 1:
             names = ", ".join(file.name for file in files)
-            raise JudgeError(f"{names}: no one layout has such files; there are {_described()}")
+            needs = "; ".join(f"{name}: {columns}" for name, columns in _NEEDS.items())
+            raise JudgeError(f"{names}: no one layout has such files; there are {needs}")
         (layout,) = fitting
     if layout not in fitting:
         name = next((f.name for f in files if not LAYOUTS[layout][0](f)), files[0].name)
         raise JudgeError(f"{name} is no file of {layout}, which needs {_NEEDS[layout]}")
-    table = LAYOUTS[layout][1](files, reader)
-    faults = table.faults()
-    if strict and faults:
-        who, of_reader = next(iter(faults.items()))
-        study_id, why = next(iter(of_reader.items()))
-        n = sum(map(len, faults.values()))
+    readings = LAYOUTS[layout][1](files, reader).readings()
+    if strict and readings.left_out:
+        who, faults = next(iter(readings.left_out.items()))
+        study_id, why = next(iter(faults.items()))
+        n = sum(map(len, readings.left_out.values()))
         raise JudgeError(
             f"study {study_id!r} of reader {who!r}: {why} ({n} in all); "
             "leave --strict out to leave them out"
         )
-    readings = Readings(
-        table.rubric,
-        table.readings(),
-        table.missing(),
-        table.categories(),
-        table.section,
-        table.source,
-        left_out=faults,
-    )
     # The file with the candidates is that of both sides, as of one file of studies.
-    roles = ["both" if file.name == table.source else "readings" for file in files]
-    return (
-        layout,
-        readings,
-        tuple(
-            InputFile(source, role, file.sha256, len(file.data))
-            for source, role, file in zip(sources, roles, files, strict=True)
-        ),
-    )
+    roles = ["both" if file.name == readings.source else "readings" for file in files]
+    inputs = [
+        InputFile(source, role, file.sha256, len(file.data))
+        for source, role, file in zip(sources, roles, files, strict=True)
+    ]
+    return layout, readings, tuple(inputs)

@@ -11,21 +11,20 @@ from functools import cached_property
 from pathlib import Path
 
 from judge import rubrics
-from judge.distribution import version
-from judge.readers.readings import Reading, Readings
+from judge.plugins import version
+from judge.readers.annotations import Reading, Readings
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.folder import ANOTHER, MANIFEST, Run, entries_of, folder_at_once
+from judge.running.folder import ANOTHER, MANIFEST, Run, entries_of, folder_at_once, writing
 from judge.running.records import FORMAT, Judged, adapter
 from judge.running.run import versions, with_classes
-from judge.running.writer import writing
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
 from judge.studies.names import model_of, renamed, tidy_column
 from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
-from judge.types import Annotation, JudgeError
+from judge.types import Annotated, Annotation, JudgeError
 
 READER = "reader:"
 """What the name of a judge who is a reader begins with."""
@@ -162,7 +161,7 @@ class _ReaderRun:
     @cached_property
     def version(self) -> str:
         said = [
-            [one.study.study_id, type(one.outcome).__name__, _plain(one)]
+            [one.study.study_id, "Annotated", _plain(one)]
             for one in self.readings.by_reader[self.reader]
         ]
         whole = [said, sorted(self.readings.lacks), [*self.readings.own]]
@@ -212,8 +211,8 @@ class _ReaderRun:
             for at, (study, one) in enumerate(
                 zip(studies, readings.by_reader[self.reader], strict=True)
             ):
-                measures = self.rubric.measured(one.outcome.annotation, study)
-                writer.add(Judged(at, study, one.outcome, measures, None))
+                measures = self.rubric.measured(one.annotation, study)
+                writer.add(Judged(at, study, Annotated(one.annotation), measures, None))
             table = writer.table()
             manifest = {
                 "format": FORMAT,
@@ -257,4 +256,4 @@ def _all(words: Sequence[str]) -> str:
 
 
 def _plain(one: Reading) -> object:
-    return adapter(Annotation).dump_python(one.outcome.annotation, mode="json")
+    return adapter(Annotation).dump_python(one.annotation, mode="json")

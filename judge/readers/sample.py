@@ -14,13 +14,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from judge.report.words import in_natural_order
 from judge.running.folder import Run, held, put_in_place
-from judge.running.records import adapter, first_of
+from judge.running.records import SampleRead, adapter, first_of
 from judge.stats.table import DEFAULT_BY, check_fields
 from judge.types import JudgeError
 
@@ -38,11 +38,6 @@ class Stratum:
     n_studies: int
     n_drawn: int
 
-    @property
-    def probability(self) -> float:
-        """The probability of each of its studies to be drawn."""
-        return self.n_drawn / self.n_studies
-
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -59,31 +54,32 @@ def sampled(
 ) -> Sample:
     """Return the sample of `n` studies that is kept with a run; what it lacks is drawn and kept.
 
-    Drawn from all studies, those that the judge could not score among them: readers can read
-    them, and without them the rest would be the easier ones. Without `n` it is the kept one as it
-    is; one that is larger stays. `by` and `seed` are by default as kept, else `DEFAULT_BY` and
-    `DEFAULT_SEED`. Raises `JudgeError` where another sample is kept, and as `draw` does.
+    Drawn from all studies, those that the judge could not score among them: without them the rest
+    would be the easier ones. Without `n` it is the kept one as it is; one that is larger stays.
+    `by` and `seed` are by default as kept, else `DEFAULT_BY` and 1. Raises `JudgeError` where
+    another sample is kept, and as `draw` does.
     """
-    found = kept_sample(run)
-    by = tuple(dict.fromkeys(by or (found.by if found else DEFAULT_BY)))
-    if found and (seed not in (None, found.seed) or by != found.by):
+    known = kept_sample(run)
+    by = tuple(dict.fromkeys(by or (known.by if known else DEFAULT_BY)))
+    if known and (seed not in (None, known.seed) or by != known.by):
         raise JudgeError(
-            f"{run.path} has a sample already, drawn with --seed {found.seed} "
-            f"--by {','.join(found.by)}: draw more of it with -n alone. For another one remove "
-            f"{run.path / SAMPLE}; readings stay, and count as drawn where the other one has them "
-            "in turn"
+            f"{run.path} has a sample drawn with --seed {known.seed} --by {','.join(known.by)}: "
+            f"draw more of it with -n alone, or remove {run.path / SAMPLE}"
         )
-    if n is None:
-        if not found:
-            raise JudgeError(f"no sample is kept with {run.path}; draw one with -n")
-        return found
-    if found and n <= len(found.order):
-        return found
-    if seed is None:
-        seed = found.seed if found else DEFAULT_SEED
-    drawn = draw(_columns(run, by), n, by, seed)
-    if drawn != found:
-        write_sample(run.path, drawn)
+    if n is None and known is None:
+        raise JudgeError(f"no sample is kept with {run.path}; draw one with -n")
+    if known and (n is None or n <= len(known.order)):
+        return known
+    seed = known.seed if known else DEFAULT_SEED if seed is None else seed
+    drawn = draw(_columns(run, by), n or 0, by, seed)
+    if drawn != known:
+        text = json.dumps(asdict(drawn), indent=2, allow_nan=False) + "\n"
+        try:
+            with held(run.path) as staging:
+                (staging / SAMPLE).write_text(text, "utf-8")
+                put_in_place(staging / SAMPLE, run.path / SAMPLE)
+        except OSError as error:
+            raise JudgeError(f"cannot write to {run.path}: {error.strerror or error}") from error
     return drawn
 
 
@@ -92,44 +88,36 @@ def kept_sample(run: Run) -> Sample | None:
 
     Raises `JudgeError` for a damaged one, and for one that is not of the run's studies.
     """
-    found = read_sample(run.path)
-    if found is None:
+    known = read_sample(run.path)
+    if known is None:
         return None
     try:
-        again = draw(_columns(run, found.by), len(found.order), found.by, found.seed)
+        again = draw(_columns(run, known.by), len(known.order), known.by, known.seed)
     except JudgeError:
         again = None
-    if again != found:
+    if again != known:
         raise JudgeError(
             f"{run.path / SAMPLE} is no sample of this run's studies: they, or their "
-            f"{' or '.join(found.by)}, have changed since it was drawn. Remove it and draw another"
+            f"{' or '.join(known.by)}, have changed; remove it and draw another"
         )
-    return found
+    return known
 
 
-def read_in_turn(
-    run: Run, sample: Sample, read: Collection[str]
-) -> tuple[tuple[Stratum, ...], list[str]]:
-    """Return how much of a sample was read, and the studies that were passed over.
+def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | None:
+    """Return how the studies that were read were drawn; None where that is not at random.
 
-    `n_drawn` of the strata counts what was read. What was read of a stratum is a random part of
-    it where it is the first that were drawn; a study is passed over where a later one of its
-    stratum was read and it was not.
+    The first n of a sample are a sample of n themselves.
     """
+    if {*sample.order[: len(read)]} != {*read}:
+        return None
     columns = _columns(run, sample.by)
     keys = dict(zip(columns["study_id"], _keys(columns, sample.by), strict=True))
-    queues: dict[tuple[Any, ...], list[str]] = {}
-    for study_id in sample.order:
-        queues.setdefault(keys[study_id], []).append(study_id)
-    strata, passed = [], []
-    for stratum in sample.strata:
-        queue = queues.get(tuple(stratum.key.values()), [])
-        there = [study_id in read for study_id in queue]
-        n = sum(there)
-        strata.append(replace(stratum, n_drawn=n))
-        last = len(there) - there[::-1].index(True) if n else 0
-        passed += [one for one, is_read in zip(queue[:last], there, strict=False) if not is_read]
-    return tuple(strata), passed
+    n_read = Counter(keys[study_id] for study_id in read)
+    strata: list[Any] = [
+        {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": n_read[tuple(one.key.values())]}
+        for one in sample.strata
+    ]
+    return {"seed": sample.seed, "by": [*sample.by], "strata": strata}
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
@@ -149,11 +137,9 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
         members.setdefault(key, []).append(study_id)
     least = sum(min(LEAST, len(of)) for of in members.values())
     if n < least:
-        groups = f"the {len(members)} groups" if len(members) > 1 else "the one group"
         raise JudgeError(
-            f"{n} is too few: a sample has {LEAST} studies of each of {groups} by "
-            f"{', '.join(by)}, or the one there is. Draw at least {least} with -n, or name other "
-            "fields with --by"
+            f"{n} is too few: a sample has {LEAST} studies of each of the {len(members)} groups by "
+            f"{', '.join(by)}, or the one there is; draw at least {least} with -n"
         )
     places = []
     for key, of in members.items():
@@ -191,21 +177,9 @@ def read_sample(run: Path) -> Sample | None:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
         raise JudgeError(
-            f"{path} is damaged: {first_of(error)}; remove it, and draw again with the "
-            "same --seed and --by: the sample is the same"
+            f"{path} is damaged: {first_of(error)}; remove it, and draw the same again"
         ) from error
     return found
-
-
-def write_sample(run: Path, sample: Sample) -> None:
-    """Keep a sample with a run, whole or not at all; raises `JudgeError` where that fails."""
-    text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
-    try:
-        with held(run) as staging:
-            (staging / SAMPLE).write_text(text, "utf-8")
-            put_in_place(staging / SAMPLE, run / SAMPLE)
-    except OSError as error:
-        raise JudgeError(f"cannot write to {run}: {error.strerror or error}") from error
 
 
 def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from judge.readers.annotations import (
     FINERADSCORE,
@@ -18,7 +18,7 @@ from judge.readers.annotations import (
     Key,
     RubricName,
 )
-from judge.readers.files import SIGNIFICANCE, File, Row, choice, identifiers, needed_count, only
+from judge.readers.files import SIGNIFICANCE, File, Row, choice, count_of, identifiers, only
 from judge.rubrics.categories import CATEGORY, category_of
 from judge.rubrics.fineradscore.answers import severity_of
 from judge.rubrics.green.layout import MATCHED
@@ -26,17 +26,8 @@ from judge.rubrics.reading import EDIT, own_name
 from judge.studies.names import plain
 from judge.types import JudgeError
 
-_TIDY: tuple[str, ...] = (
-    "study_id",
-    "reader",
-    "category",
-    "level",
-    "significant",
-    "count",
-    "text",
-    "reference",
-)
-_TIDY += ("candidate", "model", "study_class", PATIENT)
+_OF_STUDY = ("reference", "candidate", "model", "study_class", PATIENT)
+_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text", *_OF_STUDY)
 
 
 def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
@@ -44,63 +35,43 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     file = only(files)
     if file.has("level", "significant"):
         raise JudgeError(f"{file.name} has both level and significant; keep one of them")
-    rows = [*file.rows(_TIDY)]
+    rows = [*file.rows(_COLUMNS)]
     table = AnnotationTable(_rubric(file, [row["level"] for _, row in rows if row["level"]]))
     table.source = file.name if file.has("candidate") else None
     models = defaultdict(set)
     for _, row in rows:
         models[row["study_id"]].add(row["model"])
-    entries: dict[Key, list[_Entry]] = defaultdict(list)
+    places: dict[Key, list[tuple[str, Row]]] = defaultdict(list)
     for place, row in rows:
-        study, reader = identifiers(file, place, row, "study_id", "reader")
-        patient, study_id = row[PATIENT], study
-        if len(models[study]) > 1:
+        study_id, reader = identifiers(file, place, row, "study_id", "reader")
+        values = {name: row[name] for name in _OF_STUDY}
+        if len(models[study_id]) > 1:
             (model,) = identifiers(file, place, row, "model")
-            study_id, patient = f"{study}/{model}", patient or study
-        texts = {name: row[name] for name in ("reference", "candidate", "model", "study_class")}
-        table.describe(study_id, place, **texts, **{PATIENT: patient})
-        key = (reader, study_id)
-        entries[key] += []
-        with table.checking(*key, place):
-            _keep_fields(table.fields.setdefault(key, {}), row)
-            entries[key].append(_entry(file, place, row, table.rubric))
-    found = [entry for of_study in entries.values() for entry in of_study]
-    has_category = any(entry.category for entry in found)
-    has_matched = any(entry.category == MATCHED for entry in found)
-    for key, of_study in entries.items():
+            values[PATIENT] = values[PATIENT] or study_id
+            study_id = f"{study_id}/{model}"
+        table.describe(study_id, place, **values)
+        places[reader, study_id].append((place, row))
+    categories = [plain(row["category"]) for _, row in rows if row["category"]]
+    has_matched = any(category.startswith("matched") for category in categories)
+    for key, of_study in places.items():
+        errors = []
         with table.checking(*key, "its rows"):
-            if key not in table.left_out:
-                _check(of_study, has_category=has_category, has_matched=has_matched)
-        for entry in of_study:
-            table.add(
-                *key,
-                category=entry.category,
-                level=entry.level,
-                text=entry.text,
-                count=entry.count,
-            )
-    table.lacks = {} if has_category else {CATEGORY.name: NO_CATEGORY}
+            for place, cells in of_study:
+                errors.append((place, _error(file, place, cells, table.rubric)))
+                _keep_fields(table.fields.setdefault(key, {}), cells, place)
+            # What is counted comes first: a list beside it repeats it.
+            errors.sort(key=lambda entry: entry[1]["text"] != "")
+            _check(errors, has_category=bool(categories), has_count=file.has("count"))
+            if has_matched and all(error["category"] != MATCHED for _, error in errors):
+                raise FaultError("no row of matched findings, as other studies have")
+        for _, error in errors:
+            table.add(*key, **error)
+    table.lacks = {} if categories else {CATEGORY.name: NO_CATEGORY}
     if table.rubric == FINERADSCORE:
         table.lacks = {**table.lacks, EDIT: NO_EDIT}
     elif not has_matched:
         table.lacks = {**table.lacks, MATCHED: NO_MATCHED}
     return table
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What a row says: `count` errors, or matched findings, of a category and a level."""
-
-    place: str
-    category: str | None
-    level: str | None
-    count: int
-    text: str
-    is_counted: bool
-
-    @property
-    def is_nothing(self) -> bool:
-        return self.count == 0 and self.category is None and self.level is None
 
 
 def _rubric(file: File, levels: Sequence[str]) -> RubricName:
@@ -110,33 +81,34 @@ def _rubric(file: File, levels: Sequence[str]) -> RubricName:
     return GREEN if is_green else FINERADSCORE
 
 
-def _keep_fields(values: dict[str, object], row: Row) -> None:
+def _keep_fields(values: dict[str, object], row: Row, place: str) -> None:
     for name, text in row.items():
-        if name not in _TIDY and text is not None and values.setdefault(name, text) != text:
-            raise FaultError(f"{name} differs from an earlier row")
+        if name not in _COLUMNS and text is not None and values.setdefault(name, text) != text:
+            raise FaultError(f"{place}: {name} differs from an earlier row")
 
 
-def _entry(file: File, place: str, row: Row, rubric: str) -> _Entry:
-    """Return what a row says."""
-    is_green, has_count = rubric == GREEN, file.has("count")
-    count, level = 1, None
-    if has_count and (row["count"] or not row["text"]):
-        count = needed_count(row, "count")
-    category = _category(row)
+def _error(file: File, place: str, row: Row, rubric: str) -> dict[str, Any]:
+    """Return the category, level, count and text of a row."""
     named = "significant" if file.has("significant") else "level"
-    if row[named] is not None:
-        severity = None if is_green else severity_of(row[named])
-        if not is_green and severity is None:
-            raise FaultError(f"level is {row[named]!r}, none of 1 (not actionable) to 4")
-        level = choice(row, named, SIGNIFICANCE) if is_green else f"severity{severity}"
-    if row["text"] is not None and count != 1:
-        raise FaultError(f"count is {count} beside a text; write a row for each error")
-    if category == MATCHED and (level is not None or not is_green):
-        raise FaultError("a matched finding is GREEN's and has no level")
-    if category != MATCHED and level is None and (count or category is not None):
-        raise FaultError(f"{named} is blank")
-    text = row["text"] or ""
-    return _Entry(place, category, level, count, text, has_count and not text)
+    try:
+        category, level = _category(row), None
+        count = count_of(row, "count") if file.has("count") and not row["text"] else 1
+        if row[named] is not None and rubric == GREEN:
+            level = choice(row, named, SIGNIFICANCE)
+        elif row[named] is not None:
+            severity = severity_of(row[named])
+            if severity is None:
+                raise FaultError(f"level is {row[named]!r}, none of 1 (not actionable) to 4")  # noqa: TRY301
+            level = f"severity{severity}"
+        if row["text"] and row["count"] not in (None, "1"):
+            raise FaultError(f"count is {row['count']} beside a text; write a row for each error")  # noqa: TRY301
+        if category == MATCHED and (level is not None or rubric != GREEN):
+            raise FaultError("a matched finding is GREEN's and has no level")  # noqa: TRY301
+        if category != MATCHED and level is None and (count or category is not None):
+            raise FaultError(f"{named} is blank")  # noqa: TRY301
+    except FaultError as fault:
+        raise FaultError(f"{place}: {fault}") from None
+    return {"category": category, "level": level, "count": count, "text": row["text"] or ""}
 
 
 def _category(row: Row) -> str | None:
@@ -152,25 +124,28 @@ def _category(row: Row) -> str | None:
     return name
 
 
-def _check(of_study: Sequence[_Entry], *, has_category: bool, has_matched: bool) -> None:
+def _check(
+    rows: Sequence[tuple[str, Mapping[str, Any]]], *, has_category: bool, has_count: bool
+) -> None:
     """Raise for rows of a study that contradict each other."""
     seen: dict[tuple[object, ...], str] = {}
-    forms: dict[tuple[object, ...], bool] = {}
-    nothing = next((entry.place for entry in of_study if entry.is_nothing), None)
-    for entry in of_study:
-        kind = (entry.category, entry.level)
-        if nothing and entry.count and entry.category != MATCHED:
-            raise FaultError(f"{entry.place} has an error where {nothing} says that there is none")
-        if has_category and entry.category is None and not entry.is_nothing:
-            raise FaultError(f"{entry.place}: category is blank where other rows have one")
-        if entry.text or entry.is_counted:
-            first = seen.setdefault((*kind, entry.text), entry.place)
-            if first != entry.place:
-                raise FaultError(f"{entry.place} repeats {first}")
-            if forms.setdefault(kind, entry.is_counted) != entry.is_counted:
-                raise FaultError(f"{entry.place}: its errors are both listed and counted")
-    if has_matched and all(entry.category != MATCHED for entry in of_study):
-        raise FaultError("no row of matched findings, as other studies have")
+    nothing = next((place for place, row in rows if _is_nothing(row)), None)
+    for place, row in rows:
+        category, level, text = row["category"], row["level"], row["text"]
+        if nothing and row["count"] and category != MATCHED:
+            raise FaultError(f"{place} has an error where {nothing} says that there is none")
+        if has_category and category is None and not _is_nothing(row):
+            raise FaultError(f"{place}: category is blank where other rows have one")
+        if text or has_count:
+            first = seen.setdefault((category, level, text), place)
+            if first != place:
+                raise FaultError(f"{place} repeats {first}")
+            if text and (category, level, "") in seen:
+                raise FaultError(f"{place}: its errors are both listed and counted")
+
+
+def _is_nothing(row: Mapping[str, Any]) -> bool:
+    return row["category"] is row["level"] is None and not row["count"]
 
 
 def is_tidy(file: File) -> bool:

@@ -20,10 +20,7 @@ _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
     ),
     "rate": ("for rates by Wilson's score method", (source("wilson1927probable"),)),
     "ratio": (
-        (
-            "for ratios by a percentile bootstrap over studies, by Wilson's score method where all "
-            "draws are alike"
-        ),
+        ("for ratios by a bootstrap, by Wilson's score method where all draws are alike"),
         (source("efron1993bootstrap"), source("wilson1927probable")),
     ),
 }
@@ -144,9 +141,10 @@ def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[s
             kinds["end"] = None
     told: list[str | Cited] = []
     named: tuple[Source, ...] = ()
+    by = f" by {summary['intervals_by']}" if "intervals_by" in summary else ""
     for kind in kinds:
         words, sources = _INTERVALS[kind]
-        told.append(f"{', ' if told else 'Brackets hold 95% confidence intervals, '}{words}")
+        told.append(f"{', ' if told else f'Brackets hold 95% confidence intervals{by}, '}{words}")
         if new := tuple(one for one in sources if one not in named):
             told.append(Cited(new))
         named += new
@@ -171,7 +169,7 @@ def _corrected(
         fixed = summary["statistics"][one.name].get("corrected")
         if fixed and not fixed["why_not"]:
             value = share(fixed) if one.kind == "rate" else estimate(fixed)
-            found.append(f"{one.definition or one.label} {value}")
+            found.append(f"{_named(one)} {value}")
     readers = _listed([one["reader"] for one in readings["runs"]])
     line = readings["signature"]
     n = counted(readings["n_read"], "study", "studies")
@@ -316,10 +314,15 @@ def _inferred(summary: Mapping[str, Any]) -> str:
     return f"; class inferred from the reference{some}"
 
 
+def _named(one: Statistic) -> str:
+    if one.kind == "rate" and one.definition:
+        return f"{one.label} ({one.definition})"
+    return one.definition or one.label
+
+
 def _figures(block: Mapping[str, Any], statistics: Sequence[Statistic]) -> str:
     return "; ".join(
-        f"{one.definition or one.label} "
-        f"{estimate(block['statistics'][one.name], is_rate=one.kind == 'rate')}"
+        f"{_named(one)} {estimate(block['statistics'][one.name], is_rate=one.kind == 'rate')}"
         for one in statistics
     )
 

@@ -60,20 +60,21 @@ class Frontend:
         return "\n".join(self.files[name].decode("utf-8") for name in self.styles)
 
     def file(
-        self, mark: str, title: str, data: Iterable[tuple[str, bytes]], *, images: str = ""
+        self, mark: str, view: str, title: str, data: Iterable[tuple[str, bytes]]
     ) -> Iterator[str]:
-        """Yield the page as one file, piece by piece, with each of `data` under its name.
+        """Yield the page of a view as one file, piece by piece, with each of `data` by its name.
 
-        It may run the script, draw with the style, and nothing else; `images` names where
-        images may come from. The script stands last, so that all data stand before it.
+        It may run its script, use its style and show images that it holds itself. The script
+        comes last, after all data.
         """
         policy = (
             f"default-src 'none'; script-src {source_hash(self.script)}; "
             f"style-src {source_hash(self.style)}; "
-            f"{f'img-src {images}; ' if images else ''}base-uri 'none'; form-action 'none'"
+            "img-src blob:; base-uri 'none'; form-action 'none'; "
+            "require-trusted-types-for 'script'; trusted-types 'none'"
         )
         yield (
-            f'{mark}\n<html lang="en" data-mode="file">\n<head>\n<meta charset="utf-8">\n'
+            f'{mark}\n<html lang="en" data-mode="file" data-view="{view}">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="referrer" content="no-referrer">\n'

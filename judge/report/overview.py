@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from judge.report.tables import headline, run_title, tables
-from judge.report.words import group_value
+from judge.report.words import group_value, number, percent
 from judge.rubrics.contract import Measure, Rubric, Statistic
 from judge.stats.table import FIXED, codes, worst_order
 
@@ -41,7 +41,11 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
         "title": run_title(summary, rubric),
         "rubric": _rubric(rubric),
         **{name: summary[name] for name in _OF_SUMMARY},
-        "facts": [{"name": name, "value": value} for name, value in headline(summary, rubric)],
+        "headline": [_tile(summary, one) for one in rubric.shown("groups")],
+        "facts": [
+            {"name": name, "value": value}
+            for name, value in headline(summary, rubric, figures=False)
+        ],
         "tables": [asdict(table) for table in tables(summary, rubric)],
         "figures": {
             "rates": [_rates(summary, one) for one in rubric.shown("groups") if one.kind == "rate"],
@@ -136,6 +140,21 @@ def counts(rubric: Rubric) -> list[dict[str, str | None]]:
 
 def _measure(measure: Measure) -> dict[str, Any]:
     return {name: getattr(measure, name) for name in _OF_MEASURE}
+
+
+def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
+    """Return a statistic of all studies, with its value and its interval as text too."""
+    value = summary["statistics"][statistic.name]
+    form = percent if statistic.kind == "rate" else number
+    has_interval = value["low"] is not None
+    ends = [form(value["low"]), form(value["high"])] if has_interval else []
+    return {
+        "label": statistic.label,
+        "text": form(value["value"]),
+        "interval": " to ".join(ends),
+        "is_share": statistic.kind == "rate",
+        **{name: value[name] for name in ("value", "low", "high")},
+    }
 
 
 def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:

@@ -58,6 +58,8 @@ def headline(
     if modes := summary.get("reply_modes"):
         asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
         facts.append(("replies asked for by", asked))
+    if by := summary.get("intervals_by"):
+        facts.append(("intervals", f"by {by}: some have several studies"))
     facts += [("note", note) for note in summary["notes"]]
     return facts + (readings_facts(summary["readings"], rubric) if "readings" in summary else [])
 
@@ -240,27 +242,6 @@ def corrected_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
         for one in rubric.statistics
         if "corrected" in summary["statistics"][one.name]
     ]
-
-
-def corrected_model_tables(
-    figures: Sequence[Mapping[str, Any]], rubrics: Mapping[str, Rubric]
-) -> list[Table]:
-    """Return the same of compared models: a table for each statistic of each rubric, a row a model.
-
-    `figures` are those of `judge.validating.corrected.corrected_models`.
-    """
-    found = []
-    for name, rubric in rubrics.items():
-        for one in rubric.statistics:
-            rows = tuple(
-                (figure["model"], *corrected_cells(figure, one))
-                for figure in figures
-                if (figure["rubric"], figure["statistic"]) == (name, one.name)
-            )
-            if rows:
-                title = f"{rubric.title}: {one.label}, with the judge's bias taken out"
-                found.append(Table(title, ("model", *CORRECTED), rows))
-    return found
 
 
 def corrected_cells(found: Mapping[str, Any], statistic: Statistic) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ def facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("judges", ", ".join(f"{one['name']} ({one['judge']})" for one in found["judges"])),
         ("readers", ", ".join(one["name"] for one in found["readers"])),
         ("studies", f"{found['n_studies']:,} judged and read"),
+        *([("significant", found["significant"])] if "significant" in found else []),
         ("resampled by", found["patient_field"] or "study"),
         *(("note", note) for note in found["notes"]),
     ]
@@ -104,7 +105,7 @@ def _level(found: Mapping[str, Any], key: str) -> Table:
     level = key.removeprefix("no_").removesuffix("_error")
     head = (
         *("rater", "study class", "studies", "sensitivity", "specificity", "kappa"),
-        *("no such error: rater", "no such error: readers"),
+        *(f"no {level} error: rater", f"no {level} error: readers"),
     )
     return Table(f"Studies with a {level} error, by the readers' majority", head, rows, n_left=2)
 
@@ -190,6 +191,7 @@ def _share(one: Mapping[str, Any]) -> str:
 def as_markdown(found: Mapping[str, Any]) -> str:
     """Return the tables as Markdown, notes and signature last."""
     parts = [markdown_table(table) for table in tables(found)]
+    parts += [f"Significant: {found['significant']}."] if "significant" in found else []
     parts += [f"Note: {markdown_text(note)}." for note in found["notes"]]
     return "\n\n".join([*parts, f"Signature: `{one_line(found['signature'])}`"])
 
@@ -197,7 +199,8 @@ def as_markdown(found: Mapping[str, Any]) -> str:
 def as_latex(found: Mapping[str, Any]) -> str:
     """Return the tables as LaTeX for the package booktabs; the rest are comments."""
     made = [latex_table(table) for table in tables(found)]
-    notes = [f"% note {one_line(note)}" for note in found["notes"]]
+    notes = [f"% significant: {found['significant']}"] if "significant" in found else []
+    notes += [f"% note {one_line(note)}" for note in found["notes"]]
     return "\n\n".join(
         [
             r"% needs \usepackage{booktabs}",

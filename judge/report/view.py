@@ -19,16 +19,12 @@ _END = ("outcome", "reason", "detail", "measures")
 def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """Return what a run's page shows of one study's record.
 
-    Beside what `judged_view` has: `edits` is the candidate's edit, row by row, None where the
-    rubric corrects no lines.
+    That is its ids and fields and the judge's answer, beside what `judged_view` has.
     """
-    view = judged_view(record, rubric)
-    is_edited = record["annotation"] and rubric.editor
     return {
         **{name: record[name] for name in _STUDY},
-        **view,
+        **judged_view(record, rubric),
         "fields": {name: value for name, value in record["fields"].items() if value is not None},
-        "edits": list(_edits(record["candidate"], view["items"])) if is_edited else None,
     }
 
 
@@ -38,11 +34,13 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     `items` are those that are graded, numbered from 0. `reference` and `candidate` are lists of
     segments, each with its `text` and the numbers of the `items` that speak of it. `lists` hold
     the items that are not graded, a list a kind. `differs` lists the grades whose stated count is
-    not the number of items listed. All labels stand by name; `overview` says what they are called.
+    not the number of items listed. `edits` is the candidate's edit, row by row, None where the
+    rubric corrects no lines. Labels are given by name; `overview` says what they are called.
     """
     annotation = record["annotation"]
     items = graded_items(annotation, rubric)
     marked = highlights(record["reference"], record["candidate"], items)
+    is_edited = annotation and rubric.editor
     return {
         **{name: record[name] for name in _END},
         "reference": _segments(marked.reference),
@@ -52,6 +50,7 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         "explanation": annotation["explanation"] if annotation else "",
         "warnings": annotation["warnings"] if annotation else [],
         "differs": stated_otherwise(record, rubric),
+        "edits": list(_edits(record["candidate"], items)) if is_edited else None,
     }
 
 

@@ -1,114 +1,228 @@
 """Several runs of the same studies as one: a panel of judges, or one judge by several references.
 
-The numbers of a study are made of the runs' tables by a rule (`judge.rubrics.aggregated`).
+Each number of a study is combined by itself:
+
+    majority  the middle one; of an even number the worse of the two in the middle. So a count is 0
+              where more than half of the judges say 0, and a tie counts as an error.
+    mean      the mean. A rate becomes the mean of the parts' own rates.
+    best      all numbers of the one part with the best score, which is the first that the rubric
+              declares; ties go by the rubric's order of the worst studies, then to the first part.
+
+A part that lacks a number is not in it. Beside them stand how many parts there are, how many say
+each rate, and the spread of the score.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby, zip_longest
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from judge.report.words import NOTHING, counted, number
-from judge.rubrics.aggregated import Aggregation, Rule, rates, score_of
-from judge.rubrics.contract import Rubric
-from judge.running.cost import Progress
-from judge.running.folder import SERVER_LOG, Run
-from judge.running.questions import COMPOSED
-from judge.running.records import FORMAT, Judged, outcome_of, study_of
-from judge.running.run import Finished, default_folder, versions, with_classes
-from judge.running.run import run as run_session
-from judge.running.session import JudgeSession, read_today
-from judge.running.writer import claim, writing
+from judge.rubrics.contract import Facet, Label, Measure, Rubric, Scale, Statistic
+from judge.running.engine import Progress
+from judge.running.folder import MADE_BY, Run, RunWriter, claim, writing
+from judge.running.records import Judged, judged_of
+from judge.running.run import Finished, finish
+from judge.running.session import read_today
 from judge.signature import Signature
 from judge.stats.reliability import krippendorff
-from judge.stats.table import (
-    DEFAULT_BY,
-    OUTCOMES,
-    TableBuilder,
-    check_fields,
-    reserved_names,
-    summarise,
-)
+from judge.stats.table import check_fields, patients, reserved_names
 from judge.studies import StudySet
 from judge.studies.names import free_name
-from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
+from judge.types import Annotated, Annotation, Failed, Item, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
-RULES: tuple[Rule, ...] = ("majority", "mean")
-PROMPT = "prompt"
+Rule = Literal["majority", "mean", "best"]
+_FACETS = {"judge": "said_by", "reference": "against"}
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """What is combined, `of` what the parts are, by which rule, and how the parts are called."""
+
+    of: Literal["judge", "reference"]
+    rule: Rule
+    names: tuple[str, ...]
+
+    def column(self, what: str) -> str:
+        """Return the name of an added number, such as `judges_n`."""
+        return f"{self.of}s_{what}"
+
+    def rubric(self, rubric: Rubric) -> Rubric:
+        """Return `rubric` with the numbers that it has of several parts, and a facet of these."""
+        is_whole = self.rule != "mean"
+        own = (replace(one, is_whole=one.is_whole and is_whole) for one in rubric.measures)
+        statistics = [self._statistic(one) for one in rubric.statistics]
+        changed = replace(
+            rubric,
+            measures=(*own, *self._measures(rubric)),
+            statistics=(*statistics, *self._spread(rubric)),
+            tally=rubric.tally if is_whole else None,
+        )
+        if self.rule == "best":
+            return changed
+        facet = Facet(
+            _FACETS[self.of],
+            self.of,
+            f"{self.of}s",
+            tuple(Label(self._label(part), name) for part, name in enumerate(self.names)),
+        )
+        kinds = tuple(replace(kind, facets=(*kind.facets, facet.name)) for kind in rubric.kinds)
+        # Two judges change one line in two ways: there is no corrected report.
+        return replace(changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None)
+
+    def _measures(self, rubric: Rubric) -> list[Measure]:
+        n, is_whole = len(self.names), self.rule != "mean"
+        measures = [Measure(self.column("n"), f"{self.of}s", (0, n), is_whole=True)]
+        for rate in rates(rubric):
+            share = "" if is_whole else "share of the "
+            measures.append(
+                Measure(
+                    self.column(rate.name),
+                    f"{share}{self.of}s that say {rate.label}",
+                    (0, n if is_whole else 1),
+                    higher_is_better=rate.higher_is_better,
+                    is_whole=is_whole,
+                    undefined=f"no {self.of} has it",
+                )
+            )
+        if score := score_of(rubric):
+            label, undefined = f"spread of {score.label}", f"fewer than two {self.of}s have it"
+            measures.append(
+                Measure(
+                    *(self.column("spread"), label, _widest(score)),
+                    role="score",
+                    undefined=undefined,
+                )
+            )
+        return measures
+
+    def _statistic(self, one: Statistic) -> Statistic:
+        if one.kind != "rate" or self.rule != "mean":
+            return one
+        words = f"mean of the {self.of}s"
+        return replace(
+            one,
+            kind="mean",
+            measures=(self.column(one.name),),
+            scale=(0, 1),
+            label=f"{one.label} ({words})",
+            definition=f"{one.definition or one.label} ({words})",
+            study_label=f"share of the {self.of}s that say {one.label}",
+            rexrank=None,
+        )
+
+    def _spread(self, rubric: Rubric) -> list[Statistic]:
+        score = score_of(rubric)
+        if score is None:
+            return []
+        return [
+            Statistic(
+                self.column("spread"),
+                f"spread of {score.label} between the {self.of}s",
+                "mean",
+                (self.column("spread"),),
+                higher_is_better=False,
+                scale=_widest(score),
+                shown=frozenset({"head"}),
+            )
+        ]
+
+    def annotation(self, rubric: Rubric, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
+        """Return what all parts say, each item with the part that says it, by the numbers of these.
+
+        Items that are listed by their text alone have the part's name in it, unless others quote
+        them.
+        """
+        items: list[Item] = []
+        for part, annotation in parts:
+            before = len(items)
+            linked = {link for item in annotation.items for link in item.links}
+            for place, item in enumerate(annotation.items):
+                is_named = not rubric.kind(item.kind).graded_by and place not in linked
+                items.append(
+                    replace(
+                        item,
+                        text=f"{self.names[part]}: {item.text}" if is_named else item.text,
+                        labels={**item.labels, _FACETS[self.of]: (self._label(part),)},
+                        links=tuple(link + before for link in item.links),
+                    )
+                )
+        named = [(self.names[part], annotation) for part, annotation in parts]
+        explanations = [f"[{name}] {one.explanation}" for name, one in named if one.explanation]
+        warnings = (f"{name}: {text}" for name, one in named for text in one.warnings)
+        return Annotation(tuple(items), "\n\n".join(explanations), warnings=tuple(warnings))
+
+    def _label(self, part: int) -> str:
+        return f"{self.of}{part + 1}"
+
+
+def rates(rubric: Rubric) -> list[Statistic]:
+    """Return the rates, of which each part of a study says yes or no."""
+    return [one for one in rubric.statistics if one.kind == "rate"]
+
+
+def score_of(rubric: Rubric) -> Measure | None:
+    """Return the first score that a rubric declares."""
+    return next(iter(rubric.with_role("score")), None)
+
+
+def _widest(score: Measure) -> Scale:
+    low, high = score.scale
+    return (0, None if low is None or high is None else high - low)
+
+
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _TOLD = ("context", "prior", "modality")
 _OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat", *_TOLD)
-_MOST_NAMES = 3
 _RULES = {
     "majority": "the middle one of its {}s', a tie the worse: no error where most see none",
     "mean": "the mean of its {0}s', and a rate is the mean of the {0}s' rates",
     "best": "that of the {} that gives the best score",
 }
-Ends = Sequence[tuple[int, Outcome]]
-"""How a study ended in each part that has it, by the part's number."""
+Parts = Sequence[tuple[Study, Sequence[Judged]]]
+"""Each study with its ends in the parts that have it; `Judged.at` is the part's number."""
 
 
 def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFrame:
     """Return the numbers of the studies, by those of the parts that scored them.
 
-    Args:
-        how: The rule, and what the parts are.
-        rubric: The one that the parts were judged by.
-        scored: One row a study (column `row`) and part (column `part`), in the order of these,
-            with the rubric's measures, NaN where undefined.
-
-    Returns:
-        One row a study, by its number, with the measures of `how.rubric(rubric)`.
+    `scored` has one row a study (column `row`) and part (column `part`), in the order of these,
+    with the rubric's measures, NaN where undefined; what comes back one row a study, with the
+    measures of `how.rubric(rubric)` and for the rule `best` the part that they are of.
     """
     import pandas as pd
 
-    row, studies = scored["row"], scored.groupby("row")
-    picked = best(rubric, scored).set_index("row") if how.rule == "best" else None
+    studies = scored.groupby("row")
     columns: dict[str, pd.Series[Any]] = {}
-    for measure in rubric.measures:
-        name = measure.name
-        if picked is not None:
-            columns[name] = picked[name]
-        elif how.rule == "mean":
-            columns[name] = studies[name].mean()
-        else:
+    if how.rule == "best":
+        picked = best(rubric, scored).set_index("row")
+        columns = {name: picked[name] for name in ("part", *(m.name for m in rubric.measures))}
+    elif how.rule == "mean":
+        columns = {measure.name: studies[measure.name].mean() for measure in rubric.measures}
+    else:
+        for measure in rubric.measures:
             worse = "lower" if measure.higher_is_better else "higher"
-            columns[name] = studies[name].quantile(0.5, interpolation=worse)
+            columns[measure.name] = studies[measure.name].quantile(0.5, interpolation=worse)
     columns[how.column("n")] = studies.size()
-    minorities = []
     for rate in rates(rubric):
-        by_row = _says(rate.measures, scored).groupby(row)
-        yes, n = by_row.sum(min_count=1), by_row.count()
-        columns[how.column("", rate)] = yes / n if how.rule == "mean" else yes
-        if rate in how.outvoted(rubric):
-            is_so = 2 * yes > n if rate.higher_is_better else 2 * yes >= n
-            columns[how.against(rate)] = (~is_so).astype(float).where(n > 0)
-        minorities.append(yes.where(2 * yes <= n, n - yes).where(n > 1))
-    if minorities:
-        columns[how.column("minority")] = pd.concat(minorities, axis=1).max(axis=1)
+        says = _says(rate.measures, scored).groupby(scored["row"])
+        columns[how.column(rate.name)] = (
+            says.mean() if how.rule == "mean" else says.sum(min_count=1)
+        )
     if score := score_of(rubric):
         values = studies[score.name]
         columns[how.column("spread")] = (values.max() - values.min()).where(values.count() > 1)
-    for ratio in how.ratios(rubric):
-        over, per = (
-            scored[list(names)].sum(axis=1, skipna=False) for names in (ratio.measures, ratio.per)
-        )
-        pairs = pd.DataFrame({"row": row, "value": over / per, "per": per, "over": over})
-        pairs = pairs[per.fillna(0) != 0].dropna().sort_values(["row", "value", "per", "over"])
-        size = pairs.groupby("row")["row"].transform("size")
-        place = pairs.groupby("row").cumcount()
-        middle = pairs[place == (size - ratio.higher_is_better) // 2].set_index("row")
-        columns |= {how.column(what, ratio): middle[what] for what in ("over", "per")}
     return pd.DataFrame(columns, index=studies.size().index)
 
 
@@ -130,161 +244,116 @@ def _says(measures: Sequence[str], scored: pd.DataFrame) -> pd.Series[Any]:
     return (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
 
 
-def agreement(rubric: Rubric, parts: pd.DataFrame) -> list[dict[str, Any]]:
+def agreement(
+    rubric: Rubric, scored: pd.DataFrame, patients: NDArray[np.intp] | None = None
+) -> list[dict[str, Any]]:
     """Return Krippendorff's alpha between the parts, for each rate and for the score.
 
-    `parts` has a row for each study and part, scored or not.
+    `patients` has each study's patient by number, None where no patient has several studies.
     """
-    said = {(one.name, one.label): _says(one.measures, parts) for one in rates(rubric)}
+    said = {(one.name, one.label): _says(one.measures, scored) for one in rates(rubric)}
     levels = ["nominal"] * len(said)
     if score := score_of(rubric):
-        said[f"score {score.name}", score.label] = parts[score.name]
+        said[f"score {score.name}", score.label] = scored[score.name]
         levels.append("interval")
-    return [
-        {"name": name, "label": label, "level": level}
-        | krippendorff(
-            column.groupby([parts["row"], parts["part"]]).first().unstack().to_numpy(float)
-        ).plain()
-        for ((name, label), column), level in zip(said.items(), levels, strict=True)
-    ]
+    alphas = []
+    for ((name, label), column), level in zip(said.items(), levels, strict=True):
+        values = column.groupby([scored["row"], scored["part"]]).first().unstack()
+        clusters = None if patients is None else patients[values.index]
+        alpha = krippendorff(values.to_numpy(float), clusters)
+        alphas.append({"name": name, "label": label, "level": level} | alpha.plain())
+    return alphas
 
 
-class Aggregator:
-    """Combines the ends of one study after the other.
+def aggregate(
+    how: Aggregation,
+    rubric: Rubric,
+    studies: Parts,
+    least: int | None = None,
+    best_field: str = "",
+    patients: NDArray[np.intp] | None = None,
+) -> tuple[list[Judged], list[dict[str, Any]], list[str]]:
+    """Return the end of each study by those of its parts, how the parts agree, and notes.
 
-    Args:
-        how: The rule, and what the parts are.
-        rubric: The one that the parts were judged by.
-        tables: A row for each study and part, as `numbers` takes it, and the column `outcome`.
-        least: How many parts have to have scored a study; None for all that have it.
+    A study is scored where `least` of its parts scored it, None for all of them. By the rule `best`
+    it has the reference of its best part, whose name is in the field `best_field`.
     """
+    import pandas as pd
 
-    def __init__(
-        self, how: Aggregation, rubric: Rubric, tables: pd.DataFrame, least: int | None = None
-    ) -> None:
-        self.how, self.judged_by, self.rubric = how, rubric, how.rubric(rubric)
-        self.least = least
-        scored = tables[tables["outcome"] == OUTCOMES[Annotated]]
-        self._numbers = numbers(how, rubric, scored).to_dict("index")
-        is_best = how.rule == "best"
-        self._best = dict(best(rubric, scored)[["row", "part"]].to_numpy()) if is_best else {}
-        self._lost: Counter[int] = Counter()
-        self._n_lost = 0
-
-    def picked(self, row: int, ends: Ends) -> int | None:
-        """Return the best part of a scored study, None where there is none by this rule."""
-        return self._best.get(row) if self._is_scored(ends) else None
-
-    def judged(self, row: int, study: Study, ends: Ends) -> Judged:
-        """Return the end of the study in a row, by those of the parts that have it."""
-        if not self._is_scored(ends):
-            return Judged(row, study, self._not_scored(ends), None, None)
-        scored = [(part, end.annotation) for part, end in ends if isinstance(end, Annotated)]
-        if self.how.rule == "best":
-            annotation = dict(scored)[self._best[row]]
+    names = [measure.name for measure in rubric.measures]
+    cells = [
+        (row, end.at, *(end.measures[name] for name in names))
+        for row, (_, ends) in enumerate(studies)
+        for end in ends
+        if end.measures is not None
+    ]
+    scored = pd.DataFrame(cells, columns=["row", "part", *names]).astype(
+        dict.fromkeys(names, float)
+    )
+    values = numbers(how, rubric, scored).to_dict("index")
+    combined = how.rubric(rubric)
+    judged, lost, n_lost = [], Counter[int](), 0
+    for row, (study, ends) in enumerate(studies):
+        annotations = {
+            end.at: end.outcome.annotation for end in ends if isinstance(end.outcome, Annotated)
+        }
+        if len(annotations) < max(1, len(ends) if least is None else least):
+            judged.append(Judged(row, study, _not_scored(how, ends, least), None, None))
+            lost.update(end.at for end in ends if end.at not in annotations)
+            n_lost += 1
+            continue
+        if how.rule == "best":
+            (picked,) = (end for end in ends if end.at == values[row]["part"])
+            annotation = annotations[picked.at]
+            fields = {**study.fields, best_field: how.names[picked.at]}
+            study = replace(study, reference=picked.study.reference, fields=fields)
         else:
-            annotation = self.how.annotation(self.judged_by, scored)
+            annotation = how.annotation(rubric, [*annotations.items()])
         measures = {
             one.name: None if value != value else int(value) if one.is_whole else float(value)
-            for one in self.rubric.measures
-            for value in [self._numbers[row][one.name]]
+            for one in combined.measures
+            for value in [values[row][one.name]]
         }
-        return Judged(row, study, Annotated(annotation), measures, None)
-
-    def _is_scored(self, ends: Ends) -> bool:
-        n = sum(isinstance(end, Annotated) for _, end in ends)
-        return n >= max(1, len(ends) if self.least is None else self.least)
-
-    def _not_scored(self, ends: Ends) -> Outcome:
-        lost = [(part, end) for part, end in ends if isinstance(end, Unparsed | Failed)]
-        self._n_lost += 1
-        self._lost.update(part for part, _ in lost)
-        if len(ends) == 1 and lost:
-            return lost[0][1]
-        why = f"not scored by all {self.how.of}s"
-        if self.how.of == "reference":
-            why = "not scored against all references"
-        elif self.least is not None:
-            why = f"scored by fewer than {self.least} {self.how.of}s"
-        each = "; ".join(
-            f"{self.how.names[part]}: {type(end).__name__.lower()}, {end.reason}"
-            for part, end in lost
+        judged.append(Judged(row, study, Annotated(annotation), measures, None))
+    notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
+    alphas = agreement(rubric, scored, patients) if how.of == "judge" else []
+    if alphas:
+        each = ", ".join(
+            f"{one['label']} {NOTHING if one['value'] is None else number(one['value'])} "
+            f"({one['level']})"
+            for one in alphas
         )
-        were_answered = lost and all(isinstance(end, Unparsed) for _, end in lost)
-        return Unparsed(why, each) if were_answered else Failed(why, each)
-
-    def notes(self, alphas: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Say by which rule, how the parts agree, and how many studies were not scored."""
-        notes = [f"each number of a study is {_RULES[self.how.rule].format(self.how.of)}"]
-        if alphas:
-            each = ", ".join(f"{one['label']} {_alpha(one)} ({one['level']})" for one in alphas)
-            notes.append(f"Krippendorff's alpha between the {self.how.of}s: {each}")
-        if self._n_lost:
-            whose = ", ".join(
-                f"{self.how.names[part]} {n:,}" for part, n in sorted(self._lost.items())
-            )
-            many = counted(self._n_lost, "study is", "studies are")
-            notes.append(f"{many} not scored by every {self.how.of}: {whose}")
-        return notes
+        notes.append(f"Krippendorff's alpha between the {how.of}s: {each}")
+    if n_lost:
+        whose = ", ".join(f"{how.names[part]} {n:,}" for part, n in sorted(lost.items()))
+        many = counted(n_lost, "study is", "studies are")
+        notes.append(f"{many} not scored by every {how.of}: {whose}")
+    return judged, alphas, notes
 
 
-def _alpha(one: Mapping[str, Any]) -> str:
-    if one["value"] is None:
-        return f"{NOTHING}, {one['reason']}"
-    low, high = one["low"], one["high"]
-    within = "" if low is None else f" [{number(low)}, {number(high)}]"
-    return f"{number(one['value'])}{within}"
+def _not_scored(how: Aggregation, ends: Sequence[Judged], least: int | None) -> Outcome:
+    lost = [end for end in ends if isinstance(end.outcome, Unparsed | Failed)]
+    if len(ends) == 1 and lost:
+        return lost[0].outcome
+    why = f"not scored by all {how.of}s"
+    if how.of == "reference":
+        why = "not scored against all references"
+    elif least is not None:
+        why = f"scored by fewer than {least} {how.of}s"
+    each = "; ".join(
+        f"{how.names[end.at]}: {type(end.outcome).__name__.lower()}, {end.outcome.reason}"
+        for end in lost
+        if not isinstance(end.outcome, Annotated)
+    )
+    were_answered = lost and all(isinstance(end.outcome, Unparsed) for end in lost)
+    return Unparsed(why, each) if were_answered else Failed(why, each)
 
 
-def _table(run: Run, part: int) -> pd.DataFrame:
-    """Return a run's outcomes and numbers, as one of the parts that `numbers` takes."""
-    table = run.table()
-    measures = table[[measure.name for measure in run.rubric.measures]].astype(float)
-    return measures.assign(outcome=table["outcome"], row=range(len(table)), part=part)
-
-
-def _write(
-    out: Path,
-    aggregator: Aggregator,
-    studies: Iterable[tuple[Study, Ends]],
-    made_by: Mapping[str, Any],
-    manifest: Mapping[str, Any],
-    by: Sequence[str],
-    *,
-    alphas: Sequence[Mapping[str, Any]] = (),
-    progress: Progress | None = None,
-    log: Path | None = None,
-) -> Finished:
-    rubric, how, fields = aggregator.rubric, aggregator.how, list(manifest["fields"])
+def _apart(rubric: Rubric, fields: Iterable[str]) -> Rubric:
+    """Return the rubric; raises where its columns have the names of fields."""
     if taken := {*reserved_names(rubric)} & {*fields}:
         raise JudgeError(f"the run would have the column {min(taken)!r} twice: rename that field")
-    claim(out, made_by["signature"])
-    with writing(out, rubric, fields) as writer:
-        check_fields(by, writer.columns)
-        for row, (study, ends) in enumerate(studies):
-            writer.add(aggregator.judged(row, study, ends))
-        table = writer.table()
-        notes = [*aggregator.notes(alphas), *made_by["notes"]]
-        head = {"reply_modes": {}, **made_by, "notes": notes}
-        summary = {**head, **summarise(table, rubric, by)}
-        whole = {
-            "format": FORMAT,
-            **head,
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": versions(),
-            **manifest,
-            "combined": {
-                "of": how.of,
-                "rule": how.rule,
-                "least": aggregator.least,
-                "agreement": [*alphas],
-                "parts": manifest["combined"],
-            },
-        }
-        if log is not None and log.exists():
-            writer.keep_log(log)
-        writer.finish(table, summary, whole)
-    return Finished(out, summary, progress or Progress(total=len(table)))
+    return rubric
 
 
 # Panels
@@ -297,160 +366,125 @@ def panel(
     *,
     min_judges: int | None = None,
     by: Sequence[str] | None = None,
-    allow: Collection[str] = (),
 ) -> Finished:
     """Make one run out of several judges' runs of the same studies. Nothing is asked.
 
-    Args:
-        runs: The judges' runs, in any order.
-        out: The folder of the panel's run.
-        rule: What a study's numbers become: see `judge.rubrics.aggregated`.
-        min_judges: How many judges have to have scored a study; None for all.
-        by: The fields that the rates are grouped by, by default as in the run of the judge that is
-            first by name.
-        allow: With `PROMPT` in it the judges may have read different prompts, or been told
-            different things of the patient.
-
-    Raises:
-        JudgeError: For fewer than two runs, runs that share answers, of different rubrics,
-            sections, studies or reports, of readers, of shards, and of panels, and for an `out`
-            that holds another run.
+    A study is scored where all judges scored it, or `min_judges`. `by` are the fields that the
+    rates are grouped by, by default as in the run of the judge that is first by name. Raises
+    `JudgeError` for runs that do not fit together, and for an `out` that holds another run.
     """
-    runs = _checked(runs, allow)
-    names, n = _names(runs), len(runs)
-    how = Aggregation("judge", rule, tuple(names))
+    if rule not in ("majority", "mean"):
+        raise JudgeError(f"a panel has no rule {rule!r}; there are: majority, mean")
+    runs = _checked(runs)
+    names, n, first = _names(runs), len(runs), runs[0]
     if min_judges is not None and not 1 <= min_judges <= n:
         raise JudgeError(f"--min-judges {min_judges}: there are {n} judges")
     least = None if min_judges == n else min_judges
-    first = runs[0]
     fewer = "" if least is None else f"+least{least}"
     version = f"panel:{rule}({','.join(map(_settings, runs))}){fewer}"
-    whose = f"{', '.join(names[:-1])} and {names[-1]}" if n <= _MOST_NAMES else f"{n} judges"
+    whose = f"{', '.join(names[:-1])} and {names[-1]}" if n <= 3 else f"{n} judges"
     named = list(zip(runs, names, strict=True))
     notes = [(note, name) for run, name in named for note in run.summary()["notes"]]
     of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
     prompts = dict.fromkeys(run.manifest["prompt"] for run in runs)
-    made_by: dict[str, Any] = {
-        "signature": _signature(runs, version),
-        "rubric": first.rubric.name,
-        "model": first.manifest.get("model"),
+    line = _signature(runs, version)
+    made_by: dict[str, Any] = {name: first.manifest.get(name) for name in MADE_BY[:-1]} | {
+        "signature": line,
         "judge": {
             "name": f"{rule} of {whose}",
             "version": version,
             "note": "; ".join(_whose(of_judges, n)) or None,
         },
         "prompt": ", ".join(filter(None, prompts)) or None,
-        "section": first.manifest["section"],
-        "class_source": first.manifest.get("class_source"),
-        "omitted": first.summary()["omitted"],
-        "notes": _whose(notes, n),
     }
-    asked = first.manifest["arguments"] or {}
-    manifest = {
-        "combined": [_described(run, name) for run, name in named],
-        # How the files were read: judge compare asks.
-        "arguments": {
-            **{name: asked[name] for name in ("id_field", "reference_field") if name in asked},
-            "runs": [str(run.path) for run in runs],
-            "rule": rule,
-            "min_judges": min_judges,
-        },
-        "inputs": first.manifest["inputs"],
-        "fields": first.manifest["fields"],
-        "omitted_ids": first.manifest.get("omitted_ids", {}),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    import pandas as pd
-
-    tables = pd.concat([_table(run, part) for part, run in enumerate(runs)], ignore_index=True)
-    tables = tables.sort_values(["row", "part"], ignore_index=True)
-    return _write(
-        out,
-        Aggregator(how, first.rubric, tables, least),
-        _same_studies(runs),
-        made_by,
-        manifest,
-        first.summary()["by"] if by is None else by,
-        alphas=agreement(first.rubric, tables),
+    how = Aggregation("judge", rule, tuple(names))
+    clusters = patients(first.table())
+    judged, alphas, about = aggregate(
+        how,
+        first.rubric,
+        list(_same_studies(runs)),
+        least,
+        patients=None if clusters is None else clusters[1],
     )
+    made_by["notes"] = [*about, *_whose(notes, n)]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    asked = {"rule": rule, "min_judges": min_judges, "runs": [str(run.path) for run in runs]}
+    combined = {"of": how.of, "rule": rule, "least": least, "agreement": alphas}
+    combined["parts"] = [
+        {"name": name, "folder": run.path.name, "signature": run.signature} for run, name in named
+    ]
+    manifest = {
+        **{name: first.manifest[name] for name in ("inputs", "fields")},
+        "omitted_ids": first.manifest.get("omitted_ids", {}),
+        # Among them how the files were read, for which judge compare asks.
+        "arguments": {**(first.manifest["arguments"] or {}), **asked},
+        "combined": combined,
+        "started": now,
+        "finished": now,
+    }
+    by = first.summary()["by"] if by is None else by
+    claim(out, line)
+    combined_rubric = _apart(how.rubric(first.rubric), first.manifest["fields"])
+    with writing(out, combined_rubric, first.manifest["fields"]) as writer:
+        check_fields(by, writer.columns)
+        for end in judged:
+            writer.add(end)
+        summary = finish(writer, made_by, manifest, by)
+    return Finished(out, summary, Progress(total=len(judged)))
 
 
-def rule_called(name: str) -> Rule:
-    """Return the rule of that name; raises `JudgeError` where there is none."""
-    rule = next((rule for rule in RULES if rule == name), None)
-    if rule is None:
-        raise JudgeError(f"a panel has no rule {name!r}; there are: {', '.join(RULES)}")
-    return rule
-
-
-def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
+def _checked(runs: Sequence[Run]) -> list[Run]:
     if len(runs) < 2:
         raise JudgeError("a panel takes the runs of two judges or more, each on the same studies")
+    runs = sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
+    first, *others = runs
     for run in runs:
-        for is_so, what in (
-            (run.reading is not None, "a reader, who is no judge: judge validate takes readers"),
-            (run.combined is not None, "several judges or references already: name those instead"),
-            (run.part is not None, "a shard: join the shards with judge merge"),
-        ):
-            if is_so:
-                raise JudgeError(f"{run.path} is the run of {what}")
-    _check_alike("rubric", [(run, Signature.parse(run.signature)["rubric"]) for run in runs])
-    _check_alike("section", [(run, run.manifest["section"]) for run in runs])
-    if PROMPT not in allow:
-        parts = [(run, Signature.parse(run.signature)) for run in runs]
-        prompts = [(run, own.get("prompt", "none")) for run, own in parts]
-        _check_alike("prompt", [pair for pair in prompts if pair[1] != "none"], PROMPT)
-        told = [(run, ", ".join(f"{k} {own.get(k, 'none')}" for k in _TOLD)) for run, own in parts]
-        _check_alike("knowledge of the patient", told, PROMPT)
-    for at, run in enumerate(runs):
-        if other := next((other for other in runs[:at] if other.signature == run.signature), None):
-            raise JudgeError(f"{other.path} and {run.path} are the same run: name each judge once")
-    return sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
-
-
-def _check_alike(what: str, values: Sequence[tuple[Run, str]], allowed_by: str = "") -> None:
-    for run, value in values:
-        first, ours = values[0]
-        if value != ours:
-            allowed = f" (or --allow {allowed_by})" if allowed_by else ""
+        if run.reading is not None or run.combined is not None or "shard" in run.manifest:
             raise JudgeError(
-                f"the judges of a panel have the same {what}: it is {ours} in {first.path} and "
-                f"{value} in {run.path}{allowed}"
+                f"{run.path} is not the run of one judge over all studies: a panel takes no "
+                "reader, no shard and no other panel"
             )
+    for run in others:
+        for what in ("rubric", "section"):
+            ours, theirs = (Signature.parse(one.signature)[what] for one in (first, run))
+            if ours != theirs:
+                raise JudgeError(
+                    f"the judges of a panel have the same {what}: it is {ours} in {first.path} "
+                    f"and {theirs} in {run.path}"
+                )
+    judges: dict[str, Run] = {}
+    for run in runs:
+        # Answers of one judge would count twice, however often it was asked again.
+        other = judges.setdefault(_settings(run, without="reask"), run)
+        if other is not run:
+            raise JudgeError(
+                f"{other.path} and {run.path} are runs of the same judge, whose answers would "
+                "count twice: name one of them, or ask again with another --seed"
+            )
+    return runs
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """Return what the judges are called: by their versions, or numbers, where names are alike."""
-    judges = [run.manifest["judge"] for run in runs]
-    names = Counter(judge["name"] for judge in judges)
-    judge_versions = Counter(judge["version"] for judge in judges)
+    names = [run.manifest["judge"]["name"] for run in runs]
     return [
-        judge["name"]
-        if names[judge["name"]] == 1
-        else judge["version"]
-        if judge_versions[judge["version"]] == 1
-        else f"{judge['name']} ({at})"
-        for at, judge in enumerate(judges, 1)
+        name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)
     ]
 
 
-def _settings(run: Run) -> str:
+def _settings(run: Run, without: str = "") -> str:
     parts = Signature.parse(run.signature)
-    return _digest("|".join(f"{name}:{parts[name]}" for name in _OF_JUDGE if name in parts))
+    named = (name for name in _OF_JUDGE if name in parts and name != without)
+    return _digest("|".join(f"{name}:{parts[name]}" for name in named))
 
 
 def _signature(runs: Sequence[Run], version: str) -> str:
-    """Return the first judge's signature with the panel in its place, and a digest of each run.
-
-    What the judges were told is that of each, where it differs.
-    """
     parts = [Signature.parse(run.signature) for run in runs]
     known = parts[0]
     prompts = sorted({one.get("prompt", "none") for one in parts} - {"none"}) or ["none"]
     told = {name: sorted({one.get(name, "none") for one in parts}) for name in _TOLD}
     line = [
         *(known["rubric"], f"judge:{version}", f"prompt:{','.join(prompts)}"),
-        *([f"section:{known['section']}"] if "section" in known else []),
+        f"section:{known['section']}",
         *(f"{k}:{','.join(v)}" for k, v in told.items() if v != ["none"] or k in known),
         *(f"{k}:{known[k]}" for k in ("class", "omitted", "studies") if k in known),
         *(f"runs:{','.join(_digest(run.signature) for run in runs)}", "version:"),
@@ -472,14 +506,7 @@ def _whose(notes: Iterable[tuple[str, str]], n_judges: int) -> list[str]:
     ]
 
 
-def _described(run: Run, name: str) -> dict[str, Any]:
-    names = ("signature", "judge", "prompt", "spent", "started", "finished", "rescored")
-    facts = {name: run.manifest[name] for name in names if name in run.manifest}
-    return {"name": name, "folder": run.path.name, **facts}
-
-
-def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, Ends]]:
-    first, *_ = runs
+def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, list[Judged]]]:
     for records in zip_longest(*(run.records() for run in runs)):
         for run, record in zip(runs, records, strict=True):
             for name in ("study_id", "reference", "candidate", "study_class"):
@@ -488,143 +515,68 @@ def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, Ends]]:
                     study_id = next(one["study_id"] for one in records if one)
                     raise JudgeError(
                         f"study {study_id!r} has not the same {name} in {run.path} as in "
-                        f"{first.path}: the judges of a panel judge the same studies"
+                        f"{runs[0].path}: the judges of a panel judge the same studies"
                     )
-        keys = [
-            {part["cache_key"] for part in (*one["earlier"], one)} - {None, COMPOSED}
-            for one in records
-        ]
-        if sum(map(len, keys)) > len(set().union(*keys)):
-            raise JudgeError(
-                f"{' and '.join(str(run.path) for run in runs)} share answers of one judge, which "
-                "would count twice: name one of them, or ask again with another --seed"
-            )
-        yield study_of(records[0]), [(part, outcome_of(one)) for part, one in enumerate(records)]
+        ends = [judged_of(part, record) for part, record in enumerate(records)]
+        yield ends[0].study, ends
 
 
 # Several references
 
 
-@dataclass(frozen=True)
 class SeveralReferences:
-    """Studies with all their references: each of a study's is one question.
+    """Studies with several references, each of which is one question.
 
-    `questions` are a study's row and a reference's number in `names`, study by study.
+    `asked` are the questions as studies with ids of their own.
     """
 
-    studies: StudySet
+    def __init__(self, studies: StudySet, rule: Rule) -> None:
+        self._studies = studies
+        every = enumerate(studies.every_reference)
+        questions = [(row, name, text) for row, own in every for name, text in own]
+        self._questions = [(row, name) for row, name, _ in questions]
+        self._names = [*dict.fromkeys(name for _, name in self._questions)]
+        self._ends: list[Judged] = []
+        self.how = Aggregation("reference", rule, tuple(self._names))
+        self.fields = [free_name("best_reference", studies.fields)] if rule == "best" else []
+        ids = [f"{studies.study_ids[row]} ({name})" for row, name in self._questions]
+        if len(set(ids)) < len(ids):
+            ids = [f"{at}: {study_id}" for at, study_id in enumerate(ids, 1)]
+        texts = tuple(text for *_, text in questions)
+        bare = replace(studies, every_reference=()).take([row for row, *_ in questions], ids)
+        self.asked = replace(bare, references=texts, full_references=texts)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """What the references are called, in the order in which they appear."""
-        every = (name for own in self.studies.every_reference for name, _ in own)
-        return tuple(dict.fromkeys(every))
+    def record(self) -> dict[str, Any]:
+        """What a manifest says of it."""
+        parts = [{"name": name} for name in self._names]
+        return {"of": self.how.of, "rule": self.how.rule, "parts": parts}
 
-    @property
-    def questions(self) -> list[tuple[int, int]]:
-        """What is asked, study by study: its row, and the number of the reference."""
-        numbers = {name: number for number, name in enumerate(self.names)}
-        every = enumerate(self.studies.every_reference)
-        return [(row, numbers[name]) for row, own in every for name, _ in own]
+    def rubric(self, rubric: Rubric) -> Rubric:
+        """Return the rubric of the run that is made of all references."""
+        return _apart(self.how.rubric(rubric), [*self._studies.fields, *self.fields])
 
-    def asked(self, only: int | None = None) -> StudySet:
-        """Return the questions as studies, each with an id of its own.
+    def add(self, judged: Judged) -> None:
+        """Take the end of one question in, in any order."""
+        self._ends.append(judged)
 
-        With `only` those of one reference, with the ids of the studies.
-        """
-        studies, names = self.studies, self.names
-        named = [(row, names[part]) for row, part in self.questions if only in (None, part)]
-        ids = [studies.study_ids[row] for row, _ in named]
-        if only is None:
-            ids = [f"{study_id} ({name})" for study_id, (_, name) in zip(ids, named, strict=True)]
-            if len(set(ids)) < len(ids):
-                ids = [f"{at}: {study_id}" for at, study_id in enumerate(ids, 1)]
-        texts = tuple(dict(studies.every_reference[row])[name] for row, name in named)
-        bare = replace(studies, every_reference=()).take([row for row, _ in named], ids)
-        return replace(bare, references=texts, full_references=texts)
-
-
-def run_references(
-    session: JudgeSession,
-    studies: StudySet,
-    rule: Rule,
-    *,
-    out: Path | None = None,
-    by: Sequence[str] = DEFAULT_BY,
-    **options: Any,  # noqa: ANN401 - as `judge.running.run.run` takes them
-) -> Finished:
-    """Judge the studies against each of their references, and write what is made of it.
-
-    A study is scored where it was scored against all the references that it has. Every study and
-    reference is one question of one run, so that the cache, the price, batches and what stops a run
-    are those of any other; its folder is gone when what is made of it is written. Raises as
-    `judge.running.run.run` does.
-    """
-    studies, class_source = with_classes(studies)
-    several = SeveralReferences(studies)
-    line = session.signature(several.asked(), class_source)
-    line = str(Signature.parse(line).adding(f"references:{rule}"))
-    path = out or default_folder(session, studies.model, line)
-    # What can be wrong with the folder and the fields is found before the work.
-    check_fields(by, TableBuilder(session.rubric, list(studies.fields)).columns)
-    claim(path, line)
-    how = Aggregation("reference", rule, several.names)
-    with TemporaryDirectory(prefix="judge-references-") as place:
-        questions = Path(place) / "run"
-        finished = run_session(session, several.asked(), out=questions, about=studies, **options)
-        judged = Run(questions)
-        rows, parts = zip(*several.questions, strict=True)
-        tables = _table(judged, 0).assign(row=rows, part=parts)
-        aggregator = Aggregator(how, session.rubric, tables)
-        fields = list(studies.fields)
-        best_field = free_name("best_reference", fields) if rule == "best" else None
-        names = ("rubric", "model", "judge", "prompt", "section", "omitted", "reply_modes")
-        per_study = Counter(len(own) for own in studies.every_reference)
+    def write(self, writer: RunWriter, rubric: Rubric) -> list[str]:
+        """Write the studies, all of whose questions have ended; returns notes."""
+        ends = sorted(self._ends, key=lambda end: end.at)
+        pairs = zip(self._questions, ends, strict=True)
+        parts = []
+        for row, own in groupby(pairs, lambda pair: pair[0][0]):
+            study, texts = self._studies.study(row), self._studies.every_reference[row]
+            if len(texts) > 1:
+                every = "\n\n".join(f"[{name}]\n{text}" for name, text in texts)
+                study = replace(study, reference=every)
+            numbers = [replace(end, at=self._names.index(name)) for (_, name), end in own]
+            parts.append((study, numbers))
+        judged, _, notes = aggregate(self.how, rubric, parts, best_field="".join(self.fields))
+        for end in judged:
+            writer.add(end)
+        for end in ends:
+            writer.count_mode(end)
+        per_study = Counter(map(len, self._studies.every_reference))
         each = (f"{n} for {counted(k, 'study', 'studies')}" for n, k in sorted(per_study.items()))
-        made_by = {
-            "signature": line,
-            **{name: judged.manifest[name] for name in names},
-            "class_source": class_source,
-            "notes": [f"references of a study: {', '.join(each)}", *judged.manifest["notes"]],
-        }
-        kept = (
-            *("repeat", "scale", "batches", "arguments", "inputs", "read_from"),
-            *("omitted_ids", "effort", "spent", "started", "finished", "versions"),
-        )
-        manifest = {
-            **{name: judged.manifest[name] for name in kept if name in judged.manifest},
-            "fields": [*fields, *([best_field] if best_field else [])],
-            "combined": [
-                {"name": name, "signature": session.signature(several.asked(at), class_source)}
-                for at, name in enumerate(several.names)
-            ],
-        }
-        return _write(
-            path,
-            aggregator,
-            _with_references(several, judged, aggregator, best_field),
-            made_by,
-            manifest,
-            by,
-            progress=finished.progress,
-            log=judged.path / SERVER_LOG,
-        )
-
-
-def _with_references(
-    several: SeveralReferences, judged: Run, aggregator: Aggregator, best_field: str | None
-) -> Iterable[tuple[Study, Ends]]:
-    pairs = zip(several.questions, judged.records(), strict=True)
-    for row, own in groupby(pairs, lambda pair: pair[0][0]):
-        ends = [(part, outcome_of(record)) for (_, part), record in own]
-        study, texts = several.studies.study(row), several.studies.every_reference[row]
-        part = aggregator.picked(row, ends)
-        if part is not None and best_field:
-            name = several.names[part]
-            study = replace(
-                study, reference=dict(texts)[name], fields={**study.fields, best_field: name}
-            )
-        elif len(texts) > 1:
-            every = "\n\n".join(f"[{name}]\n{text}" for name, text in texts)
-            study = replace(study, reference=every)
-        yield study, ends
+        return [*notes, f"references of a study: {', '.join(each)}"]

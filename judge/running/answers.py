@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from judge.cache.entry import Entry, Unreadable, UnreadableError, entry_of
 from judge.jsonio import from_line
-from judge.running.folder import ANNOTATIONS, MADE_BY, Run
-from judge.running.questions import COMPOSED
-from judge.running.records import Judged, answered_of, outcome_of, read, study_of
-from judge.running.run import versions
+from judge.running.engine import COMPOSED
+from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim, writing
+from judge.running.records import judged_of, read
+from judge.running.run import finish
 from judge.running.session import read_today
-from judge.running.writer import claim, writing
-from judge.stats.table import summarise
 from judge.types import Annotated, JudgeError
 
 
@@ -24,7 +21,6 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
     """Yield all answers that `run` was judged by as entries of the cache, earlier attempts too.
 
     What is damaged is an `Unreadable`; the last of them says where answers have no key.
-    Raises `JudgeError` where the run's file cannot be read.
     """
     model, path = run.manifest["judge"]["version"], run.path / ANNOTATIONS
     without = 0
@@ -37,36 +33,24 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
                     without += part["answer"] is not None
                 elif key != COMPOSED:  # of others, which stand before it
                     data = {"key": key, "model": model, "completion": part["answer"]}
-                    yield entry_of(number, key, data | {"sha256": part["sha256"]}, 0.0)
+                    yield entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
         except (ValueError, UnreadableError) as error:
-            yield Unreadable(number, f"{path}, line {number}", str(error))
+            yield Unreadable(f"{path}, line {number}", str(error))
     if without:
         why = "no cache keeps its judge's answers"
-        yield Unreadable(0, str(run.path), f"{without:,} answers have no key of a cache: {why}")
+        yield Unreadable(str(run.path), f"{without:,} answers have no key of a cache: {why}")
 
 
-@dataclass(frozen=True, slots=True)
-class Rescored:
-    """Where the new run is, what is printed of it, and how many studies read differently."""
-
-    path: Path
-    summary: dict[str, Any]
-    n_changed: int
-
-
-def rescore(run: Run, out: Path | None = None) -> Rescored:
+def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
     """Parse and score every raw answer of `run` again and write the run anew.
 
-    No judge is asked. Without `out` the run's own files are replaced, all or none; its
-    manifest then says what it was before. A study that failed has no answer and stays so. A
-    reader's annotation is its own source: its numbers are made anew.
-    Raises `JudgeError` where `out` holds another run, and for a run that is made of several.
+    Returns its folder and how many studies read differently. Without `out` the run's own files are
+    replaced. A reader's annotation is its own source: its numbers are made anew.
     """
     if run.combined is not None:
-        again = "judge panel" if run.combined.of == "judge" else "the command that made it"
         raise JudgeError(
-            f"{run.path} is made of several runs and has no answers of its own: rescore those and "
-            f"make it again with {again} (answers in the cache are not paid for twice)"
+            f"{run.path} is made of several runs and has no answers of its own: make it again "
+            "(answers in the cache are not paid for twice)"
         )
     rubric, written = run.rubric, run.summary(of_any_version=True)
     line = str(read_today(run.signature, rubric))
@@ -76,26 +60,18 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
     n_changed = 0
     with writing(path, rubric, run.manifest["fields"]) as writer:
         for at, record in enumerate(run.records(of_any_version=True)):
-            study, before, answered = study_of(record), outcome_of(record), answered_of(record)
-            completion, key = (answered.completion, answered.key) if answered else (None, None)
-            outcome, measures = read(rubric, study, completion) if completion else (before, None)
-            if run.reading is not None and isinstance(before, Annotated):
-                measures = rubric.measured(before.annotation, study)
-            n_changed += outcome != before
-            earlier = tuple(filter(None, map(answered_of, record["earlier"])))
-            attempt = record["attempt"]
-            writer.add(Judged(at, study, outcome, measures, completion, attempt, key, earlier))
-        table = writer.table()
-        made_by = {name: written[name] for name in MADE_BY if name in written}
-        made_by |= {"signature": line, "reply_modes": dict(sorted(writer.modes.items()))}
+            before = judged_of(at, record)
+            outcome, measures = before.outcome, None
+            if before.completion:
+                outcome, measures = read(rubric, before.study, before.completion)
+            if run.reading is not None and isinstance(outcome, Annotated):
+                measures = rubric.measured(outcome.annotation, before.study)
+            n_changed += outcome != before.outcome
+            writer.add(replace(before, outcome=outcome, measures=measures))
         now = datetime.now(UTC).isoformat(timespec="seconds")
         this_time = {"at": now, "from_signature": run.signature, "n_changed": n_changed}
-        manifest = {
-            **run.manifest,
-            "signature": line,
-            "rescored": [*run.manifest.get("rescored", []), this_time],
-            "versions": versions(),
-        }
-        summary = {**made_by, **summarise(table, rubric, written["by"])}
-        writer.finish(table, summary, manifest)
-    return Rescored(path, summary, n_changed)
+        made_by = {name: written[name] for name in MADE_BY if name in written}
+        manifest = {k: v for k, v in run.manifest.items() if k not in (*made_by, "reply_modes")}
+        manifest["rescored"] = [*run.manifest.get("rescored", []), this_time]
+        finish(writer, made_by | {"signature": line}, manifest, written["by"])
+    return path, n_changed

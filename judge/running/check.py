@@ -21,7 +21,7 @@ def described(studies: StudySet) -> dict[str, Any]:
         "read_from": {**studies.read_from, "study_class": studies.class_field},
         "section": studies.section,
         "n_studies": len(studies),
-        "study_classes": classes and {one or "none given": n for one, n in classes.most_common()},
+        "study_classes": classes and {name or "none given": n for name, n in classes.most_common()},
         "fields": list(studies.fields),
         "omitted": dict(studies.omitted),
         "n_empty_candidates": sum(not text for text in studies.candidates),
@@ -33,23 +33,22 @@ def described(studies: StudySet) -> dict[str, Any]:
     }
 
 
-def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+def facts(checked: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what `described` found as names and words."""
-    classes = found["study_classes"]
-    counts = [f"{name} {n:,}" for name, n in (classes or {}).items()]
+    classes = checked["study_classes"] or {}
+    counts = [f"{name} {n:,}" for name, n in classes.items()]
     if len(counts) > _MOST_CLASSES:
         counts[_MOST_CLASSES:] = [f"and {len(counts) - _MOST_CLASSES:,} more"]
-    read_from = {role: name for role, name in found["read_from"].items() if name}
-    shown = [
-        *([("model", found["model"])] if found["model"] else []),
-        *((f"{role.replace('_', ' ')} from", name) for role, name in read_from.items()),
-        ("section", found["section"]),
-        ("studies", f"{found['n_studies']:,}"),
-        ("study class", ", ".join(counts) or "inferred by the lexicon when they are judged"),
-        ("other fields", ", ".join(found["fields"]) or "none"),
-    ]
-    if found["omitted"]:
-        shown.append(("left out", left_out(found["omitted"])))
-    if n := found["n_empty_candidates"]:
-        shown.append(("empty candidates", f"{n:,}, judged like any other"))
-    return shown + [("note", text) for text in found["notes"]]
+    read_from = {role.replace("_", " "): name for role, name in checked["read_from"].items()}
+    shown = {
+        "model": checked["model"],
+        **{f"{role} from": name for role, name in read_from.items()},
+        "section": checked["section"],
+        "studies": f"{checked['n_studies']:,}",
+        "study class": ", ".join(counts) or "inferred by the lexicon when they are judged",
+        "other fields": ", ".join(checked["fields"]) or "none",
+        "left out": left_out(checked["omitted"]),
+        "empty candidates": f"{checked['n_empty_candidates']:,}, judged like any other",
+    }
+    lines = [(name, value) for name, value in shown.items() if value]
+    return lines + [("note", text) for text in checked["notes"]]

@@ -1,141 +1,119 @@
-"""Judging a set of studies: ask about each, read what is answered, heed who interrupts it."""
+"""Judging a set of studies: what is asked about each, who waits for what, and who interrupts it.
+
+One walk through the questions about a study asks them, foretells them and looks into the cache.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
-from judge.backends import LEXICON
+from judge import plugins
+from judge.backends.errors import AskError, StudyError
 from judge.report.words import harmless
-from judge.running.asking import Stop, StoppedError
-from judge.running.cost import Progress
-from judge.running.questions import Answer, judge_study
-from judge.running.records import Judged
-from judge.running.session import JudgeSession
+from judge.rubrics.questions import Step, Steps, check_end, composed
+from judge.running.records import Answered, Judged, read
 from judge.studies import StudySet
-from judge.types import Completion, JudgeError, Outcome, Study, Unparsed
+from judge.types import (
+    Annotated,
+    Annotation,
+    Completion,
+    CompletionRequest,
+    Failed,
+    JudgeError,
+    Measures,
+    Outcome,
+    Study,
+    Unparsed,
+    UnparsedError,
+)
+
+if TYPE_CHECKING:
+    from judge.cache import CompletionCache
+    from judge.running.session import JudgeSession
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
+COMPOSED = "composed"
+"""What stands for the key of a completion that was made of several answers in the cache."""
 # After SIGTERM the answers under way get so many seconds: who sends it soon kills.
 _GRACE = 5.0
-_WORTH_WORKERS = 2_000
 _TICK = 0.25
 # A single request that goes wrong between two answers is no news.
 _TROUBLE_TICKS = 4
 _SHOWN = 300
 
 
-class UnreadableError(JudgeError):
-    """A run that was given up: most of its first answers could not be read.
-
-    They are in the cache, so that going on asks none of them again.
-    """
-
-    def __init__(self, text: str, progress: Progress) -> None:
-        super().__init__(text)
-        self.progress = progress
+# How a run goes and ends
 
 
 @dataclass(slots=True)
-class FirstAnswers:
-    """The first `n` studies that were answered, from the cache or not; 0 looks at none.
+class Progress:
+    """Running totals of a run; tokens and dollars are of requests sent, not of cached answers."""
 
-    A study that failed has no answer and says nothing about the others.
-    """
+    total: int
+    done: int = 0
+    unparsed: int = 0
+    failed: int = 0
+    from_cache: int = 0
+    damaged: int = 0
+    asked: int = 0
+    retries: dict[str, int] = field(default_factory=dict)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    without_usage: int = 0
+    dollars: float | None = 0.0
+    trouble: str | None = None
 
-    n: int
-    _seen: int = 0
-    _unread: list[tuple[str, str, str]] = field(default_factory=list)
+    def ended(self, outcome: Outcome) -> None:
+        """Count one study's end."""
+        self.done += 1
+        self.unparsed += isinstance(outcome, Unparsed)
+        self.failed += isinstance(outcome, Failed)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether all `n` are there."""
-        return self._seen >= self.n
+    def retried(self, error: AskError) -> None:
+        """Count one request that brought no answer and may be sent again."""
+        self.retries[error.reason] = self.retries.get(error.reason, 0) + 1
+        self.trouble = error.detail or error.reason
 
-    @property
-    def are_unreadable(self) -> bool:
-        """Whether all `n` are there and more than half of them could not be read."""
-        return self.n > 0 and self.is_full and 2 * len(self._unread) > self.n
+    def add_spent(self, other: Progress) -> None:
+        """Count the answers that were bought for `other`."""
+        self.asked += other.asked
+        self.prompt_tokens += other.prompt_tokens
+        self.completion_tokens += other.completion_tokens
+        self.cached_tokens += other.cached_tokens
+        self.without_usage += other.without_usage
+        both = (self.dollars, other.dollars)
+        self.dollars = None if None in both else sum(filter(None, both))
 
-    def add(self, study: Study, outcome: Outcome, completion: Completion | None) -> None:
-        """Count one study's end, if it is among the first with an answer."""
-        if self.is_full or completion is None:
-            return
-        self._seen += 1
-        if isinstance(outcome, Unparsed):
-            self._unread.append((outcome.reason, study.study_id, completion.text))
-
-    def message(self) -> str:
-        """Return what was seen, with one answer, and how to go on."""
-        ((reason, most),) = Counter(reason for reason, _, _ in self._unread).most_common(1)
-        study_id, text = next(rest for why, *rest in self._unread if why == reason)
-        # Text from a server: what could steer a terminal is made visible.
-        shown = " ".join(harmless(text[: 4 * _SHOWN]).split())[:_SHOWN] or "(nothing)"
-        longer = ", --max-tokens" if reason == "truncated" else ""
-        return (
-            f"{len(self._unread)} of the first {self.n} answers cannot be read, {most} of them "
-            f"for: {reason}. Study {harmless(study_id)} was answered: {shown}\n"
-            f"Try another --judge, --prompt, --reply{longer}. To go on all the same, give "
-            "--give-up-after 0, or from Python RequestPolicy(give_up_after=0); no answer is asked "
-            "for twice."
-        )
+    def paid(self, completion: Completion, dollars: float | None) -> None:
+        """Count one answer that was sent for; an unknown price makes the total unknown."""
+        self.asked += 1
+        self.trouble = None
+        if completion.usage is None:
+            self.without_usage += 1
+        else:
+            self.prompt_tokens += completion.usage.prompt_tokens
+            self.completion_tokens += completion.usage.completion_tokens
+            self.cached_tokens += completion.usage.cached_tokens
+        if self.dollars is not None:
+            self.dollars = None if dollars is None else self.dollars + dollars
 
 
-async def judge_all(
-    session: JudgeSession,
-    studies: StudySet,
-    sink: Callable[[Judged], None],
-    *,
-    answer: Answer,
-    stop: Stop,
-    progress: Progress,
-    start: int = 0,
-) -> None:
-    """Judge every study and give each end to `sink` as soon as it is known, in any order.
+@dataclass(frozen=True, slots=True)
+class ProgressListener:
+    """Who is told how a run goes: `tick` a few times a second, `say` when there is news."""
 
-    Their places count from `start`: studies that come in several calls, with the same `answer`,
-    are told apart by them.
-
-    By the session's policy: at most `concurrency` studies are in memory at once, drawn from
-    one shared iterator. An answer that cannot be read is asked for again up to `reask`
-    times, in the words that the judge has for it (`Judge.repair_request`), if it has any; the
-    last answer counts. Returns early when `stop` is set; studies without an end are then not
-    given to `sink`. Where more than half of the first `give_up_after` answers cannot be
-    read, those under way are finished, so that the same run stops there again without a
-    question, and `UnreadableError` is raised if studies are left; 0 never gives up.
-    """
-    numbered = enumerate(studies, start)
-    first = FirstAnswers(session.policy.give_up_after)
-    at_once = max(1, min(session.concurrency, len(studies)))
-
-    async def work() -> None:
-        try:
-            for place, study in numbered:
-                end = await judge_study(session, place, study, answer)
-                progress.ended(end.outcome)
-                first.add(study, end.outcome, end.completion)
-                sink(end)
-                await asyncio.sleep(0)  # a signal or a progress bar gets its turn
-                if stop.why is not None or first.are_unreadable:
-                    return
-        except StoppedError:
-            return
-        except BaseException:
-            stop.set("an error")
-            raise
-
-    ends = await asyncio.gather(*(work() for _ in range(at_once)), return_exceptions=True)
-    for error in ends:
-        if error is not None:
-            raise error
-    if first.are_unreadable and stop.why is None and progress.done < progress.total:
-        raise UnreadableError(first.message(), progress)
+    tick: Callable[[Progress], None] = field(default=lambda _progress: None)
+    say: Callable[[str], None] = field(default=lambda _text: None)
 
 
 class RunStoppedError(Exception):
@@ -152,12 +130,294 @@ class RunStoppedError(Exception):
         return self.why in (INTERRUPTED, TERMINATED)
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressListener:
-    """Who is told how a run goes: `tick` a few times a second, `say` when there is news."""
+class UnreadableError(JudgeError):
+    """A run that was given up: most of its first answers, which are kept, could not be read."""
 
-    tick: Callable[[Progress], None] = field(default=lambda _progress: None)
-    say: Callable[[str], None] = field(default=lambda _text: None)
+    def __init__(self, text: str, progress: Progress) -> None:
+        super().__init__(text)
+        self.progress = progress
+
+
+class StoppedError(Exception):
+    """The run was told to stop before this question was answered."""
+
+
+class Stop:
+    """Tells everyone to ask nothing new. `why` is None while the run goes on."""
+
+    def __init__(self) -> None:
+        self.why: str | None = None
+        self._waiting: set[asyncio.Task[object]] = set()
+
+    def set(self, why: str) -> None:
+        """Stop the run; the first reason stands."""
+        if self.why is None:
+            self.why = why
+            for task in self._waiting:
+                task.cancel()
+
+    def check(self) -> None:
+        """Raise `StoppedError` if the run was stopped."""
+        if self.why is not None:
+            raise StoppedError
+
+    @contextmanager
+    def ends_waiting(self) -> Iterator[None]:
+        """End what is awaited inside as soon as the run is stopped; raises `StoppedError` then."""
+        self.check()
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting.add(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            # Somebody else may have cancelled it too.
+            if self.why is None or task.uncancel() > 0:
+                raise
+            raise StoppedError from None
+        finally:
+            self._waiting.discard(task)
+
+
+# What is asked about a study
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request, the time of asking from 0, and which of several runs asks it."""
+
+    request: CompletionRequest
+    attempt: int = 0
+    repeat: int = 0
+
+    @cached_property
+    def record(self) -> Mapping[str, Any]:
+        """What its key is the hash of."""
+        from judge.cache.keys import canonical  # an inline judge's questions have no key
+
+        return canonical(self.request, self.attempt, self.repeat)
+
+    @cached_property
+    def key(self) -> str:
+        """The key of its answer in the cache."""
+        from judge.cache.keys import key_of
+
+        return key_of(self.record)
+
+
+Answer = Callable[[Question], Awaitable[Answered]]
+"""Gets the answer to a question; raises `AskError` without one."""
+
+
+class Exchange:
+    """One question about a study, its answers, what the last says, and what to ask next, if any."""
+
+    def __init__(
+        self,
+        session: JudgeSession,
+        request: CompletionRequest,
+        read: Callable[[Completion], tuple[Outcome, Measures | None]],
+        step: Step | None = None,
+    ) -> None:
+        self.step = step.name if step else ""
+        self.first = Question(request, 0, session.repeat)
+        self.question: Question | None = self.first
+        self.answers: list[Answered] = []
+        self.outcome: Outcome | None = None
+        self.measures: Measures | None = None
+        self._session = session
+        self._read = read
+
+    def take(self, answered: Answered) -> None:
+        """Read an answer; one that cannot be read is followed by the next time of asking."""
+        assert self.question is not None
+        asked, self.question = self.question, None
+        self.answers.append(answered)
+        self.outcome, self.measures = self._read(answered.completion)
+        if isinstance(self.outcome, Unparsed) and asked.attempt < self._session.policy.reask:
+            judge, completion = self._session.judge, answered.completion
+            again = judge.repair_request(asked.request, completion, self.outcome)
+            if again is not None:
+                self.question = replace(asked, request=again, attempt=asked.attempt + 1)
+
+    def lose(self, error: AskError) -> None:
+        """Note that the question that was to be asked next has no answer."""
+        self.question = None
+        # Told what was wrong it would be too long: the answer stays as it was.
+        if not self.answers or not isinstance(error, StudyError):
+            self.outcome, self.measures = Failed(error.reason, error.detail), None
+
+
+def _coming(session: JudgeSession, study: Study, before: list[Exchange]) -> list[Exchange]:
+    """Return what can be asked now, all of it at once; nothing where an answer is missing."""
+    judge = session.judge
+    steps = None if judge.runs_inline else session.rubric.steps
+    if steps is None:
+        request = partial(Exchange, session, read=partial(read, session.rubric, study))
+        return [] if before else [request(judge.request(study))]
+    if not all(isinstance(exchange.outcome, Annotated) for exchange in before):
+        return []
+    texts = {exchange.step: exchange.answers[-1].completion.text for exchange in before}
+    now = [
+        Exchange(session, judge.request_step(step), partial(_read_step, steps, step), step)
+        for step in steps.coming(study, texts)
+    ]
+    if again := texts.keys() & {exchange.step for exchange in now}:
+        raise ValueError(f"the step {min(again)} is asked twice")
+    return now
+
+
+def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcome, None]:
+    try:
+        check_end(completion)
+        check = steps.questions[step.asks].check
+        check(completion.text, step.study, complete=completion.finish_reason == "stop")
+    except UnparsedError as error:
+        return Unparsed(error.reason, error.detail), None
+    return Annotated(Annotation()), None
+
+
+def _end(session: JudgeSession, at: int, study: Study, exchanges: list[Exchange]) -> Judged:
+    answers = [answered for exchange in exchanges for answered in exchange.answers]
+    attempt = max(len(each.answers) - (not isinstance(each.outcome, Failed)) for each in exchanges)
+    for exchange in exchanges:
+        if isinstance(failed := exchange.outcome, Failed):
+            if exchange.step:
+                failed = replace(failed, detail=f"{exchange.step}: {failed.detail}")
+            return Judged(at, study, failed, None, None, attempt, earlier=(*answers,))
+    first = exchanges[0]
+    outcome, measures = first.outcome, first.measures
+    if session.rubric.steps is not None and not session.judge.runs_inline:
+        parts: tuple[dict[str, Completion], dict[str, Completion]] = {}, {}
+        for exchange in exchanges:
+            is_unread = isinstance(exchange.outcome, Unparsed)
+            parts[is_unread][exchange.step] = exchange.answers[-1].completion
+        read_parts, unread = parts
+        whole = composed(read_parts | dict(islice(unread.items(), 1)))
+        outcome, measures = read(session.rubric, study, whole)
+        if unread and not isinstance(outcome, Unparsed):
+            raise ValueError(f"the answer to {min(unread)} cannot be read, and all of them can")
+        answers.append(Answered(whole, COMPOSED))
+    assert outcome is not None
+    *earlier, final = answers
+    last = (outcome, measures, final.completion, attempt, final.key)
+    return Judged(at, study, *last, earlier=(*earlier,))
+
+
+async def judge_study(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
+    """Ask about one study until its answers are read or nothing is left to ask."""
+
+    async def settle(exchange: Exchange) -> None:
+        while exchange.question is not None:
+            try:
+                exchange.take(await answer(exchange.question))
+            except AskError as error:
+                exchange.lose(error)
+            except SystemExit as error:  # of a judge that a package adds
+                kind = session.judge.name.partition(":")[0]
+                raise plugins.BACKENDS.error(kind, f"failed: SystemExit: {error}") from error
+
+    exchanges: list[Exchange] = []
+    while now := _coming(session, study, exchanges):
+        exchanges += now
+        if len(now) == 1:
+            await settle(now[0])
+            continue
+        # All are waited for: what is under way is paid for.
+        for error in await asyncio.gather(*map(settle, now), return_exceptions=True):
+            if error is not None:
+                raise error
+    return _end(session, at, study, exchanges)
+
+
+def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[Exchange]:
+    """Return how far the answers in the cache lead with the questions about `study`."""
+    exchanges: list[Exchange] = []
+    while now := _coming(session, study, exchanges):
+        exchanges += now
+        for exchange in now:
+            while question := exchange.question:
+                completion = cache.find(question.key)
+                if completion is None:
+                    break
+                exchange.take(Answered(completion, question.key))
+    return exchanges
+
+
+# All studies
+
+
+@dataclass(slots=True)
+class FirstAnswers:
+    """The first `n` studies that were answered, from the cache or not; 0 looks at none."""
+
+    n: int
+    _seen: int = 0
+    _unread: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def are_unreadable(self) -> bool:
+        """Whether all `n` are there and more than half of them could not be read."""
+        return 0 < self.n <= self._seen and 2 * len(self._unread) > self.n
+
+    def add(self, study: Study, outcome: Outcome, completion: Completion | None) -> None:
+        """Count one study's end, if it is among the first with an answer."""
+        if self._seen < self.n and completion is not None:
+            self._seen += 1
+            if isinstance(outcome, Unparsed):
+                self._unread.append((outcome.reason, study.study_id, completion.text))
+
+    def message(self) -> str:
+        """Return what was seen, with one answer, and how to go on."""
+        ((reason, most),) = Counter(reason for reason, _, _ in self._unread).most_common(1)
+        study_id, text = next(rest for why, *rest in self._unread if why == reason)
+        # Text from a server: what could steer a terminal is made visible.
+        shown = " ".join(harmless(text[: 4 * _SHOWN]).split())[:_SHOWN] or "(nothing)"
+        longer = ", --max-tokens" if reason == "truncated" else ""
+        return (
+            f"{len(self._unread)} of the first {self.n} answers cannot be read, {most} of them "
+            f"for: {reason}. Study {harmless(study_id)} was answered: {shown}\n"
+            f"Try another --judge, --prompt, --reply{longer}, or go on with --give-up-after 0 "
+            "(RequestPolicy.give_up_after)."
+        )
+
+
+async def judge_all(
+    session: JudgeSession, studies: StudySet, sink: Callable[[Judged], None]
+) -> None:
+    """Judge every study and give each end to `sink` as soon as it is known, in any order.
+
+    Where most of the first answers cannot be read, those under way are finished, so that the same
+    run stops there again without a question, and `UnreadableError` is raised.
+    """
+    answer, stop, progress = session.answer, session.stop, session.progress
+    numbered, n_ended = enumerate(studies), 0
+    first = FirstAnswers(session.policy.give_up_after)
+    at_once = max(1, min(session.concurrency, len(studies)))
+
+    async def work() -> None:
+        nonlocal n_ended
+        try:
+            for at, study in numbered:
+                end = await judge_study(session, at, study, answer)
+                n_ended += 1
+                progress.ended(end.outcome)
+                first.add(study, end.outcome, end.completion)
+                sink(end)
+                await asyncio.sleep(0)  # a signal or a progress bar gets its turn
+                if stop.why is not None or first.are_unreadable:
+                    return
+        except StoppedError:
+            return
+        except BaseException:
+            stop.set("an error")
+            raise
+
+    for error in await asyncio.gather(*(work() for _ in range(at_once)), return_exceptions=True):
+        if error is not None:
+            raise error
+    if first.are_unreadable and stop.why is None and n_ended < len(studies):
+        raise UnreadableError(first.message(), progress)
 
 
 def judge_set(
@@ -168,27 +428,16 @@ def judge_set(
 ) -> Progress:
     """Judge every study of a set, giving each end to `sink`; returns what it took.
 
-    Raises `RunStoppedError` when it was interrupted before all studies had their end, and
-    `UnreadableError` when it was given up because its answers could not be read.
+    Raises `RunStoppedError` and `UnreadableError` where not all studies had their end.
     """
-    progress = Progress(total=len(studies))
-    stop = Stop()
+    session.begin(len(studies))
+    progress, stop = session.progress, session.stop
 
     async def work() -> None:
-        answer = session.answerer(progress, stop)
         with _interruptible(stop, listener):
             ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
-                if (n := _n_workers(session, len(studies))) > 1:
-                    from judge.running.processes import judge_in_processes
-
-                    await judge_in_processes(
-                        *(session, studies, sink, n), stop=stop, progress=progress
-                    )
-                else:
-                    await judge_all(
-                        session, studies, sink, answer=answer, stop=stop, progress=progress
-                    )
+                await judge_all(session, studies, sink)
             finally:
                 if session.cache is not None:
                     progress.damaged = session.cache.n_damaged
@@ -202,14 +451,6 @@ def judge_set(
     if progress.done < progress.total:
         raise RunStoppedError(stop.why or INTERRUPTED, progress)
     return progress
-
-
-def _n_workers(session: JudgeSession, n_studies: int) -> int:
-    """Return in how many processes a judge works: the built-in one in more where it pays."""
-    if session.policy.workers or n_studies < _WORTH_WORKERS:
-        return session.policy.workers or 1
-    is_built_in = session.judge.name.split(":")[0] == LEXICON and session.judge.runs_inline
-    return (os.cpu_count() or 1) if is_built_in else 1
 
 
 async def _tick(progress: Progress, listener: ProgressListener, patience: float) -> None:
@@ -235,9 +476,10 @@ def _interruptible(stop: Stop, listener: ProgressListener) -> Iterator[None]:
         yield
         return
     loop, main = asyncio.get_running_loop(), asyncio.current_task()
+    assert main is not None
 
     def interrupted() -> None:
-        if stop.why is not None and main is not None:
+        if stop.why is not None:
             main.cancel()
             return
         stop.set(INTERRUPTED)
@@ -246,8 +488,7 @@ def _interruptible(stop: Stop, listener: ProgressListener) -> Iterator[None]:
     def terminated() -> None:
         stop.set(TERMINATED)
         listener.say(f"Stopping: collecting the answers under way for {_GRACE:g} seconds at most.")
-        if main is not None:
-            loop.call_later(_GRACE, main.cancel)
+        loop.call_later(_GRACE, main.cancel)
 
     loop.add_signal_handler(signal.SIGINT, interrupted)
     ends = signal.getsignal(signal.SIGTERM)

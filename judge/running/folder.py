@@ -8,50 +8,66 @@
     server.log         what a model server wrote that was started for the run
 
 Files are written to one side, by one process at a time, and moved in place when all of them
-are whole (`judge.running.writer`); the manifest comes last, so a folder without one is no run.
-They are readable by their owner alone.
+are whole; the manifest comes last, so a folder without one is no run. They are readable by their
+owner alone.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
-import shlex
 import shutil
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import asked_by, on_scale
 from judge.running.records import (
     FORMAT,
-    CombinedRecord,
+    Judged,
     Manifest,
     Reading,
     Summary,
-    fault,
+    adapter,
+    first_of,
     outcome_of,
     study_of,
+    to_record,
 )
 from judge.signature import Signature
-from judge.stats.table import DEFAULT_BY, FIXED, summarise
+from judge.stats.table import DEFAULT_BY, FIXED, TableBuilder, summarise
 from judge.types import JudgeError, Outcome, Study
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from judge.rubrics.aggregated import Aggregation
-    from judge.running.shards import Part
+    from judge.running.aggregate import Aggregation
 
+MANIFEST = "manifest.json"
+ANNOTATIONS = "annotations.jsonl"
+TABLE_CSV = "studies.csv"
+TABLE_PARQUET = "studies.parquet"
+SUMMARY = "summary.json"
+SERVER_LOG = "server.log"
+MADE_BY = (
+    *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
+    *("notes", "reading"),
+)
+"""What stands in summary and manifest alike; `reading` in those of readers."""
+# In the order in which they are moved in place: the manifest makes the folder a run.
+_FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 WRITING = ".writing"
 """The folder in a run's own where it is written; only the process that holds its lock may."""
 ANOTHER = "name another folder with --out"
@@ -63,9 +79,7 @@ Stamp = tuple[int, int, int]
 def held(run: Path) -> Iterator[Path]:
     """Lock the folder `run` for writing, and give a new folder in it for the files to be written.
 
-    Lock and folder end with the block. The system releases the lock of a killed process, and the
-    next writer removes what that process left. Raises `JudgeError` where another process holds the
-    lock, and OSError where nothing can be written.
+    What a killed process left is removed. Raises `JudgeError` where another process holds the lock.
     """
     from filelock import FileLock, Timeout
 
@@ -101,10 +115,7 @@ def _clear(place: Path) -> None:
 
 @contextmanager
 def folder_at_once(out: Path) -> Iterator[Path]:
-    """Give a folder that takes the place of `out` at the end, or leaves nothing behind.
-
-    Raises `JudgeError` where another process writes there, and where nothing can be written.
-    """
+    """Give a folder that takes the place of `out` at the end, or leaves nothing behind."""
     whole = Path(os.path.realpath(out))
     staged = whole.parent / f".{whole.name}.new"
     made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
@@ -128,13 +139,8 @@ def put_in_place(file: Path, target: Path) -> None:
 
 
 def entries_of(out: Path) -> set[str]:
-    """Return the names of what lies in a folder that is to be written, none where it is new.
-
-    Raises `JudgeError` for a file, and where it cannot be read.
-    """
+    """Return the names of what lies in a folder that is to be written, none where it is new."""
     try:
-        if out.exists() and not out.is_dir():
-            raise JudgeError(f"{out} is a file; {ANOTHER}")
         return {entry.name for entry in out.iterdir()} if out.exists() else set()
     except OSError as error:
         raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error
@@ -143,19 +149,14 @@ def entries_of(out: Path) -> set[str]:
 def no_run(path: Path, manifest: str) -> str:
     """Say what a path without a manifest is; raises OSError where that cannot be seen."""
     if path.is_dir() and any((below / manifest).is_file() for below in path.iterdir()):
-        shown = shlex.quote(str(path))
-        return (
-            f"{path} is a folder of runs; name one of them (judge runs {shown} lists them). All "
-            f"of them: judge compare {shown}/*, judge serve --runs {shown}"
-        )
+        return f"{path} is a folder of runs: name one of them, or {path}/* for all"
     return f"{path} is not a run: it holds no {manifest}"
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append `line`, which has no newline, to a file; when this returns it is on disk.
+    """Append `line` to a file, whole or not at all; when this returns it is on disk.
 
     What a crash has cut short stays as it is, and the next line begins on a line of its own.
-    Raises OSError where the line cannot be kept; nothing of it is then in the file.
     """
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -180,24 +181,8 @@ def stamp(path: Path) -> Stamp | None:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-MANIFEST = "manifest.json"
-ANNOTATIONS = "annotations.jsonl"
-TABLE_CSV = "studies.csv"
-TABLE_PARQUET = "studies.parquet"
-SUMMARY = "summary.json"
-SERVER_LOG = "server.log"
-MADE_BY = (
-    *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
-    *("notes", "reply_modes", "reading"),
-)
-
-
 class Run:
-    """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`.
-
-    Raises `JudgeError` where the folder holds none, or one whose manifest is damaged or of
-    another program's form.
-    """
+    """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path)
@@ -208,7 +193,13 @@ class Run:
                 raise JudgeError(no_run(path, MANIFEST))
         except OSError as error:
             raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
-        self.manifest = _read_manifest(path / MANIFEST)
+        manifest = {"inputs": [], "arguments": {}} | _read(path / MANIFEST, dict[str, Any])
+        if (form := manifest.get("format")) != FORMAT:
+            raise JudgeError(
+                f"{path} is a run of format {form!r}, and this version of judge reads format "
+                f"{FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
+            )
+        self.manifest = _checked(path / MANIFEST, manifest, Manifest)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -228,65 +219,48 @@ class Run:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The rubric on the prompt's scale, as a reader or several judges used it.
-
-        Raises `JudgeError` as `load`.
-        """
-        name = self.manifest["rubric"]
+        """The rubric on the prompt's scale, as a reader or several judges used it."""
+        name, parts = self.manifest["rubric"], Signature.parse(self.signature)
         try:
-            found = rubrics.load(name)
+            rubric = rubrics.load(name)
             if scale := self.manifest.get("scale"):
-                found = on_scale(found, (scale[0], scale[1]))
-            parts = Signature.parse(self.signature)
+                rubric = on_scale(rubric, (scale[0], scale[1]))
             asked = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            found = asked_by(found, *asked)
-        except JudgeError as error:
-            package = Signature.parse(self.signature).get("package")
-            is_gone = package and name not in rubrics.names()
-            lacks = f"; the run was made with its package {package}: install that"
-            told = f"{error}{lacks if is_gone else ''}"
-            raise JudgeError(f"{self.path / MANIFEST}: {told}") from error
-        try:
+            rubric = asked_by(rubric, *asked)
             if self.combined is not None:
-                return self.combined.rubric(found)
+                return self.combined.rubric(rubric)
             if self.reading is None:
-                return found
+                return rubric
             from judge.rubrics.reading import as_read
 
-            return as_read(found, self.reading["lacks"], self.reading["own"])
+            return as_read(rubric, self.reading["lacks"], self.reading["own"])
+        except JudgeError as error:
+            package = parts.get("package") if name not in rubrics.names() else None
+            lacks = f"; install its package, {package}" if package else ""
+            raise JudgeError(f"{self.path / MANIFEST}: {error}{lacks}") from error
         except ValueError as error:
             raise damaged(self.path / MANIFEST, str(error)) from error
 
     @property
     def reading(self) -> Reading | None:
         """How a reader used the rubric, None for a run of a judge."""
-        found: Reading | None = self.manifest.get("reading")
-        return found
+        reading: Reading | None = self.manifest.get("reading")
+        return reading
 
     @property
     def combined(self) -> Aggregation | None:
         """What it is made of, None for the run of one judge against one reference a study."""
-        found: CombinedRecord | None = self.manifest.get("combined")
-        if found is None:
+        if (combined := self.manifest.get("combined")) is None:
             return None
-        from judge.rubrics.aggregated import Aggregation
+        from judge.running.aggregate import Aggregation
 
-        names = tuple(part["name"] for part in found["parts"])
-        return Aggregation(found["of"], found["rule"], names)
+        names = tuple(part["name"] for part in combined["parts"])
+        return Aggregation(combined["of"], combined["rule"], names)
 
     @property
     def repeat(self) -> int:
         """Which of several runs it is that asked the same, from 0."""
         return int(self.manifest.get("repeat", 0))
-
-    @property
-    def part(self) -> Part | None:
-        """Which shard of a set it is, None for a run of all."""
-        if shard := self.manifest.get("shard"):
-            from judge.running.shards import Part
-
-            return Part.read(shard)
-        return None
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
@@ -296,8 +270,7 @@ class Run:
     def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
         """Return the table of studies: all of it, or the columns `names` and those of `optional`.
 
-        `study_id`, `outcome` and `class_inferred` are always there. Raises `JudgeError` where the
-        table cannot be read, or lacks a column but the optional ones.
+        `study_id`, `outcome` and `class_inferred` are always there.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -307,81 +280,62 @@ class Run:
             needed = [*FIXED, *(measure.name for measure in self.rubric.measures)]
         else:
             needed = list(dict.fromkeys(["study_id", "outcome", "class_inferred", *names]))
+        why: object
         try:
             with pq.ParquetFile(path) as file:
                 there = file.schema_arrow.names
-                if missing := ", ".join(name for name in needed if name not in there):
-                    raise JudgeError(f"{path} lacks {missing}; judge rescore writes it anew")
-                wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in there]
-                return file.read(columns=None if names is None else wanted)
+                if not (why := ", ".join(name for name in needed if name not in there)):
+                    wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in there]
+                    return file.read(columns=None if names is None else wanted)
+                why = f"it lacks {why}"
         except (pa.ArrowException, OSError) as error:
-            raise JudgeError(
-                f"cannot read {path}: {error}; judge rescore writes it anew"
-            ) from error
+            why = error
+        raise JudgeError(f"cannot read {path}: {why}; judge rescore writes it anew")
 
     @cached_property
     def _summary(self) -> dict[str, Any]:
         return _read(self.path / SUMMARY, Summary)
 
-    def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
+    def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
+        """Return what was printed at the end of the run."""
+        if not of_any_version:
+            self._check_version()
+        return self._summary
+
+    def regrouped(self, by: Sequence[str], patient_field: str | None = None) -> dict[str, Any]:
         """Return the summary with the rates grouped by any fields of the studies.
+
+        Intervals are by the patients of `patient_field`, by default the usual field; `none` takes
+        studies as independent.
 
         Raises `JudgeError` for a field that the run has not, and as `table` does.
         """
-        return {**self.summary(), **summarise(self.table(), self.rubric, by)}
+        summary = {k: v for k, v in self.summary().items() if k != "intervals_by"}
+        return {**summary, **summarise(self.table(), self.rubric, by, patient_field)}
 
     def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
         """Return the rates and figures by group, as `judge rates --format csv` prints them.
 
         One row a group of the fields `by`, and a last one for all studies (`row` tells which).
         `n_scored` is the denominator of the figures; each has its 95% interval beside it.
-        Raises `JudgeError` as `regrouped` does.
         """
         import pandas as pd
 
-        by = [by] if isinstance(by, str) else by
         from judge.report.formats import rate_rows
 
+        by = [by] if isinstance(by, str) else by
         return pd.DataFrame(rate_rows(self.regrouped(by), self.rubric))
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
-        """Yield each study with its outcome, in the order of the references.
-
-        That is `Annotated`, `Unparsed` or `Failed`. Raises `JudgeError` as `records` does.
-        """
+        """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come."""
         for record in self.records():
             yield study_of(record), outcome_of(record)
-
-    def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
-        """Return what was printed at the end of the run.
-
-        Raises `JudgeError` for a damaged one, and for one of another version of the rubric
-        unless it may be `of_any_version`.
-        """
-        if not of_any_version:
-            self._check_version()
-        return self._summary
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
         """Yield one record a study, in the order of the references.
 
-        Raises `JudgeError` for a line that was changed after it was written or holds a study
-        again, for records of another version of the rubric unless they may be `of_any_version`,
-        and at the end where there were not as many as the summary says.
-        """
-        n = 0
-        for _, record in self.lines_read(of_any_version=of_any_version):
-            n += 1
-            yield record
-        if n != (wanted := self._summary["n_studies"]):
-            raise damaged(
-                self.path / ANNOTATIONS, f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
-            )
-
-    def lines_read(self, *, of_any_version: bool = False) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """Yield each line with its record; raises `JudgeError` as `parsed`, and for a study twice.
-
-        A line in the place of another is whole, and their number is right.
+        Raises `JudgeError` for a line that was changed, and for studies that are missing or there
+        twice.
         """
         ids: set[str] = set()
         for n, line in enumerate(self.lines(), 1):
@@ -389,28 +343,22 @@ class Run:
             if (study_id := record["study_id"]) in ids:
                 raise damaged(self.path / ANNOTATIONS, f"line {n} holds study {study_id!r} again")
             ids.add(study_id)
-            yield line, record
+            yield record
+        if len(ids) != (wanted := self._summary["n_studies"]):
+            why = f"it holds {len(ids):,} studies, and {SUMMARY} {wanted:,}"
+            raise damaged(self.path / ANNOTATIONS, why)
 
     def record(self, study_id: str) -> dict[str, Any]:
-        """Return one study's record.
-
-        Raises `JudgeError` where the run has no such study, and for a damaged record.
-        """
+        """Return one study's record."""
         # A record begins with its id, so all others are passed over unread.
         start = jsonio.to_line({"study_id": study_id}).rpartition(b', "checksum"')[0] + b","
         for n, line in enumerate(self.lines(), 1):
             if line.startswith(start):
                 return self.parsed(n, line)
-        for why, ids in self.manifest.get("omitted_ids", {}).items():
-            if study_id in ids:
-                raise JudgeError(f"{self.path} left study {study_id!r} out: {why}")
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
 
     def parsed(self, n: int, line: bytes, *, of_any_version: bool = False) -> dict[str, Any]:
-        """Return the record that the `n`-th line of the annotations, from 1, holds.
-
-        Raises `JudgeError` as `records` does.
-        """
+        """Return the record that the `n`-th line of the annotations holds; raises as `records`."""
         if not of_any_version:
             self._check_version()
         try:
@@ -436,16 +384,6 @@ class Run:
             )
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    manifest = {"inputs": [], "arguments": {}} | _read(path, dict[str, Any])
-    if (form := manifest.get("format")) != FORMAT:
-        raise JudgeError(
-            f"{path.parent} is a run of format {form!r}, and this version of judge reads format "
-            f"{FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
-        )
-    return _checked(path, manifest, Manifest)
-
-
 def _read(path: Path, form: type) -> dict[str, Any]:
     try:
         return _checked(path, jsonio.read(path.read_bytes()), form)
@@ -456,9 +394,12 @@ def _read(path: Path, form: type) -> dict[str, Any]:
 
 
 def _checked(path: Path, value: Any, form: Any) -> dict[str, Any]:  # noqa: ANN401
-    if wrong := fault(value, form):
-        raise damaged(path, wrong)
-    checked: dict[str, Any] = value
+    from pydantic import ValidationError
+
+    try:
+        checked: dict[str, Any] = adapter(form).validate_python(value)
+    except ValidationError as error:
+        raise damaged(path, first_of(error)) from error
     return checked
 
 
@@ -468,3 +409,105 @@ def damaged(path: Path, why: str) -> JudgeError:
         f"{path} is damaged: {why}; move {path.parent} away and judge its studies again "
         "(answers in the cache are not paid for twice)"
     )
+
+
+# Writing
+
+
+def claim(path: Path, signature: str) -> None:
+    """Raise `JudgeError` unless a run with `signature` may be written to `path`.
+
+    A folder is free that is new, empty, holds the same run, or one that a killed process began.
+    """
+    entries = entries_of(path)
+    if MANIFEST in entries:
+        if Run(path).signature != signature:
+            raise JudgeError(f"{path} holds another run; {ANOTHER}")
+    elif entries and not (WRITING in entries and entries <= {WRITING, *_FILES}):
+        raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")
+
+
+@contextmanager
+def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunWriter]:
+    """Write a run; leaving the block without `finish` leaves nothing behind."""
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        for folder in reversed(made):
+            folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
+        with held(path) as staging, (staging / ANNOTATIONS).open("w+b") as file:
+            yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
+    except OSError as error:
+        raise JudgeError(f"cannot write to {path}: {error.strerror or error}") from error
+    finally:
+        for folder in made:
+            with suppress(OSError):  # never made, or there is something in it: a run, for one
+                folder.rmdir()
+
+
+@dataclass(slots=True)
+class RunWriter:
+    """Writes the files of a run in `staging`; `finish` moves them to its folder, `path`."""
+
+    path: Path
+    staging: Path
+    _file: IO[bytes]
+    rubric: Rubric
+    _table: TableBuilder
+    # Of each line its place among the studies, and where it begins in the file.
+    _rows: list[tuple[int, int]] = field(default_factory=list)
+    _modes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the table of studies: all of it, or the columns `names` and those of `optional`.
+
+        `study_id`, `outcome` and `class_inferred` are always there.
+        """
+        return self._table.columns
+
+    @property
+    def reply_modes(self) -> dict[str, int]:
+        """How replies of a fixed form were asked for, and how many studies each way."""
+        return dict(sorted(self._modes.items()))
+
+    def add(self, judged: Judged) -> None:
+        """Write one study down; studies may come in any order."""
+        self._rows.append((judged.at, self._file.tell()))
+        self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
+        self._table.add(judged.study, judged.outcome, judged.measures)
+        self.count_mode(judged)
+
+    def count_mode(self, judged: Judged) -> None:
+        """Count how a reply of a fixed form was asked for."""
+        if judged.completion and judged.completion.mode:
+            self._modes[judged.completion.mode] += 1
+
+    def keep_log(self, log: Path) -> None:
+        """Take the file `log` in as the log of the server that was started for the run."""
+        shutil.move(log, self.staging / SERVER_LOG)
+
+    def table(self) -> pd.DataFrame:
+        """Return the table of the studies written so far, in the order of the references."""
+        order = sorted(range(len(self._rows)), key=self._rows.__getitem__)
+        return self._table.build().iloc[order].reset_index(drop=True)
+
+    def finish(
+        self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]
+    ) -> None:
+        """Write the rest and put every file in its place."""
+        if self._rows != sorted(self._rows):
+            with (self.staging / "sorted").open("wb") as out:
+                for _, start in sorted(self._rows):
+                    self._file.seek(start)
+                    out.write(self._file.readline())
+            (self.staging / "sorted").replace(self.staging / ANNOTATIONS)
+        self._file.close()
+        table.to_csv(self.staging / TABLE_CSV, index=False)
+        table.to_parquet(self.staging / TABLE_PARQUET, index=False)
+        for name, data in ((SUMMARY, summary), (MANIFEST, manifest)):
+            text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            # The name of a file may hold bytes that are no text.
+            (self.staging / name).write_bytes(text.encode("utf-8", "replace"))
+        for name in _FILES:
+            if (self.staging / name).exists():
+                put_in_place(self.staging / name, self.path / name)

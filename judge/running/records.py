@@ -65,8 +65,7 @@ class _Stratum(TypedDict):
 class SampleRead(TypedDict):
     """How the studies were drawn that a reader read: from each stratum the first of its order.
 
-    A stratum is the studies with the values `key` of the fields `by`, and `n_drawn` of them were
-    read. The strata make up all studies of the run that they were drawn from.
+    A stratum is the studies with the values `key` of the fields `by`, `n_drawn` of which were read.
     """
 
     seed: int
@@ -75,10 +74,7 @@ class SampleRead(TypedDict):
 
 
 class Reading(TypedDict):
-    """How a reader used the rubric: see `judge.rubrics.reading.as_read`.
-
-    `sample` is there where the reader's studies were drawn at random, and no other.
-    """
+    """How a reader used the rubric; `sample` is there where the studies were drawn at random."""
 
     layout: str
     lacks: dict[str, str]
@@ -88,31 +84,15 @@ class Reading(TypedDict):
 
 class _Part(TypedDict):
     name: str
-    signature: str
+    signature: NotRequired[str]
 
 
 class CombinedRecord(TypedDict):
-    """What a run is made of, and by which rule: see `judge.rubrics.aggregated`."""
+    """What a run is made of, and by which rule: see `judge.running.aggregate`."""
 
     of: Literal["judge", "reference"]
     rule: Literal["majority", "mean", "best"]
     parts: list[_Part]
-
-
-class _Counted(TypedDict):
-    text: str
-    n: int
-    of: int
-
-
-class _Shard(TypedDict):
-    index: int
-    count: int
-    n_whole: int
-    steps: str
-    notes_of_input: list[str]
-    counted: list[_Counted]
-    notes_of_judge: list[str]
 
 
 class Manifest(_MadeBy):
@@ -124,7 +104,7 @@ class Manifest(_MadeBy):
     arguments: dict[str, Any] | None
     repeat: NotRequired[int]
     scale: NotRequired[list[float]]
-    shard: NotRequired[_Shard]
+    shard: NotRequired[dict[str, Any]]
     reading: NotRequired[Reading]
     combined: NotRequired[CombinedRecord]
 
@@ -151,17 +131,6 @@ class _Group(TypedDict):
     statistics: dict[str, _Statistic]
 
 
-class _Unread(TypedDict):
-    n_unread: int
-    n_studies: int
-
-
-class _UnreadByClass(_Unread):
-    study_class: str
-    others: _Unread
-    p: float
-
-
 class Summary(_MadeBy, _Group):
     """`summary.json`."""
 
@@ -173,36 +142,9 @@ class Summary(_MadeBy, _Group):
     totals: dict[str, _Total]
     reasons: dict[str, int]
     warnings: dict[str, int]
-    unread_by_class: NotRequired[_UnreadByClass]
-
-
-class KeptAnswer(TypedDict):
-    """An answer with its key in the cache and its checksum, None where no cache keeps it."""
-
-    answer: Completion | None
-    cache_key: str | None
-    sha256: str | None
-
-
-class StudyRecord(KeptAnswer):
-    """A line of `annotations.jsonl`; `checksum` is that of the line before it."""
-
-    study_id: str
-    study_class: str | None
-    class_inferred: bool
-    fields: dict[str, Any]
-    reference: str
-    candidate: str
-    outcome: Literal["annotated", "unparsed", "failed"]
-    reason: str | None
-    detail: str | None
-    annotation: Annotation | None
-    corrected: str | None
-    measures: dict[str, float | None] | None
-    attempt: int
-    modality: NotRequired[str]
-    earlier: list[KeptAnswer]
-    checksum: str
+    unread_by_class: NotRequired[dict[str, Any]]
+    intervals_by: NotRequired[str]
+    agreement: NotRequired[list[dict[str, Any]]]
 
 
 @cache
@@ -211,17 +153,6 @@ def adapter(form: type) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(form)
-
-
-def fault(value: object, form: type) -> str | None:
-    """Return what is wrong with `value`, in a few words, None where it has the form."""
-    from pydantic import ValidationError
-
-    try:
-        adapter(form).validate_python(value)
-    except ValidationError as error:
-        return first_of(error)
-    return None
 
 
 def first_of(error: ValidationError) -> str:
@@ -243,10 +174,8 @@ class Answered:
 class Judged:
     """One study's end: its place among the studies, its outcome and what that rests on.
 
-    `measures` are there for an annotated outcome and for no other; `completion` is None where
-    the judge gave no answer. `attempt` counts from 0 and says which answer it is; `key` is its
-    key in the cache, None where no cache keeps it. `earlier` are the answers before it, which
-    could not be read: without them the same study cannot be judged again from the cache.
+    `attempt` counts from 0 and says which answer it is; `key` is its key in the cache, if it is
+    kept. Without the `earlier` answers the study cannot be judged again from the cache.
     """
 
     at: int
@@ -262,9 +191,7 @@ class Judged:
 def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome, Measures | None]:
     """Return what `completion` says of `study`, and its numbers.
 
-    An answer that was cut at the token limit, one that the model itself marked as a refusal
-    and one that called tools in another way than it was asked to are never read, whatever
-    they look like. How it was asked for decides how it is read.
+    An answer that was cut, refused or called tools otherwise than asked is never read.
     """
     structured = rubric.structured if completion.mode is not None else None
     parse = structured.parse if structured else rubric.parse
@@ -277,10 +204,7 @@ def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome,
 
 
 def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
-    """Return all that is known about one study: the reports, the outcome, its evidence.
-
-    `corrected` is the candidate with the annotation's edits made, where the rubric has any.
-    """
+    """Return all that is known about one study: the reports, the outcome, its evidence."""
     study, outcome = judged.study, judged.outcome
     annotation = outcome.annotation if isinstance(outcome, Annotated) else None
     return {
@@ -314,10 +238,7 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
 
 
 def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
-    """Return the candidate with the annotation's edits made; None where there are none to make.
-
-    None too where an error has no edit: what the report should say is not known then.
-    """
+    """Return the candidate with the annotation's edits made, None where one is not known."""
     if rubric.editor is None or not isinstance(outcome, Annotated):
         return None
     graded = {kind.name for kind in rubric.graded}
@@ -332,15 +253,11 @@ def study_of(record: Mapping[str, Any]) -> Study:
     return Study(**{name: record[name] for name in names}, modality=record.get("modality"))
 
 
-def completion_of(record: Mapping[str, Any]) -> Completion | None:
-    """Return the raw answer in a record, None where the judge gave none."""
-    return adapter(Completion).validate_python(answer) if (answer := record["answer"]) else None
-
-
 def answered_of(part: Mapping[str, Any]) -> Answered | None:
     """Return the answer in a record or in one of its `earlier` ones, None where there is none."""
-    completion = completion_of(part)
-    return Answered(completion, part["cache_key"]) if completion else None
+    if part["answer"] is None:
+        return None
+    return Answered(adapter(Completion).validate_python(part["answer"]), part["cache_key"])
 
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:
@@ -349,3 +266,12 @@ def outcome_of(record: Mapping[str, Any]) -> Outcome:
         return Annotated(adapter(Annotation).validate_python(record["annotation"]))
     kind = Unparsed if record["outcome"] == OUTCOMES[Unparsed] else Failed
     return kind(record["reason"], record["detail"])
+
+
+def judged_of(at: int, record: Mapping[str, Any]) -> Judged:
+    """Return the end of the study in a record, at its place among the studies."""
+    answered = answered_of(record)
+    completion, key = (answered.completion, answered.key) if answered else (None, None)
+    earlier = tuple(filter(None, map(answered_of, record["earlier"])))
+    ends = (outcome_of(record), record["measures"], completion, record["attempt"], key, earlier)
+    return Judged(at, study_of(record), *ends)

@@ -13,27 +13,30 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge import distribution, plugins
+from judge import plugins
 from judge.backends import CountedNote, Judge
 from judge.backends.base import Notes
-from judge.running.cost import Progress
-from judge.running.engine import ProgressListener, judge_set
+from judge.running.engine import Progress, ProgressListener, judge_set
+from judge.running.folder import RunWriter, claim, writing
 from judge.running.records import FORMAT, Judged
 from judge.running.session import JudgeSession
-from judge.running.writer import claim, writing
-from judge.signature import safe_name
+from judge.signature import Signature, safe_name
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.context import mentions_prior, prior_report
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 
 if TYPE_CHECKING:
+    from judge.running.aggregate import Rule
     from judge.running.shards import Shard
 
 RUNS = Path("judge-runs")
-_LIBRARIES = ("instructor", "pandas", "pyarrow", "pyyaml")
-# There or not: whatever runs a model on this machine.
-_ENGINES = ("vllm", "torch", "transformers", "tokenizers")
+_SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
+# The packages that had a hand in a run; those that run a model on this machine may be missing.
+_PACKAGES = (
+    *("instructor", "pandas", "pyarrow", "pyyaml"),
+    *("vllm", "torch", "transformers", "tokenizers"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,49 +56,45 @@ def run(
     by: Sequence[str] = DEFAULT_BY,
     arguments: Mapping[str, object] | None = None,
     shard: Shard | None = None,
+    references: Rule | None = None,
     listener: ProgressListener | None = None,
     also: Callable[[Judged], None] = lambda _judged: None,
     asking: AbstractContextManager[object] | None = None,
-    about: StudySet | None = None,
 ) -> Finished:
     """Judge `studies` and write the run's folder, whole or not at all.
 
-    `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
-    the same run has the same place. `arguments` are what the user asked for, kept in the
-    manifest. `also` is given each study's end beside the folder. Of a `shard` its studies alone
-    are judged; what depends on the others is decided by the whole set first. `asking` is entered
-    when all that can be wrong with the folder and the fields is known, and left at the end. `about`
-    are the studies that the notes count, where `studies` are several questions about each.
+    `out` defaults to a folder below `judge-runs` that is named after the signature. `arguments` are
+    what the user asked for. What depends on other studies than a `shard`'s is decided by the whole
+    set first. With a rule for several `references` each of them is asked about. `also` is given the
+    end of each question. `asking` is entered when all that can be wrong with folder and fields is
+    known.
 
-    Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`,
-    both before the judge is asked, and for what stops the judge; `RunStoppedError` when the run
-    was interrupted or ran out of money.
+    Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`, both
+    before the judge is asked, and for what stops the judge; `RunStoppedError` when the run was
+    interrupted or ran out of money.
     """
     rubric, judge = session.rubric, session.judge
     started = datetime.now(UTC)
     studies, class_source = with_classes(studies)
+    whole, several = studies, None
+    if references:
+        from judge.running.aggregate import SeveralReferences
+
+        several = SeveralReferences(studies, references)
+        studies, rubric = several.asked, several.rubric(rubric)
     line = session.signature(studies, class_source, shard)
-    path = out or default_folder(session, studies.model, line)
+    if several:
+        line = str(Signature.parse(line).adding(f"references:{references}"))
+    path = out or default_folder(session, whole.model, line)
     claim(path, line)
-    n_whole, rows = len(studies), shard.rows(studies) if shard else []
-    studies = studies.take(rows) if shard else studies
-    made_by: dict[str, Any] = {
-        "signature": line,
-        "rubric": rubric.name,
-        "model": studies.model,
-        "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
-        "prompt": judge.prompt.name if judge.prompt else None,
-        "section": studies.section,
-        "class_source": class_source,
-        "omitted": dict(studies.omitted),
-        "notes": [],
-    }
+    studies = studies.take(shard.rows(whole)) if shard else studies
+    fields = [*whole.fields, *(several.fields if several else ())]
     # An unknown field is found before the work.
-    check_fields(by, TableBuilder(rubric, list(studies.fields)).columns)
-    with asking or nullcontext(), writing(path, rubric, list(studies.fields)) as writer:
+    check_fields(by, TableBuilder(rubric, fields).columns)
+    with asking or nullcontext(), writing(path, rubric, fields) as writer:
 
         def keep(judged: Judged) -> None:
-            writer.add(judged)
+            (several or writer).add(judged)
             also(judged)
 
         progress = judge_set(session, studies, keep, listener or ProgressListener())
@@ -103,38 +102,63 @@ def run(
         progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
             writer.keep_log(judge.log)
-        whole = studies if about is None else about
-        asked = Notes((_empty(whole), untold(session.judge, whole))) + session.notes
-        part = None
-        if shard:
-            from judge.running.shards import Part
-
-            part = Part(shard, n_whole, rows, studies.notes, asked)
-        made_by["notes"] = part.notes if part else [*studies.notes, *asked.told]
-        table = writer.table()
-        made_by["reply_modes"] = dict(sorted(writer.modes.items()))
-        summary = {**made_by, **summarise(table, rubric, by)}
+        about: list[str] = []
+        if several:
+            studies, about = whole, several.write(writer, session.rubric)
+        elif shard:
+            about.append(
+                f"this is shard {shard.index} of {shard.count}: {len(studies):,} of "
+                f"{len(whole):,} studies; judge merge joins the shards"
+            )
+        notes = Notes((_empty(studies), untold(judge, studies))) + Notes.of(judge)
+        made_by = {
+            "signature": line,
+            "rubric": rubric.name,
+            "model": studies.model,
+            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+            "prompt": judge.prompt.name if judge.prompt else None,
+            "section": studies.section,
+            "class_source": class_source,
+            "omitted": dict(studies.omitted),
+            "notes": [*studies.notes, *about, *notes.told],
+        }
         manifest = {
-            "format": FORMAT,
-            **made_by,
-            **({"repeat": session.repeat} if session.repeat else {}),
-            **({"scale": [*judge.prompt.scale]} if judge.prompt and judge.prompt.scale else {}),
-            **({"batches": list(session.batches)} if session.batches else {}),
-            **({"shard": part.plain()} if part else {}),
+            "repeat": session.repeat,
+            "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
+            "batches": list(session.batches),
+            "shard": shard and shard.record(whole, notes),
+            "combined": several and several.record,
+            "of_candidates": sorted(studies.of_candidates),
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
-            "fields": list(studies.fields),
-            **({"of_candidates": sorted(own)} if (own := studies.of_candidates) else {}),
+            "fields": fields,
             "read_from": {role: name for role, name in studies.read_from.items() if name},
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": {**asdict(session.policy), "concurrency": session.concurrency},
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
             "started": started.isoformat(timespec="seconds"),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": versions(),
         }
-        writer.finish(table, summary, manifest)
+        summary = finish(writer, made_by, manifest, by)
     return Finished(path, summary, progress)
+
+
+def finish(
+    writer: RunWriter,
+    made_by: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    by: Sequence[str],
+) -> dict[str, Any]:
+    """Write what is said of all studies, and put the run in its place; returns the summary."""
+    table = writer.table()
+    made_by = {"reply_modes": writer.reply_modes, **made_by}
+    summary = {**made_by, **summarise(table, writer.rubric, by)}
+    if alphas := (manifest.get("combined") or {}).get("agreement"):
+        summary["agreement"] = alphas
+    known = {name: value for name, value in manifest.items() if value or name not in _SELDOM}
+    whole = {"format": FORMAT, **made_by, **known, "versions": versions()}
+    writer.finish(table, summary, whole)
+    return summary
 
 
 def _empty(studies: StudySet) -> CountedNote:
@@ -162,8 +186,7 @@ def untold(judge: Judge, studies: StudySet) -> CountedNote:
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:
     """Return `studies` with every class filled in, and a word for where the classes come from.
 
-    A class that the input lacks is read off the whole reference report by the lexicon and
-    marked as inferred. An empty reference has no class to infer: it stays None.
+    A class that is not given is read off the whole reference, None where that is empty.
     """
     inferred = [given is None for given in studies.study_classes]
     if not any(inferred) and studies.class_field:
@@ -194,15 +217,14 @@ def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that had a hand in a run."""
-    engines = {}
-    for name in _ENGINES:
+    packages = {}
+    for name in _PACKAGES:
         with suppress(PackageNotFoundError):
-            engines[name] = version(name)
+            packages[name] = version(name)
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "judge": distribution.version(),
-        **{name: version(name) for name in _LIBRARIES},
-        **engines,
+        "judge": plugins.version(),
+        **packages,
         **plugins.versions(),
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from judge.report.words import counted
 from judge.running import check
-from judge.running.cost import Forecast, facts, forecast, without_requests
+from judge.running.cost import Forecast, forecast, without_requests
 from judge.running.session import JudgeSession
 from judge.service.budget import Ledger
 from judge.service.jobs import RunRequest
@@ -35,7 +35,7 @@ def _checked(request: Mapping[str, Any]) -> dict[str, Any]:
     found = check.described(studies)
     with session:
         coming = forecast(session, studies)
-        costs = _costs(session, coming, len(studies), Ledger.of(request["ledger"]))
+        costs = _costs(session, coming, Ledger.of(request["ledger"]))
     return {
         **found,
         "forecast": coming and asdict(coming),
@@ -45,12 +45,11 @@ def _checked(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _costs(
-    session: JudgeSession, coming: Forecast | None, n_studies: int, ledger: Ledger | None
+    session: JudgeSession, coming: Forecast | None, ledger: Ledger | None
 ) -> list[tuple[str, str]]:
     if coming is None:
         return [("cost", without_requests(session.judge))]
-    costs = facts(coming, n_studies, session.concurrency, unseen=_UNSEEN)
-    del costs["studies"]
+    costs = coming.facts(session.concurrency, unseen=_UNSEEN)
     if n := session.cache and session.cache.n_damaged:
         costs["damaged"] = f"{counted(n, 'cached answer', 'cached answers')} to be asked for again"
     if ledger is not None and (left := ledger.left()) is not None:

@@ -39,7 +39,7 @@ from judge.service import ProblemError
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import Worker
 from judge.signature import safe_name
-from judge.studies.names import NamedFields, given_model
+from judge.studies.names import NamedFields
 from judge.studies.sections import SECTIONS
 from judge.types import MODALITIES, JudgeError
 
@@ -114,14 +114,6 @@ class RunOptions(BaseModel):
         if section and section not in SECTIONS:
             raise ValueError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
         return section
-
-    @field_validator("model")
-    @classmethod
-    def _is_a_name(cls, model: str) -> str:
-        try:
-            return given_model(model, "by model") if model else ""
-        except JudgeError as error:
-            raise ValueError(str(error)) from error
 
     @property
     def named_fields(self) -> NamedFields:

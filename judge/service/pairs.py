@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from judge import backends
-from judge.running.asking import RequestPolicy
 from judge.running.engine import RunStoppedError
 from judge.running.records import to_record
 from judge.running.run import with_classes
-from judge.running.session import JudgeSession
-from judge.running.standing import JudgeThread, StandingJudge
+from judge.running.session import JudgeSession, JudgeThread, RequestPolicy
 from judge.service import ProblemError
 from judge.service.budget import PAYMENT_REQUIRED, SPENT
 from judge.service.settings import ServiceSettings
@@ -51,7 +49,7 @@ class Pairs:
         `pair_seconds`, or ten times as long for a judge whose server may be gone and come back.
         """
 
-        async def judged(standing: StandingJudge) -> dict[str, Any]:
+        async def judged(standing: JudgeThread) -> dict[str, Any]:
             return await _judged(standing, asked)
 
         is_built_in = asked["judge"].partition(":")[0] == backends.LEXICON
@@ -93,7 +91,7 @@ class Pairs:
         await asyncio.gather(*(asyncio.to_thread(thread.close) for thread in threads))
 
 
-async def _judged(standing: StandingJudge, asked: Mapping[str, Any]) -> dict[str, Any]:
+async def _judged(standing: JudgeThread, asked: Mapping[str, Any]) -> dict[str, Any]:
     standing.ready()
     session = standing.session
     studies, class_source = _studies(asked, takes_context=session.rubric.takes_context)

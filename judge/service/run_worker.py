@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from judge import backends
-from judge.running.asking import RequestPolicy
-from judge.running.cost import Progress
-from judge.running.engine import ProgressListener, RunStoppedError
+from judge.running.engine import Progress, ProgressListener, RunStoppedError
 from judge.running.run import run
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.service import jobs
 from judge.service.budget import Ledger
 from judge.service.jobs import Job, RunRequest

@@ -18,7 +18,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from judge.address import is_loopback
-from judge.distribution import version
+from judge.plugins import version
 from judge.report import compare_page, page, read_page
 from judge.report.frontend import Frontend, content_type
 from judge.service import (

@@ -19,24 +19,19 @@ from judge.stats.correlation import (
     Correlated,
     Resamples,
     correlate,
-    interval,
     lacking,
 )
-from judge.stats.estimate import Z_95, Estimate, wilson
+from judge.stats.estimate import ONE_PATIENT, Z_95, Estimate, clustered_error, wilson
 from judge.stats.panel import ROUNDING, Values
+from judge.stats.resample import LEAST_UNITS, interval
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"
-ONE_PATIENT = "an interval needs 2 patients, there is 1"
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """Kendall's tau-b, Spearman's and Pearson's correlation of the same `n` studies.
-
-    Each has its 95% percentile bootstrap interval, from patients drawn anew where they are
-    known. Without a value, or an interval, it has a reason.
-    """
+    """The correlations of the same studies, each with its 95% interval or a reason."""
 
     kendall: Estimate
     spearman: Estimate
@@ -51,10 +46,10 @@ class Coefficients:
 class Ceiling:
     """How well readers agree among themselves.
 
-    `readers` has each against the mean of the others. `mean` is the mean over the readers who
-    have a correlation, of the studies that two readers have, and `ranges`, by method, the least
-    and the greatest of theirs; None where none has one. A judge is held against the mean of one
-    reader more than a reader is, which is a little easier.
+    `readers` has each against the mean of the others. `mean` is the mean over the readers who have
+    a correlation, and `ranges`, by method, the least and the greatest of theirs; without a value
+    for fewer than ten studies, and where a reader never varies. A judge is held against the mean
+    of one reader more than a reader is, which is a little easier.
     """
 
     readers: tuple[Coefficients, ...]
@@ -103,23 +98,24 @@ def mean_of(values: Values) -> Values:
     return mean
 
 
-def without(values: Values, column: int) -> Values:
-    """Return `values` less one column."""
-    return np.delete(values, column, axis=1)
-
-
 def _coefficients(found: Correlated, resamples: Resamples) -> Coefficients:
     return Coefficients(*(found.estimate(method, resamples) for method in METHODS))
 
 
 def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
     found = [
-        correlate(column, mean_of(without(readers, at)), resamples, (READER, OTHERS))
+        correlate(column, mean_of(np.delete(readers, at, axis=1)), resamples, (READER, OTHERS))
         for at, column in enumerate(readers.T)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
     defined = [one.figures for one in found if one.reason is None]
+    n, n_constant = int(known.sum()), sum(_never_varies(column) for column in readers.T)
     reason = None if defined else "no reader has a correlation with the others"
+    if n_constant:
+        reason = f"{n_constant} of {len(found)} readers mark the same in every study"
+    elif n < LEAST_UNITS:
+        reason = f"a ceiling needs {LEAST_UNITS} studies that two readers have, there are {n}"
+    defined = [] if reason else defined
     mean = np.mean(defined or np.zeros((1, 1, len(METHODS))), axis=0)
     ranges = {
         method: (min(values), max(values)) if values else None
@@ -133,12 +129,17 @@ def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
     )
 
 
+def _never_varies(column: Values) -> bool:
+    values = column[~np.isnan(column)]
+    return len(values) > 0 and bool((values == values[0]).all())
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """A judge's counts less the mean of the readers [Bland and Altman 1999].
 
-    `bias` is the mean difference, `lower` and `upper` the limits of agreement, bias ± 1.96 `sd`,
-    which is the standard deviation (n - 1). Intervals are of Student's t.
+    `bias` is the mean difference, `lower` and `upper` are bias ± 1.96 `sd`, the standard deviation.
+    Intervals are of Student's t.
     """
 
     bias: Estimate
@@ -153,12 +154,11 @@ class Limits:
 
 
 def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> Limits:
-    """Return the bias and the limits of agreement of one judge, with 95% intervals.
+    """Return the bias and the limits of agreement of one judge, none of fewer than three studies.
 
-    Over the studies that the judge and a reader have; none of fewer than three. The standard
-    error of a limit is sd sqrt(1/n + 1.96² / (2 (n - 1))) [Bland and Altman 1999]; where a
-    patient has several studies it and that of the bias are the clustered ones of the limit's
-    linear approximation, with a degree of freedom a patient less one.
+    The standard error of a limit is sd sqrt(1/n + 1.96² / (2 (n - 1))) [Bland and Altman 1999];
+    where a patient has several studies all three are clustered, by the limit's linear
+    approximation.
     """
     # Takes a quarter of a second to import, for those who validate only.
     from scipy.special import stdtrit
@@ -191,26 +191,12 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> Limits:
     return Limits(figures[0], figures[1], figures[2], sd)
 
 
-def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
-    """Return the standard error of a mean whose units were drawn, and how many units there are.
-
-    The sums of a unit's deviations from the mean are independent; with a study a unit that is
-    the sample standard deviation over the root of n. NaN for one unit.
-    """
-    _, units = np.unique(units, return_inverse=True)
-    sums = np.bincount(units, values - values.mean())
-    m = len(sums)
-    if m < 2:
-        return float("nan"), m
-    return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / len(values)), m
-
-
 @dataclass(frozen=True, slots=True)
 class Preference:
     """How often a judge orders two candidates of a study as the readers do.
 
-    `accuracy` is over the n pairs of candidates that the readers order; the n_undefined that
-    are tied by them are left out. `n_ties` of the n are tied by the judge, and count one half.
+    `accuracy` is over the n pairs of candidates that the readers order; those that they tie are
+    undefined. `n_ties` of the n are tied by the judge, and count one half.
     """
 
     accuracy: Estimate
@@ -224,10 +210,9 @@ class Preference:
 def preference(judge: Values, readers: Values, studies: Codes, resamples: Resamples) -> Preference:
     """Return the preference accuracy of a judge, with a bootstrap interval by patient.
 
-    A row is a candidate, and `studies` the number of the study that it is for. The readers'
-    order of two candidates is that of their means over the readers who have a value for both.
-    The patients of `resamples` are the studies themselves where nothing else is known. Where
-    the judge orders all pairs right, or none, the interval is Wilson's over the patients.
+    A row is a candidate, and `studies` the number of the study that it is for. The readers' order
+    of two candidates is that of their means over the readers who have a value for both. Where the
+    judge orders all pairs right, or none, the interval is Wilson's over the patients.
     """
     first, second = _candidate_pairs(studies)
     by_judge = _differing(judge[:, None], first, second)

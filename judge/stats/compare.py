@@ -12,14 +12,8 @@ from judge.stats.correlation import without_noise
 from judge.stats.metric import MINUS, Metric, find
 from judge.stats.paired import PairTest, Resampling, Tested, compare_pairs, few_flips
 from judge.stats.panel import Group, Panel, RankShares, Values, group_cells, groups_of
+from judge.stats.resample import LEAST_UNITS
 from judge.types import JudgeError
-
-INDEPENDENT = (
-    "the ± and intervals of single figures take studies as independent, as ReXrank's do; with "
-    "several studies a patient they are too narrow"
-)
-"""What is to be known of the figures where a patient has several studies."""
-
 
 Matrix = tuple[tuple[float | None, ...], ...]
 
@@ -48,7 +42,7 @@ class Comparison:
     `order` lists the models' numbers in the panel, best first by the metric `sort`; those
     without a figure come last. `groups` begins with all studies, then one a group of `by`.
     `tests` and `rank_shares` have one entry a group, by metric; they are empty where no tests
-    were asked for. The family of Holm's correction is all pairs of one metric and group.
+    were asked for.
     """
 
     panel: Panel
@@ -81,9 +75,8 @@ def compare(
     """Compare the models of `panel`, ranked by `sort`, a metric's name or label.
 
     By default that is the first of the metrics of which the most models have a figure. Without
-    `how` nothing is tested. Notes follow `notes` where patients have several studies, where a
-    reciprocal is lacking, and where there are too few flips for so many models. Raises
-    `JudgeError` for an unknown metric or field, and where no study is left to compare.
+    `how` nothing is tested. Raises `JudgeError` for an unknown metric or field, and where no study
+    is left to compare.
     """
     if not panel.study_ids:
         raise JudgeError("no study to compare")
@@ -95,10 +88,12 @@ def compare(
     metric = asked or max(
         panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
     )
-    more = [INDEPENDENT] if panel.is_clustered else []
-    more += no_reciprocals(panel, groups, results)
-    too_few = few_flips(results, how) if how else None
-    more += [too_few] if too_few else []
+    more = []
+    if panel.is_clustered:
+        more.append(f"intervals of single figures are by {panel.patient_field}")
+    more += _lacking(panel, groups, results)
+    if how:
+        more += _test_notes(results, how)
     scores = [m for m in panel.metrics if m.what in ("score", "other")]
     return Comparison(
         panel=panel,
@@ -115,17 +110,40 @@ def compare(
     )
 
 
+def _test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
+    pairs = results[0].pairs
+    n = max(
+        sum(test.p is not None for metric in family for test in pairs[metric])
+        for family in how.families(pairs)
+    )
+    notes = []
+    if n > 1:
+        what = "the pairs of models of each metric" if how.family == "metric" else "a table"
+        alone = f"; those of {how.primary} are corrected by themselves" if how.primary else ""
+        notes.append(f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}")
+    if (too_few := few_flips(results, how)) is not None:
+        notes.append(too_few)
+    tests = [test for result in results for of in result.pairs.values() for test in of]
+    if any(test.p is not None and test.n_units < LEAST_UNITS for test in tests):
+        notes.append(
+            f"differences of fewer than {LEAST_UNITS} patients or studies have no interval"
+        )
+    if any(test.contradicts for test in tests):
+        notes.append(
+            "an interval that excludes 0 beside p above 0.05, or the other way, is a close case: "
+            "bootstrap and test are two methods; go by p"
+        )
+    return notes
+
+
 _LACK = {
     "inverse": "the mean {} of {} is 0 or less",
     "ratio": "what the {} of {} is divided by is 0",
 }
 
 
-def no_reciprocals(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
-    """Return notes of the models without a reciprocal or a ratio, in some group or resample.
-
-    `results` are the tests of `groups`; none where nothing was tested.
-    """
+def _lacking(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
+    """Return notes of the models without a reciprocal or a ratio, in some group or resample."""
     notes = []
     for metric in panel.metrics:
         if metric.kind not in _LACK:
@@ -144,18 +162,13 @@ def no_reciprocals(panel: Panel, groups: Sequence[Group], results: Sequence[Test
             )
         if any(drawn):
             notes.append(
-                f"{lack.format(metric.study_label, _models(panel, drawn))} in some "
-                f"resamples: their differences in {metric.label} have no interval there, and the "
-                "ranks by it neither intervals nor shares"
+                f"{lack.format(metric.study_label, _models(panel, drawn))} in some resamples: "
+                f"{metric.label} has no intervals of differences and no shares of ranks there"
             )
     return notes
 
 
 def _models(panel: Panel, found: Sequence[set[int]]) -> str:
-    """Return the models' names, with the number of groups where there are several.
-
-    `found` has the models of each group, that of all studies first.
-    """
     names = ", ".join(panel.models[model] for model in sorted(set().union(*found)))
     n = sum(map(bool, found))
     return names if len(found) == 1 else f"{names} (in {n} of {len(found)} groups)"

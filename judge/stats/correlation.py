@@ -1,8 +1,7 @@
 """Kendall's tau-b, Spearman's and Pearson's correlation, in every resample at once.
 
-A resample is a weight for each patient. Studies with the same two values are one cell, whose
-weight is the sum of its studies'; the three correlations are functions of the weights of the
-cells. Nothing is approximated: a resample's figures are those of its studies.
+Studies with the same two values are one cell, whose weight in a resample is the sum of its
+studies'; the three correlations are functions of the weights of the cells. Nothing is approximated.
 """
 
 from __future__ import annotations
@@ -15,22 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.stats.estimate import Estimate
-from judge.stats.panel import Values
-from judge.stats.resample import bootstrap_weights, percentiles, units_of
+from judge.stats.resample import (
+    Values,
+    bootstrap_weights,
+    interval,
+    unit_sums,
+    units_of,
+)
 
 METHODS = ("kendall", "spearman", "pearson")
 
 LEAST_STUDIES = 3
 """Any two studies that differ have a correlation of 1 or -1, which says nothing."""
-
-LEAST_UNITS = 10
-"""Of fewer patients, or studies, there are too few different resamples for the ends of 95%."""
-
-MOST_UNDEFINED = 0.01
-"""The share of resamples without a figure from which on there is no interval.
-
-They are left out of it, which moves its ends by no more than that share of the resamples.
-"""
 
 _DIGITS = 12
 """Values are equal where they are to so many digits of the largest: 0.1 + 0.2 equals 0.3."""
@@ -46,9 +41,8 @@ Bools = NDArray[np.bool_]
 class Resamples:
     """Weights of patients, the same for every quantity that is made of these studies.
 
-    `units` has the number of each study's patient, from 0 without gaps; without patients
-    each study is one. `weights` is units by resamples, 1 everywhere in the first column, which
-    is the studies as they are. `has_patients` says what the units are called.
+    `units` has the number of each study's patient; without patients each study is one. `weights` is
+    units by resamples, 1 everywhere in the first column, which is the studies as they are.
     """
 
     units: Codes
@@ -61,37 +55,29 @@ class Resamples:
         return "patients" if self.has_patients else "studies"
 
     def estimate(self, figures: Values, known: Bools) -> Estimate:
-        """Return the first of `figures`, one a resample, with its percentile interval.
-
-        They are of the studies that are `known`. Where it has no interval, `reason` says why.
-        """
+        """Return the first of `figures`, one a resample, with its interval or why it has none."""
         n_units = len(np.unique(self.units[known]))
         low, high, reason = interval(figures[1:], n_units, self.unit_words)
         n, n_undefined = int(known.sum()), int((~known).sum())
         return Estimate(n, float(figures[0]), low, high, n_undefined, reason=reason)
 
     def sums(self, values: Values) -> Values:
-        """Return the sum over each resample of `values`, studies by any number of columns.
-
-        The result is resamples by columns. NaN counts as 0.
-        """
-        of_units = np.zeros((len(self.weights), values.shape[1]))
-        np.add.at(of_units, self.units, np.nan_to_num(values))
+        """Return the sum over each resample of `values`, studies by columns; NaN counts as 0."""
+        of_units = unit_sums(values, self.units)
         parts = _parts(self.weights.shape[1], max(1, _IN_CACHE // max(1, len(of_units))))
         return np.concatenate([self.weights[:, p].T.astype(float) @ of_units for p in parts])
 
 
 def draw(
-    clusters: NDArray[np.int64] | None,
+    clusters: NDArray[np.intp] | None,
     n_studies: int,
     rng: np.random.Generator,
     resamples: int = 1000,
 ) -> Resamples:
     """Draw patients, or studies where `clusters` is None, with replacement.
 
-    They are drawn from all studies that are given. A figure of some of them, as of one
-    reader's, is of as many as were drawn: give no studies that none of the readers has. A
-    thousand resamples of 10,000 patients take 40 MB.
+    Give no studies that none of the readers has: they would be drawn too. A thousand resamples of
+    10,000 patients take 40 MB.
     """
     units = units_of(clusters, n_studies)
     n_units = int(units.max()) + 1 if n_studies else 0
@@ -119,31 +105,12 @@ def lacking(known: Bools, reason: str) -> Estimate:
     return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
 
 
-def interval(
-    drawn: Values, n_units: int, unit_words: str
-) -> tuple[float | None, float | None, str | None]:
-    """Return the 2.5% and 97.5% points of what the resamples gave, or else why there are none.
-
-    `drawn` is one figure a resample, NaN where it has none; these are left out while they are
-    at most `MOST_UNDEFINED` of all.
-    """
-    if n_units < LEAST_UNITS:
-        return None, None, f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
-    if not len(drawn) or np.isnan(drawn).mean() > MOST_UNDEFINED:
-        return None, None, "too many resamples have no value, since few studies differ"
-    low, high = (float(end) for end in percentiles(drawn[:, None], (0.025, 0.975))[:, 0])
-    if low == high:
-        return None, None, "all resamples have the same value, which is no interval"
-    return low, high, None
-
-
 @dataclass(frozen=True)
 class Correlated:
-    """The correlations of two columns: of the studies as they are, and of each resample.
+    """The correlations of two columns over the studies that are `known`.
 
-    The studies that are `known` have both values. `figures` is resamples by `METHODS`, the
-    studies as they are first; NaN where a resample has no correlation. Where the studies as
-    they are have none, `reason` says why.
+    `figures` is resamples by `METHODS`, the studies as they are first; NaN where a resample has no
+    correlation. Where the studies as they are have none, `reason` says why.
     """
 
     known: Bools
@@ -162,8 +129,8 @@ def correlate(
 ) -> Correlated:
     """Return the correlations of `x` and `y` over the studies where both have a value.
 
-    There is none of fewer than three studies, nor where one of the two, which `names` are of,
-    has one value only.
+    There is none of fewer than three studies, nor where one of the two, which `names` are of, has
+    one value only.
     """
     known = ~(np.isnan(x) | np.isnan(y))
     n = int(known.sum())
@@ -182,11 +149,10 @@ def correlate(
 
 @dataclass(frozen=True)
 class _Cells:
-    """The different pairs of values, by the second and then the first.
+    """The different pairs of values, by the second and then the first, which has fewer values.
 
-    `x_levels` and `y_levels` are the different values, in order; `x` and `y` the number of
-    each cell's; `of_study` the number of each study's cell. The first column is the one with
-    fewer values.
+    `x_levels` and `y_levels` are the different values, in order; `x` and `y` the number of each
+    cell's; `of_study` the number of each study's cell.
     """
 
     x_levels: Values
@@ -245,36 +211,16 @@ class _Cells:
         return np.asarray(np.clip(found, -1.0, 1.0))
 
     def _concordance(self, weights: Values) -> Values:
-        """Return the concordant less the discordant pairs of studies, one number a resample.
-
-        The cells are taken in the order of y. What has a lower y lies in a binary indexed tree
-        over x [Fenwick 1994], so that the weight below a cell's x is a sum of log2 of its rows.
-        """
-        n_levels = len(self.x_levels)
-        tree = np.zeros((n_levels + 1, weights.shape[1]))
-        at_level, seen = np.zeros_like(tree), np.zeros(weights.shape[1])
+        """Return the concordant less the discordant pairs of studies, one number a resample."""
+        at_level = np.zeros((len(self.x_levels), weights.shape[1]))
         total = np.zeros(weights.shape[1])
-        ends = np.append(np.flatnonzero(np.diff(self.y)) + 1, len(self.y)).tolist()
-        x, start = self.x.tolist(), 0
-        for end in ends:
-            rows = weights[start:end].astype(float)
-            for level, row in zip(x[start:end], rows, strict=True):
-                # Twice the weight below, and once that beside, less all: below less above.
-                balance = at_level[level] - seen
-                while level > 0:
-                    balance += tree[level]
-                    level &= level - 1
-                balance *= row
-                total += balance
-            for level, row in zip(x[start:end], rows, strict=True):
-                at_level[level] += row
-                seen += row
-                row *= 2
-                level += 1
-                while level <= n_levels:
-                    tree[level] += row
-                    level += level & -level
-            start = end
+        ends = np.append(np.flatnonzero(np.diff(self.y)) + 1, len(self.y))
+        for cells in np.split(np.arange(len(self.y)), ends[:-1]):
+            x, rows = self.x[cells], weights[cells].astype(float)
+            up_to = np.cumsum(at_level, axis=0)
+            # Twice the weight up to x, less that beside, less all: below less above.
+            total += ((2 * up_to[x] - at_level[x] - up_to[-1]) * rows).sum(axis=0)
+            at_level[x] += rows
         return total
 
 
@@ -298,6 +244,5 @@ def _dot(*columns: Values) -> Values:
 
 
 def _centred_ranks(of_level: Values, n: Values) -> Values:
-    """Return the rank of each level less the mean rank; equal values share their mean rank."""
     ranks: Values = np.cumsum(of_level, axis=0) - of_level / 2 - n / 2
     return ranks

@@ -11,12 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from judge.stats.agreement import ONE_PATIENT, clustered_error, mean_of, without
-from judge.stats.correlation import Bools, Codes, Resamples, lacking
-from judge.stats.estimate import Estimate, wilson, wilson_ends
+from judge.stats.agreement import mean_of
+from judge.stats.correlation import Bools, Resamples, lacking
+from judge.stats.estimate import Estimate, rate_interval
 from judge.stats.panel import Values
 
 NO_STUDY = "no study has the word of both"
+FIGURES = (
+    *("sensitivity", "specificity", "kappa", "judge_rate", "reader_rate"),
+    *("majority_rate", "bias"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,8 @@ class Detection:
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON's types."""
-        figures = (
-            *("sensitivity", "specificity", "kappa", "judge_rate", "reader_rate"),
-            *("majority_rate", "bias"),
-        )
-        counts = {"n": self.n, "n_ties": self.n_ties}
-        return counts | {name: getattr(self, name).plain() for name in figures}
+        figures = {name: getattr(self, name).plain() for name in FIGURES}
+        return {"n": self.n, "n_ties": self.n_ties, **figures}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def detections(values: Values, n_judges: int, resamples: Resamples) -> Detection
     return Detections(
         tuple(detection(column, readers, resamples) for column in values[:, :n_judges].T),
         tuple(
-            detection(column, without(readers, at), resamples)
+            detection(column, np.delete(readers, at, axis=1), resamples)
             for at, column in enumerate(readers.T)
         ),
     )
@@ -84,13 +84,8 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> Detection
     """Return how one judge finds the studies with an error in the eyes of `readers`.
 
     Sensitivity, specificity and the rates of the judge and of the majority have Wilson's
-    interval; where patients have several studies, with the number of studies that they are
-    worth. Kappa, the readers' rate and the bias have a percentile bootstrap interval by
-    patient. Raises ValueError for a value that is not 0, 1 or NaN.
+    interval (`rate_interval`); kappa, the readers' rate and the bias have a bootstrap interval.
     """
-    values = np.column_stack([judge, readers])
-    if not np.isin(values[~np.isnan(values)], (0, 1)).all():
-        raise ValueError("whether a study has an error is 0 or 1")
     share = mean_of(readers)
     known = ~(np.isnan(judge) | np.isnan(share))
     units = resamples.units[known]
@@ -98,9 +93,7 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> Detection
     majority = shares > 0.5
     n, n_undefined = int(known.sum()), int((~known).sum())
     both = np.zeros((len(judge), 5))
-    both[known] = np.column_stack(
-        [np.ones(n), is_clean, majority, is_clean & majority, shares]
-    ).reshape(n, 5)
+    both[known] = np.column_stack([np.ones(n), is_clean, majority, is_clean & majority, shares])
     drawn = resamples.sums(both).T
     with np.errstate(divide="ignore", invalid="ignore"):
         kappas, rates = _kappas(*drawn[:4]), drawn[4] / drawn[0]
@@ -112,7 +105,7 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> Detection
         return resamples.estimate(figures, known)
 
     def rate(is_yes: Bools, of: Bools | slice, missing: str) -> Estimate:
-        return replace(clustered_rate(is_yes[of], units[of], missing), n_undefined=n_undefined)
+        return replace(rate_interval(is_yes[of], units[of], missing), n_undefined=n_undefined)
 
     everything = slice(None)
     majority_rate = rate(majority, everything, NO_STUDY)
@@ -136,26 +129,3 @@ def _kappas(n: Values, judge: Values, majority: Values, both: Values) -> Values:
     agreed = n - judge - majority + 2 * both
     by_chance = judge * majority + (n - judge) * (n - majority)  # of n * n
     return (agreed * n - by_chance) / (n * n - by_chance)
-
-
-def clustered_rate(is_yes: Bools, units: Codes, missing: str = NO_STUDY) -> Estimate:
-    """Return the share of studies with Wilson's interval, of those that they are worth.
-
-    Studies of one patient are alike: n of them are worth n over the design effect, the clustered
-    variance of the share over the binomial one, where that is above 1 [Kish 1965]. Where all
-    say the same nothing is known of it, and a patient counts as one study.
-    """
-    rate = wilson(int(is_yes.sum()), len(is_yes))
-    if rate.value is None:
-        return Estimate(0, None, None, None, k=0, reason=missing)
-    n_units = len(np.unique(units))
-    if n_units == rate.n:
-        return rate
-    worth = float(n_units)
-    if 0 < rate.value < 1:
-        if n_units < 2:
-            return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT)
-        error, _ = clustered_error(is_yes.astype(float), units)
-        worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
-    low, high = wilson_ends(rate.value, worth)
-    return Estimate(rate.n, rate.value, low, high, k=rate.k)

@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from judge.rubrics.contract import Scale, Statistic
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 Z_95 = 1.959963984540054
 """The 97.5% point of the standard normal distribution."""
 
-_RESAMPLES = 2000
-_SEED = 20240612
-_CHUNK = 2**24
+ONE_PATIENT = "an interval needs 2 patients, there is 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +54,40 @@ class Estimate:
         }
 
 
-def estimate(scored: pd.DataFrame, statistic: Statistic) -> Estimate:
-    """Return a statistic of the scored studies in a table.
-
-    Means: `mean_interval` on the scale, of a reciprocal `inverse`; where the mean of a
-    reciprocal is 0 it has no value. Rates: `wilson`. Ratios: `ratio_interval`.
-    """
-    is_rate = statistic.kind == "rate"
-    top = summed(_columns(scored, statistic.measures), sizes=is_rate)
+def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = None) -> Estimate:
+    """Return a statistic of the scored studies in a table; `units` has the patient of each."""
+    top = summed(_columns(scored, statistic.measures), sizes=statistic.kind == "rate")
     bottom = summed(_columns(scored, statistic.per)) if statistic.per else top
-    has = ~((top != top) | (bottom != bottom))
+    has = ~(np.isnan(top) | np.isnan(bottom))
     top, bottom = top[has], bottom[has]
-    n, n_undefined = len(top), len(scored) - len(top)
-    if is_rate:
-        return replace(wilson(int((top == 0).sum()), n), n_undefined=n_undefined)
+    units = None if units is None else units[has]
+    n_undefined = len(scored) - len(top)
+    if statistic.kind == "rate":
+        return replace(rate_interval(top == 0, units), n_undefined=n_undefined)
     if statistic.kind == "ratio":
         over, under = float(top.sum()), float(bottom.sum())
         value = over / under if under else None
-        low, high = ratio_interval(top, bottom)
-        return Estimate(n, value, low, high, n_undefined, None, over, under)
-    mean = mean_interval(top.tolist(), statistic.scale)
+        low, high = ratio_interval(top, bottom, units)
+        return Estimate(len(top), value, low, high, n_undefined, None, over, under)
+    mean = mean_interval(top, statistic.scale, units)
     if statistic.is_reciprocal:
         is_zero = mean.value == 0
-        mean = Estimate(n, None, None, None) if is_zero else inverse(mean, statistic.scale)
+        mean = Estimate(mean.n, None, None, None) if is_zero else inverse(mean, statistic.scale)
     return replace(mean, n_undefined=n_undefined)
+
+
+def summed(columns: Sequence[Values], *, sizes: bool = False) -> Values:
+    """Return each study's sum over the columns, NaN where one of them is undefined.
+
+    A rate counts the studies of which each measure is 0, not those of which the sum is: that of
+    the `sizes` is 0 only there.
+    """
+    total: Values = np.sum(np.abs(columns) if sizes else columns, axis=0)
+    return total
+
+
+def _columns(scored: pd.DataFrame, names: Sequence[str]) -> list[Values]:
+    return [scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names]
 
 
 def bounds(found: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
@@ -94,105 +106,52 @@ def bounds(found: Estimate, statistic: Statistic, n_unread: int) -> tuple[float,
     return (1 / most, 1 / least) if statistic.is_reciprocal else (least, most)
 
 
-def ratio_interval(
-    numerators: NDArray[np.float64], denominators: NDArray[np.float64]
-) -> tuple[float | None, float | None]:
-    """Return the 95% interval of a ratio of two sums over studies: a percentile bootstrap.
-
-    The studies are drawn anew 2,000 times, each with both of its numbers [Efron and Tibshirani
-    1993, chapter 13]; the draws are the same for the same studies. Where all draws are alike and
-    the ratio is a share of whole things it is Wilson's interval of these, so that three facts
-    out of three are not certain to be all. None for fewer than two studies, and where a draw
-    may have nothing to divide by.
-    """
-    import numpy as np
-
-    n = len(numerators)
-    if n < 2:
-        return None, None
-    random = np.random.default_rng(_SEED)
-    both = np.stack([numerators, denominators], axis=1)
-    chunk = max(1, _CHUNK // n)
-    sizes = [min(chunk, _RESAMPLES - start) for start in range(0, _RESAMPLES, chunk)]
-    draws = [random.multinomial(n, np.full(n, 1 / n), size=size) @ both for size in sizes]
-    over, under = np.concatenate(draws).T
-    if (under == 0).any():
-        return None, None
-    ratios = over / under
-    low, high = (float(end) for end in np.quantile(ratios, [0.025, 0.975]))
-    if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
-        k, of = numerators.sum(), denominators.sum()
-        if 0 <= k <= of and k % 1 == of % 1 == 0:
-            rate = wilson(int(k), int(of))
-            return rate.low, rate.high
-        return None, None
-    return low, high
+def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
+    """Return the standard error of a mean whose units were drawn, and how many units there are."""
+    _, units = np.unique(units, return_inverse=True)
+    sums = np.bincount(units, values - values.mean())
+    m = len(sums)
+    if m < 2:
+        return math.nan, m
+    return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / len(values)), m
 
 
-def summed(columns: Sequence[NDArray[np.float64]], *, sizes: bool = False) -> NDArray[np.float64]:
-    """Return each study's sum over the columns, NaN where one of them is undefined.
-
-    A rate counts the studies of which each measure is 0, not those of which the sum is: that of
-    the `sizes` is 0 only there.
-    """
-    import numpy as np
-
-    total: NDArray[np.float64] = np.sum(np.abs(columns) if sizes else columns, axis=0)
-    return total
-
-
-def _columns(scored: pd.DataFrame, names: Sequence[str]) -> list[NDArray[np.float64]]:
-    return [scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names]
-
-
-def mean_interval(values: Sequence[float], scale: Scale | None = None) -> Estimate:
+def mean_interval(
+    values: Sequence[float] | Values, scale: Scale | None = None, units: Codes | None = None
+) -> Estimate:
     """Return the mean of `values` with its 95% interval, which stays within the `scale`.
 
-    Without a scale it is mean ± 1.96 standard errors, as ReXrank prints it; the standard
-    error is the sample standard deviation (n - 1) over the root of n. With a scale from L to
-    U the same is done to logit(p), p = (mean - L) / (U - L), and turned back, by the delta
-    method with standard error se / ((U - L) p (1 - p)); from L without an end, to
-    log(mean - L), se / (mean - L) [Agresti, Categorical Data Analysis, 3.1]. Where all
-    values are alike the spread that was seen is none, which is not to say that there is
-    none: n studies at one end of the scale have the Wilson interval of n out of n (without
-    an upper end z²/n, that of no event in n [Wilson 1927]), and the variance is taken for
-    1/n of the largest, (mean - L) (U - mean), at least. Values off the scale have no interval
-    on it, and get the one without. A scale with an upper end alone is that turned round.
+    Without a scale it is mean ± 1.96 standard errors, as ReXrank prints it. With a scale from L to
+    U the same is done to logit(p), p = (mean - L) / (U - L), and turned back, by the delta method;
+    from L without an end, to log(mean - L) [Agresti, Categorical Data Analysis, 3.1]. Where all
+    values are alike: n studies at one end of the scale have the Wilson interval of n out of n
+    (without an upper end z²/n), and the variance is 1/n of the largest, (mean - L) (U - mean), at
+    least. Where `units` (patients) have several values the error is that of their sums, and 1.96 is
+    Student's t.
     """
+    values = np.asarray(values, float)
     n = len(values)
     if n == 0:
         return Estimate(0, None, None, None)
     mean = math.fsum(values) / n
-    if n == 1:
-        return Estimate(1, mean, None, None)
-    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    m = n if units is None else len(np.unique(units))
+    if m == 1:
+        return Estimate(n, mean, None, None, reason=ONE_PATIENT if n > 1 else None)
+    error, z = math.sqrt(values.var(ddof=1) / n), Z_95
+    if units is not None and m < n:
+        error, z = clustered_error(values, units)[0], _student(m - 1)
     low, high = scale or (None, None)
     if low is None and high is not None:  # the same, seen from the other end
-        turned = mean_interval([-value for value in values], (-high, None))
+        turned = mean_interval(-values, (-high, None), units)
         assert turned.low is not None
         assert turned.high is not None
         return Estimate(n, mean, -turned.high, -turned.low)
-    if low is not None and low <= min(values) and (high is None or max(values) <= high):
-        return Estimate(n, mean, *_within(mean, variance, n, low, high))
-    half = 1.96 * math.sqrt(variance / n)
-    if half == 0:
+    if low is not None and low <= values.min() and (high is None or values.max() <= high):
+        return Estimate(n, mean, *_within(mean, error, m, low, high, z))
+    half = (1.96 if m == n else z) * error
+    if half <= 1e-12 * abs(mean):
         return Estimate(n, mean, None, None)
     return Estimate(n, mean, mean - half, mean + half)
-
-
-def count_interval(n: int, total: float, squares: float) -> Estimate:
-    """Return the mean of `n` whole numbers from 0 up by their sum and the sum of their squares.
-
-    That is `mean_interval` on a scale from 0 without an end; the sum is the `numerator`.
-    """
-    if n == 0:
-        return Estimate(0, None, None, None, numerator=total)
-    mean = total / n
-    if n == 1:
-        return Estimate(1, mean, None, None, numerator=total)
-    # Sums of whole numbers are exact, so that little is lost in the difference.
-    variance = max(0.0, squares - total * mean) / (n - 1)
-    return Estimate(n, mean, *_within(mean, variance, n, 0.0, None), numerator=total)
 
 
 _ENDLESS = 100.0
@@ -200,22 +159,22 @@ _ENDLESS = 100.0
 
 
 def _within(
-    mean: float, variance: float, n: int, low: float, high: float | None
+    mean: float, error: float, n: int, low: float, high: float | None, z: float
 ) -> tuple[float, float]:
     above = mean - low
     if high is None:
         if above <= 0:
-            return low, low + Z_95**2 / n
-        half = Z_95 * math.sqrt(max(variance, above / n) / n) / above
+            return low, low + z**2 / n
+        half = z * max(error, math.sqrt(above) / n) / above
         factor = math.exp(min(half, _ENDLESS))
         return low + above / factor, low + above * factor
     width = high - low
     share = above / width
     if not 0 < share < 1:
-        rate = wilson(n if share >= 1 else 0, n)
-        return low + width * (rate.low or 0.0), low + width * (rate.high or 0.0)
+        ends = wilson_ends(1.0 if share >= 1 else 0.0, n, z)
+        return low + width * ends[0], low + width * ends[1]
     largest = share * (1 - share)
-    half = Z_95 * math.sqrt(max(variance / width**2, largest / n) / n) / largest
+    half = z * max(error / width, math.sqrt(largest) / n) / largest
     odds = share / (1 - share)
     factor = math.exp(min(half, _ENDLESS))
     return low + width / (1 + factor / odds), low + width / (1 + 1 / (factor * odds))
@@ -224,10 +183,9 @@ def _within(
 def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
     """Return 1 / mean with its interval.
 
-    On a `scale` above 0 its ends are 1 / those of the mean, so that it stays within the
-    scale too. Without one, as ReXrank prints it, its standard error is that of the mean
-    divided by the mean's square (the delta method). Raises ZeroDivisionError for a mean of 0,
-    which no score with an inverse can have.
+    On a `scale` above 0 its ends are 1 / those of the mean. Without one, as ReXrank prints it,
+    its standard error is that of the mean divided by the mean's square (the delta method).
+    Raises ZeroDivisionError for a mean of 0.
     """
     if mean.value is None:
         return mean
@@ -240,11 +198,34 @@ def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
     return Estimate(mean.n, value, value - half, value + half)
 
 
-def wilson(k: int, n: int) -> Estimate:
-    """Return k / n with its 95% score interval [Wilson 1927], which stays within 0 and 1.
+def ratio_interval(
+    numerators: Values, denominators: Values, units: Codes | None = None
+) -> tuple[float | None, float | None]:
+    """Return the 95% interval of a ratio of two sums over studies: a bootstrap of studies.
 
-    Raises ValueError unless 0 <= k <= n.
+    They are drawn with both of their numbers, or patients are (`units`). Where a share of whole
+    things is 0 or 1 it is Wilson's interval, so that three facts out of three are not certain to be
+    all. None for fewer than ten, and where a draw has nothing to divide by.
     """
+    from judge.stats.resample import LEAST_UNITS, interval, resampled, unit_sums, units_of
+
+    sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, len(numerators)))
+    k, n = numerators.sum(), denominators.sum()
+    if len(sums) >= 2 and n and 0 <= k <= n and k % 1 == n % 1 == 0 and k in (0, n):
+        worth = min(n, len(sums)) if len(sums) < len(numerators) else n
+        return wilson_ends(float(k / n), float(worth))
+    if len(sums) < LEAST_UNITS:
+        return None, None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        draws = resampled(sums, lambda drawn: np.asarray(drawn[:, 0] / drawn[:, 1]))
+    if not np.isfinite(draws).all():
+        return None, None
+    low, high, _ = interval(draws, len(sums))
+    return low, high
+
+
+def wilson(k: int, n: int) -> Estimate:
+    """Return k / n with its 95% score interval [Wilson 1927], which stays within 0 and 1."""
     if not 0 <= k <= n:
         raise ValueError(f"{k} of {n} is no rate")
     if n == 0:
@@ -266,3 +247,33 @@ def wilson_ends(rate: float, n: float, z: float = Z_95) -> tuple[float, float]:
     low = 0.0 if rate == 0 else max(0.0, centre - half)
     high = 1.0 if rate == 1 else min(1.0, centre + half)
     return low, high
+
+
+def rate_interval(
+    is_yes: NDArray[np.bool_], units: Codes | None = None, missing: str | None = None
+) -> Estimate:
+    """Return the share of studies with Wilson's interval, of those that they are worth.
+
+    Where `units` (patients) have several studies n of them are worth n over the design effect, the
+    clustered variance of the share over the binomial one, where that is above 1 [Rao and Scott
+    1992], and z is Student's t. Where all say the same a patient counts as one study. `missing` is
+    the reason where there is no study.
+    """
+    rate = wilson(int(is_yes.sum()), len(is_yes))
+    m = rate.n if units is None else len(np.unique(units))
+    if rate.value is None or units is None or m == rate.n:
+        return replace(rate, reason=missing) if rate.value is None else rate
+    worth = float(m)
+    if 0 < rate.value < 1:
+        if m < 2:
+            return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT)
+        error, _ = clustered_error(is_yes.astype(float), units)
+        worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
+    low, high = wilson_ends(rate.value, worth, _student(max(m - 1, 1)))
+    return replace(rate, low=low, high=high)
+
+
+def _student(freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))

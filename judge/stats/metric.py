@@ -23,14 +23,12 @@ class Metric:
     `kind` says how the figure is made from the values of the studies: their mean, 1 / their
     mean (`inverse`), the share of studies whose value is 1 (the others are 0), or their sum
     divided by that of another number of theirs (`ratio`). `higher_is_better` is of the printed
-    figure, `study_higher_is_better` of a study's value, which `study_label` names; the two
-    differ for a reciprocal. `what` it is decides where it is drawn: `other` is a metric that
-    came from a file, whose `rubric` is None. `rexrank` is the column of ReXrank's own tables
-    that it fills. `scale` holds the least and the greatest value of a study where they are
-    known, with None for no such end. `short_label` is without the rubric's title, for where
-    all metrics are of one.
-    `measures` and `per` are the rubric's measures that the values, and what they are divided
-    by, are sums of.
+    figure, `study_higher_is_better` of a study's value, which `study_label` names. `what` decides
+    where it is drawn: `other` came from a file, and its `rubric` is None. `rexrank` is the column
+    of ReXrank's tables that it fills. `scale` has the least and the greatest value of a study, None
+    for no such end. `short_label` is without the rubric's title, `definition` that of a rate, which
+    is said once below its table. `measures` and `per` are the rubric's measures that the values,
+    and what they are divided by, are sums of.
     """
 
     name: str
@@ -38,7 +36,7 @@ class Metric:
     kind: Kind
     higher_is_better: bool
     study_label: str
-    study_higher_is_better: bool
+    study_higher_is_better: bool = True
     rubric: str | None = None
     what: What = "other"
     rexrank: str | None = None
@@ -46,6 +44,7 @@ class Metric:
     short_label: str | None = None
     measures: tuple[str, ...] = ()
     per: tuple[str, ...] = ()
+    definition: str | None = None
 
     @property
     def short(self) -> str:
@@ -72,28 +71,23 @@ def _known(
     inverse = rexrank == f"1/{label}"
     printed = f"1/{label}" if inverse else label
     kind: Kind = "inverse" if inverse else "mean"
-    up = higher or inverse
-    return Metric(name, printed, kind, up, label, higher, None, "other", rexrank, scale)
+    return Metric(
+        name, printed, kind, higher or inverse, label, higher, rexrank=rexrank, scale=scale
+    )
 
 
 _ROUNDING = 1e-6
 
 
 def off_scale(metric: Metric, values: Iterable[float]) -> float | None:
-    """Return the first value that no study can have; None where all can, NaN among them.
-
-    What rounding alone takes off the scale is on it.
-    """
+    """Return the first value that no study can have, but for rounding; None where all can."""
     low, high = metric.scale or (None, None)
-    return next(
-        (
-            value
-            for value in values
-            if (low is not None and value < low - _ROUNDING)
-            or (high is not None and value > high + _ROUNDING)
-        ),
-        None,
-    )
+    for value in values:
+        if (low is not None and value < low - _ROUNDING) or (
+            high is not None and value > high + _ROUNDING
+        ):
+            return value
+    return None
 
 
 def scale_of(metric: Metric) -> str:
@@ -172,31 +166,28 @@ def metric_for_column(
 ) -> Metric | None:
     """Return the metric that a file's column holds, one value a study.
 
-    `higher` and `lower` are columns whose direction the user gave; of a known metric it may
-    say again what is known, and changes nothing. None where nobody knows the direction.
-    Raises `JudgeError` for a direction that contradicts itself or what is known, and for a
-    reciprocal of single studies, whose mean is not what ReXrank prints.
+    `higher` and `lower` are columns whose direction the user gave. None where nobody knows the
+    direction. Raises `JudgeError` for a direction that contradicts itself or what is known, and
+    for a reciprocal of single studies, whose mean is not what ReXrank prints.
     """
-    if column in higher and column in lower:
-        raise JudgeError(
-            f"{column!r} is given to both --higher-is-better and --lower-is-better; say one"
-        )
-    up = column in higher
-    is_given = up or column in lower
-    reciprocal_of = column.strip().removeprefix("1/")
-    if reciprocal_of != column.strip() and (known_metric(reciprocal_of) or not is_given):
+    is_higher, is_lower = column in higher, column in lower
+    if is_higher and is_lower:
+        raise JudgeError(f"{column!r} is given to both --higher-is-better and --lower-is-better")
+    score = column.strip().removeprefix("1/")
+    if score != column.strip() and (known_metric(score) or not (is_higher or is_lower)):
         raise JudgeError(
             f"the column {column!r} holds a reciprocal for each study, and the mean of those is "
-            f"not the 1 / mean that ReXrank prints; give {reciprocal_of!r} for each study"
+            f"not the 1 / mean that ReXrank prints; give {score!r} for each study"
         )
     known = known_metric(column)
     if known is None:
-        return Metric(column, column, "mean", up, column, up) if is_given else None
-    if is_given and up != known.study_higher_is_better:
+        if not (is_higher or is_lower):
+            return None
+        return Metric(column, column, "mean", is_higher, column, is_higher)
+    if (is_higher or is_lower) and is_higher != known.study_higher_is_better:
         raise JudgeError(
-            f"--{'higher' if up else 'lower'}-is-better {column}: that is {known.study_label}, of "
-            f"which {'more' if known.study_higher_is_better else 'less'} is better for a study; "
-            "leave the option out, or rename the column where it is something else"
+            f"--{'higher' if is_higher else 'lower'}-is-better {column} contradicts what is known "
+            f"of {known.study_label}; rename the column where it is something else"
         )
     return known
 
@@ -216,26 +207,25 @@ def rubric_metrics(rubric: Rubric) -> tuple[Metric, ...]:
 
 def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
     is_own = rubric.name in statistic.name
-    label = statistic.definition or statistic.label
-    of_study = statistic.study_label or label
-    in_title = f" ({rubric.title})"
+    is_rate = statistic.kind == "rate"
+    label = statistic.label if is_rate else statistic.definition or statistic.label
     measures = {measure.name: measure for measure in rubric.measures}
     counts = all(measures[name].is_whole for name in statistic.measures)
     what: What = "rate" if statistic.kind == "rate" else "count" if counts else "score"
-    if what == "score" and is_own:
-        in_title = ""
+    in_title = "" if what == "score" and is_own else f" ({rubric.title})"
     return Metric(
         statistic.name if is_own else f"{rubric.name}_{statistic.name}",
         label + in_title,
         "inverse" if statistic.is_reciprocal else statistic.kind,
         higher_is_better=statistic.higher_is_better,
-        study_label=of_study + in_title,
+        study_label=(statistic.study_label or label) + in_title,
         study_higher_is_better=statistic.higher_is_better != statistic.is_reciprocal,
         rubric=rubric.name,
         what=what,
         rexrank=statistic.rexrank,
-        scale=None if statistic.kind == "rate" else statistic.scale,
+        scale=None if is_rate else statistic.scale,
         short_label=label,
+        definition=statistic.definition if is_rate else None,
         measures=statistic.measures,
         per=statistic.per,
     )
@@ -244,12 +234,9 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
 def check_own_names(metrics: Sequence[Metric]) -> None:
     """Raise `JudgeError` where two metrics share a name or a label: one would hide the other."""
     for what in ("name", "label"):
-        counted = Counter(getattr(metric, what) for metric in metrics)
-        if twice := sorted(name for name, n in counted.items() if n > 1):
-            raise JudgeError(
-                f"two metrics have the {what} {twice[0]!r}, and one would hide the other; "
-                "rename the column in the file of metrics"
-            )
+        (name, n), *_ = Counter(getattr(m, what) for m in metrics).most_common(1) or [("", 0)]
+        if n > 1:
+            raise JudgeError(f"two metrics have the {what} {name!r}; rename the file's column")
 
 
 def find(metrics: Sequence[Metric], wanted: str) -> Metric:
@@ -258,23 +245,19 @@ def find(metrics: Sequence[Metric], wanted: str) -> Metric:
     That is its name, its label with or without the rubric's title, or an end of its name.
     Raises `JudgeError` where none or more than one fits.
     """
-    for fits in (
+    end = "_" + wanted.replace("-", "_").replace(" ", "_")
+    fitting: list[Metric] = []
+    for fitting in (
         [m for m in metrics if wanted in (m.name, m.label)],
         [m for m in metrics if wanted == m.short],
         [m for m in metrics if _plain(wanted) in (_plain(m.name), _plain(m.label))],
         [m for m in metrics if _plain(wanted) == _plain(m.short)],
-        [m for m in metrics if m.name.endswith("_" + wanted.replace("-", "_").replace(" ", "_"))],
+        [m for m in metrics if m.name.endswith(end)],
     ):
-        if len(fits) == 1:
-            return fits[0]
-        if fits:
-            raise JudgeError(
-                f"{wanted!r} is the name of several metrics: {_listed(fits)}; give one of them"
-            )
-    raise JudgeError(
-        f"no metric {wanted!r} among these runs; give a name or its label: {_listed(metrics)}"
-    )
-
-
-def _listed(metrics: Sequence[Metric]) -> str:
-    return ", ".join(f"{m.name} ({m.label!r})" for m in metrics)
+        if fitting:
+            break
+    if len(fitting) == 1:
+        return fitting[0]
+    names = ", ".join(f"{m.name} ({m.label!r})" for m in fitting or metrics)
+    what = "is the name of several metrics" if fitting else "is no metric of these runs"
+    raise JudgeError(f"{wanted!r} {what}: {names}")

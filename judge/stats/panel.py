@@ -1,7 +1,4 @@
-"""Several models on the same studies: the values, and what each group of studies says.
-
-Ranks are those of figures, where those that rounding alone sets apart are equal.
-"""
+"""Several models on the same studies: the values, and what each group of studies says."""
 
 from __future__ import annotations
 
@@ -11,13 +8,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.estimate import Estimate, inverse, mean_interval, ratio_interval, wilson
+from judge.stats.estimate import (
+    Estimate,
+    inverse,
+    mean_interval,
+    rate_interval,
+    ratio_interval,
+)
 from judge.stats.metric import Metric, check_own_names
 from judge.types import JudgeError
 
 Values = NDArray[np.float64]
 Counts = NDArray[np.float32]
-
 
 GROUP_FIELDS = ("study_class", "dataset", "site")
 """The fields that one can always group by, where the studies have them."""
@@ -28,12 +30,11 @@ class Panel:
     """The values of models on studies.
 
     `values` holds for each metric an array of studies by models; NaN marks a study that was
-    not scored for the model, and stays in here. `fields` has one value a study, None where
-    it is missing. A ratio's values are what is divided; `per` holds for it what they are divided
-    by, in the same form. `tallies` holds, by rubric, the counts of items, models by
-    `judge.stats.tally.cuts` by studies. `clusters` numbers the patient of each study;
-    None where every study stands for itself. `without_run` has, by rubric, the numbers of the
-    models that no run of it is of. Raises `JudgeError` where two metrics share a name or a label.
+    not scored for the model. A ratio's values are what is divided; `per` holds what they are
+    divided by. `tallies` holds, by rubric, the counts of items, models by
+    `judge.stats.tally.cuts` by studies. `clusters` numbers the patient of each study; None where
+    every study stands for itself. `without_run` has, by rubric, the numbers of the models that no
+    run of it is of.
     """
 
     models: tuple[str, ...]
@@ -41,23 +42,18 @@ class Panel:
     metrics: tuple[Metric, ...]
     values: Mapping[str, Values]
     fields: Mapping[str, tuple[object, ...]]
-    clusters: NDArray[np.int64] | None = None
+    clusters: NDArray[np.intp] | None = None
     patient_field: str | None = None
     per: Mapping[str, Values] = field(default_factory=dict)
     tallies: Mapping[str, Counts] = field(default_factory=dict)
     without_run: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shape = (len(self.study_ids), len(self.models))
-        if any(self.values[metric.name].shape != shape for metric in self.metrics):
-            raise ValueError("a metric's values are not one a study and model")
-        if {metric.name for metric in self.metrics if metric.kind == "ratio"} != set(self.per):
-            raise ValueError("a ratio has values to divide by, and nothing else has")
         # Values are found by the metric's name, and read by its label.
         check_own_names(self.metrics)
 
     def metric(self, name: str) -> Metric:
-        """Return the metric with this name; raises KeyError where there is none."""
+        """Return the metric with this name."""
         return {metric.name: metric for metric in self.metrics}[name]
 
     def has_run(self, model: int, metric: Metric) -> bool:
@@ -98,11 +94,9 @@ class Panel:
 class Cell:
     """One model's figure for a group of studies.
 
-    `n` is the denominator: the studies scored for the model. `k`, of a rate, counts those
-    whose value is 1. `value` is None where no study was scored (or a mean has no
-    reciprocal); `low` and `high`, the 95% interval, are None where it is not defined.
-    `rank` is 1 for the best; models whose figures are equal but for rounding share the better
-    rank.
+    `n` is the denominator: the studies scored for the model. `k`, of a rate, counts those whose
+    value is 1. `rank` is 1 for the best; models whose figures are equal but for rounding share the
+    better rank. None is not defined.
     """
 
     n: int
@@ -125,9 +119,8 @@ class Group:
 def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:
     """Return each group's fields and its part of the panel, in the order of the values.
 
-    A study without a field's value is in the group whose value is None, which comes last.
-    Without fields there is one group, of all studies. Raises `JudgeError` for a field that
-    the panel has not.
+    A study without a field's value is in the group whose value is None, which comes last. Raises
+    `JudgeError` for a field that the panel has not.
     """
     if not by:
         return [({}, panel)]
@@ -162,41 +155,44 @@ def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
     """Return the figures of every model and metric for the studies of `panel`.
 
     A mean and its reciprocal have an interval within the metric's scale, or mean ± 1.96
-    standard errors where that is unknown (`mean_interval`); a rate has its Wilson interval, a
-    ratio one by bootstrap (`ratio_interval`).
-    Studies are taken as independent here, as ReXrank does.
+    standard errors where that is unknown; a rate has Wilson's, a ratio one by bootstrap. Where
+    patients have several studies all of them are by patient.
     """
+    units = panel.clusters if panel.is_clustered else None
     cells = {}
     for metric in panel.metrics:
         values = panel.values[metric.name]
         rounding = rounding_of(panel.of_study(metric.name), is_inverse=metric.kind == "inverse")
-        per = panel.per.get(metric.name, np.ones_like(values))
-        figures = [
-            _figure(column[~np.isnan(column)], under[~np.isnan(column)], metric, float(near))
-            for column, under, near in zip(values.T, per.T, rounding, strict=True)
-        ]
+        per = panel.per.get(metric.name, values)
+        figures = []
+        for column, under, near in zip(values.T, per.T, rounding, strict=True):
+            is_known = ~np.isnan(column)
+            own = None if units is None else units[is_known].astype(np.intp)
+            figures.append(_figure(column[is_known], under[is_known], own, metric, float(near)))
         shown = [figure.value for figure in figures]
         ranks = ranks_of(shown, rounding, higher=metric.higher_is_better)
         cells[metric.name] = tuple(
-            replace(figure, rank=rank) for figure, rank in zip(figures, ranks, strict=True)
+            Cell(figure.n, figure.k, figure.value, figure.low, figure.high, rank)
+            for figure, rank in zip(figures, ranks, strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
 
 
-def _figure(values: Values, per: Values, metric: Metric, rounding: float) -> Cell:
+def _figure(
+    values: Values, per: Values, units: NDArray[np.intp] | None, metric: Metric, rounding: float
+) -> Estimate:
     if metric.kind == "ratio":
         value = float(values.sum() / per.sum()) if per.sum() else None
-        return Cell(len(values), None, value, *ratio_interval(values, per), None)
+        return Estimate(len(values), value, *ratio_interval(values, per, units))
     if metric.kind == "rate":
-        rate = wilson(int(values.sum()), len(values))
-        return Cell(rate.n, rate.k, rate.value, rate.low, rate.high, None)
-    mean = mean_interval(values.tolist(), metric.scale)
+        return rate_interval(values == 1, units)
+    mean = mean_interval(values, metric.scale, units)
     if metric.kind == "inverse":
         # RadCliQ can come out at or below 0, where a reciprocal says nothing.
         is_positive = mean.value is None or (mean.value > 0 and 1 / mean.value > rounding)
         mean = inverse(mean, metric.scale) if is_positive else Estimate(mean.n, None, None, None)
     value = None if mean.value is None else without_rounding(mean.value, rounding)
-    return Cell(mean.n, None, value, mean.low, mean.high, None)
+    return replace(mean, value=value)
 
 
 ROUNDING = 1e-12
@@ -206,9 +202,8 @@ ROUNDING = 1e-12
 def rounding_of(values: Values, *, is_inverse: bool) -> Values:
     """Return for each model how far rounding may move its figure; 0 without a figure.
 
-    `values` is studies by models, NaN where a study was not scored. The sum of 0.4 and 0.2 is
-    not twice 0.3 to the last bit: such a difference goes with the size of the values, not with
-    that of their sum, which may be near 0.
+    The sum of 0.4 and 0.2 is not twice 0.3 to the last bit: such a difference goes with the size of
+    the values, not with that of their sum, which may be near 0.
     """
     n = np.maximum((~np.isnan(values)).sum(axis=0), 1)
     size: Values = ROUNDING * np.nansum(np.abs(values), axis=0) / n
@@ -229,9 +224,9 @@ def ranks_with_ties(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return in each row how many figures are better than each one, and how many equal it.
 
-    `figures` is rows by models, without NaN; each equals itself. `rounding` is one a model.
-    Neighbours in order that are no further apart than the larger rounding of the two are
-    equal, and so is what a chain of such neighbours joins.
+    `figures` is rows by models, without NaN; each equals itself. Neighbours in order that are no
+    further apart than the larger `rounding` of the two are equal, and so is what a chain of such
+    neighbours joins.
     """
     rows, m = figures.shape
     falling = figures if higher else -figures
@@ -268,10 +263,8 @@ _TAIL = 0.025
 class RankShares:
     """How often a model came out first, second, ... over the resamples; the shares add up to 1.
 
-    `low` and `high` are the ends of the 95% interval of its rank: in at least 2.5% of the
-    resamples it came out at `low` or before, and in at least 2.5% at `high` or after. Models
-    that tie share their ranks evenly: two that tie for the first are each half first, half
-    second.
+    `low` and `high` are the ends of the 95% interval of its rank. Models that tie share their ranks
+    evenly.
     """
 
     shares: tuple[float, ...]
@@ -284,25 +277,19 @@ def rank_shares(
 ) -> tuple[RankShares | None, ...]:
     """Return the shares of each model from `figures`, resamples by models.
 
-    Figures that are no further apart than the `rounding` of their models tie. A model without a
-    figure in a resample is last there. A model without any is None and takes no rank.
+    A model without a figure in a resample is last there. A model without any is None.
     """
     known: NDArray[np.bool_] = np.count_nonzero(~np.isnan(figures), axis=0) > 0
     worst = -np.inf if higher else np.inf
     values = np.where(np.isnan(figures), worst, figures)[:, known]
     m = values.shape[1]
     better, tied = ranks_with_ties(values, rounding[known], higher=higher)
-    shares = np.zeros((m, m))
-    for rank in range(m):
-        shared = (better <= rank) & (rank < better + tied)
-        shares[:, rank] = np.where(shared, 1 / tied, 0.0).mean(axis=0)
-    found = iter(shares)
-    return tuple(_shares(next(found)) if is_known else None for is_known in known)
-
-
-def _shares(shares: Values) -> RankShares:
-    def tail(in_order: Values) -> int:
-        return int(np.searchsorted(np.cumsum(in_order), _TAIL - 1e-12))
-
-    low, high = tail(shares) + 1, len(shares) - tail(shares[::-1])
-    return RankShares(tuple(map(float, shares)), low, high)
+    found: list[RankShares | None] = [None] * len(known)
+    for index, first, n in zip(np.flatnonzero(known), better.T, tied.T, strict=True):
+        of_rank = (first[:, None] <= np.arange(m)) & (np.arange(m) < (first + n)[:, None])
+        shares = np.where(of_rank, 1 / n[:, None], 0.0).mean(axis=0)
+        low, high = (
+            int(np.searchsorted(np.cumsum(side), _TAIL - 1e-12)) for side in (shares, shares[::-1])
+        )
+        found[index] = RankShares(tuple(map(float, shares)), low + 1, m - high)
+    return tuple(found)

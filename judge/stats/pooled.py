@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.stats.metric import Metric
-from judge.stats.panel import Cell, Values
-from judge.stats.resample import bootstrap_weights, percentiles
-
-_RESAMPLES, _SEED = 2000, 20240612
+from judge.stats.panel import Cell
+from judge.stats.resample import Values, interval, resampled
 
 _ORDERS = (1, 2, 3, 4)
 
@@ -124,26 +122,15 @@ COLUMNS = frozenset(column for figure in (*CORPUS_BLEU, *F1_CHEXBERT) for column
 
 
 def pooled_cell(figure: Pooled, counts: Mapping[str, Values], rows: Sequence[int]) -> Cell:
-    """Return the figure of some studies, with a 95% interval: a percentile bootstrap of them.
+    """Return the figure of some studies, with a 95% interval: a bootstrap of them.
 
-    The studies are drawn anew 2,000 times [Efron and Tibshirani 1993, chapter 13]; the draws are
-    the same for the same studies. There is no interval for fewer than two studies, where a draw has
-    no figure, and where all draws are alike: that no spread was seen is not to say that there is
-    none. There is no figure for no study, and where it is undefined.
+    There is no figure for no study, and where it is undefined; no interval for fewer than ten
+    studies, and where a draw has no figure.
     """
     table = np.stack([counts[name] for name in figure.columns], axis=1)[list(rows)]
-    n = len(table)
-    if not n:
-        return Cell(0, None, None, None, None, None)
-    value = float(figure.of(table.sum(axis=0)))
+    value = float(figure.of(table.sum(axis=0))) if len(table) else np.nan
     if np.isnan(value):
-        return Cell(n, None, None, None, None, None)
-    if n < 2:
-        return Cell(n, None, value, None, None, None)
-    random = np.random.default_rng(_SEED)
-    weights = bootstrap_weights(random, n, _RESAMPLES)
-    drawn = np.concatenate([figure.of(some @ table) for some in weights])
-    low, high = percentiles(drawn[:, None], (0.025, 0.975))[:, 0]
-    if np.isnan(drawn).any() or low == high:
-        return Cell(n, None, value, None, None, None)
-    return Cell(n, None, value, float(low), float(high), None)
+        return Cell(len(table), None, None, None, None, None)
+    drawn = resampled(table, figure.of)
+    low, high, _ = interval(drawn, len(table)) if np.isfinite(drawn).all() else (None, None, None)
+    return Cell(len(table), None, value, low, high, None)

@@ -30,8 +30,7 @@ class Corrected:
 
     `labels` is what the `n` say without the judge. `weight` is how much the judge is relied on,
     from 0 to 1 (lambda; the mean over strata). `worth` is how many readings the judge spared: by
-    labels alone, `n` + `worth` give an interval as narrow. Where there are too few, `why_not`
-    says so and there are no figures.
+    labels alone, `n` + `worth` give an interval as narrow. `why_not` says why there are no figures.
     """
 
     n: int
@@ -64,27 +63,22 @@ def corrected(
 ) -> Corrected:
     """Return a mean or a rate of the studies that the judge scored, without the judge's bias.
 
-    `judge` has a value for each study, `readers` for those that were read (the mean of several
-    readers), NaN elsewhere; of a rate they are the shares that count. Within each of the
-    `strata` the read are drawn at random. Where one of them has no reading they are taken for
-    one if `is_even`, all having been drawn with the same probability, and there is no figure
-    otherwise.
+    Args:
+        judge: A value for each study.
+        readers: The readers' (mean) value of those that were read, NaN elsewhere.
+        statistic: What is corrected; of a rate the values are the shares that count.
+        strata: Within each of these the read are drawn at random.
+        patients: Studies of a patient are summed before they are squared.
+        is_even: All were drawn with the same probability: a stratum without a reading is no reason
+            against a figure.
 
-    Of N unread and n read studies, f the judge's value and y the readers',
-    theta = lambda mean(f, unread) + mean(y - lambda f, read) and lambda =
-    Cov(y, f) / ((1 + n/N) Var(f)), within 0 and 1; the variance is lambda² Var(f, unread) / N +
-    Var(y - lambda f, read) / n. That is in each stratum; Cov / Var, the slope of readers on judge,
-    is one for all, as strata may be small, and the strata have the weight of their studies. As
-    the studies are themselves a draw, so is what share of them a stratum has: that is in the
-    variance too. Studies of a patient are summed before they are squared.
-
-    A variance of residuals says little where the judge has been wrong in few readings or none:
-    20 readings without a disagreement fit a judge that is wrong in one study of ten. So the
-    interval, never the figure, counts z² = 3.84 more readings of which the judge knew nothing:
-    the covariance of readers and judge is taken for n / (n + 3.84) of what it is. It is a score
-    interval, as Wilson's for a rate, so that it stays on the scale: the variance is to that at
-    the labels' figure as p (1 - p), without an upper end as the distance from the lower one. At
-    lambda 0 it is that of the labels, and for a rate Wilson's.
+    Of N unread and n read studies, f the judge's value and y the readers', theta = lambda mean(f,
+    unread) + mean(y - lambda f, read) and lambda = Cov(y, f) / ((1 + n/N) Var(f)), within 0 and 1;
+    the variance is lambda² Var(f, unread) / N + Var(y - lambda f, read) / n, in each stratum, plus
+    that of the strata's shares. The slope of readers on judge is one for all strata. A variance of
+    residuals says little where the judge has been wrong in few readings or none. So the interval,
+    never the figure, counts z² = 3.84 more readings of which the judge knew nothing. It is a score
+    interval, as Wilson's for a rate; at lambda 0 it is that of the labels.
     """
     scored = ~np.isnan(judge)
     f, y = judge[scored], readers[scored]

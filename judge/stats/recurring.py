@@ -14,7 +14,7 @@ import numpy as np
 from judge.rubrics.contract import Rubric
 from judge.stats.estimate import Estimate, wilson
 from judge.stats.metric import Metric
-from judge.stats.paired import PairTest, Resampling, compare_pairs, holm
+from judge.stats.paired import PairTest, Resampling, compare_pairs
 from judge.stats.panel import Panel
 from judge.types import Item
 
@@ -49,8 +49,7 @@ class RecurringError:
     """How often the errors of a group occur.
 
     `studies` are those with such an error, k of the n that were scored. `n_grave` of the
-    `n_errors` are grave. `examples` are the ids of up to three of the studies, those with the
-    gravest errors first, then in the order of the run.
+    `n_errors` are grave. `examples` are up to three of the studies, the gravest errors first.
     """
 
     group: ErrorGroup
@@ -64,10 +63,9 @@ class RecurringError:
 class ErrorDifference:
     """How often the errors of a group occur in two models' reports on the same studies.
 
-    `sides` are the two models', in their order, with examples from the studies in which that
-    model alone has the error. The difference of `test` is the first's share less the second's;
-    its `p_holm` is corrected for all groups that were tested. None for a group that is in too
-    few studies to test.
+    `sides` are the two models', with examples from the studies in which that model alone has the
+    error. `test`, of the first's share less the second's, is None for a group in too few studies;
+    its `p_holm` is corrected for all groups that were tested.
     """
 
     group: ErrorGroup
@@ -124,11 +122,11 @@ class ErrorDifferences:
     @property
     def tested(self) -> tuple[ErrorDifference, ...]:
         """The groups that were tested."""
-        return tuple(one for one in self.errors if one.test is not None)
+        return tuple(error for error in self.errors if error.test is not None)
 
 
 @dataclass(slots=True)
-class _Found:
+class _Counts:
     """The errors of a group; `gravest` has for each study how grave its gravest one is."""
 
     n_errors: int = 0
@@ -137,7 +135,7 @@ class _Found:
 
 
 class ErrorGroups:
-    """Gathers a run's errors by group, study after study, and keeps no more than their numbers.
+    """A run's errors by group.
 
     `n_studies` counts the scored studies, `n_listed` the errors, `n_several` those of them that
     are in several groups. `n_stated` are the errors that the rubric's measures count: others
@@ -148,8 +146,8 @@ class ErrorGroups:
         self.rubric = rubric
         self.n_studies = self.n_listed = self.n_several = 0
         self.n_stated: float = 0
-        self._found: dict[ErrorGroup, _Found] = {}
-        self._counts = _counts(rubric)
+        self.groups: dict[ErrorGroup, _Counts] = {}
+        self._measures = _error_counts(rubric)
 
     def add(
         self,
@@ -158,72 +156,64 @@ class ErrorGroups:
         measures: Mapping[str, float | None],
     ) -> None:
         """Take in a scored study: its errors, each with the findings that it names."""
+        tally = self.rubric.tally
         self.n_studies += 1
-        self.n_stated += sum(measures[name] or 0 for name in self._counts)
+        self.n_stated += sum(measures[name] or 0 for name in self._measures)
         for item, findings in errors:
-            self.n_listed += 1
             grade = self.rubric.grade(item)
-            groups = self._groups(item, findings)
+            has_rows = tally is not None and tally.kind == item.kind
+            categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
+            groups = [
+                ErrorGroup(item.kind, category, finding)
+                for category in dict.fromkeys(categories or (None,))
+                for finding in dict.fromkeys(findings or (None,))
+            ]
+            self.n_listed += 1
             self.n_several += len(groups) > 1
             for group in groups:
-                found = self._found.setdefault(group, _Found())
-                found.n_errors += 1
-                found.n_grave += grade.is_grave
-                weight = max(found.gravest.get(study_id, 0), _TONES.index(grade.tone))
-                found.gravest[study_id] = weight
-
-    def _groups(self, item: Item, findings: Sequence[str]) -> list[ErrorGroup]:
-        tally = self.rubric.tally
-        values = item.labels.get(tally.rows, ()) if tally and tally.kind == item.kind else ()
-        return [
-            ErrorGroup(item.kind, category, finding)
-            for category in dict.fromkeys(values or (None,))
-            for finding in dict.fromkeys(findings or (None,))
-        ]
+                counts = self.groups.setdefault(group, _Counts())
+                counts.n_errors += 1
+                counts.n_grave += grade.is_grave
+                weight = max(counts.gravest.get(study_id, 0), _TONES.index(grade.tone))
+                counts.gravest[study_id] = weight
 
     @property
     def states_others(self) -> bool:
         """Whether the rubric's measures count another number of errors than are listed."""
-        return bool(self._counts) and self.n_stated != self.n_listed
+        return bool(self._measures) and self.n_stated != self.n_listed
 
-    def studies(self, group: ErrorGroup) -> Collection[str]:
+    def studies(self, group: ErrorGroup) -> set[str]:
         """Return the ids of the studies with an error of the group."""
-        return self._found[group].gravest.keys() if group in self._found else ()
+        return set(self.groups[group].gravest) if group in self.groups else set()
 
     def recurring(self, min_studies: int) -> tuple[RecurringError, ...]:
-        """Return the groups that are in at least so many studies, those in the most first.
-
-        Where that is equal, those with the most grave errors, then with the most errors.
-        """
-        errors = (
-            self.error(group, found.gravest)
-            for group, found in self._found.items()
-            if len(found.gravest) >= min_studies
-        )
+        """Return the groups in at least so many studies: most studies, then gravest first."""
+        errors = [
+            self.error(group, counts.gravest)
+            for group, counts in self.groups.items()
+            if len(counts.gravest) >= min_studies
+        ]
         return tuple(
             sorted(
                 errors,
-                key=lambda one: (
-                    *(-len(self.studies(one.group)), -one.n_grave, -one.n_errors),
-                    *_place(one.group, self.rubric),
+                key=lambda error: (
+                    -(error.studies.k or 0),
+                    -error.n_grave,
+                    -error.n_errors,
+                    _place(error.group, self.rubric),
                 ),
             )
         )
 
     def error(self, group: ErrorGroup, examples: Collection[str]) -> RecurringError:
         """Return a group's numbers, with examples out of these studies, which have the error."""
-        found = self._found.get(group, _Found())
-        shown = [study_id for study_id in found.gravest if study_id in examples]
-        shown.sort(key=lambda study_id: -found.gravest[study_id])
-        studies = wilson(len(found.gravest), self.n_studies)
+        counts = self.groups.get(group, _Counts())
+        shown = [study_id for study_id in counts.gravest if study_id in examples]
+        shown.sort(key=lambda study_id: -counts.gravest[study_id])
+        studies = wilson(len(counts.gravest), self.n_studies)
         return RecurringError(
-            group, found.n_errors, found.n_grave, studies, tuple(shown[:_EXAMPLES])
+            group, counts.n_errors, counts.n_grave, studies, tuple(shown[:_EXAMPLES])
         )
-
-    @property
-    def groups(self) -> Collection[ErrorGroup]:
-        """The groups that there are."""
-        return self._found.keys()
 
 
 def is_error(item: Item, rubric: Rubric) -> bool:
@@ -231,17 +221,16 @@ def is_error(item: Item, rubric: Rubric) -> bool:
     return rubric.kind(item.kind).graded_by is not None and rubric.grade(item).tone != "good"
 
 
-def _counts(rubric: Rubric) -> tuple[str, ...]:
-    found: list[str] = []
+def _error_counts(rubric: Rubric) -> list[str]:
+    names: list[str] = []
     for kind in rubric.graded:
         for label in rubric.facet(str(kind.graded_by)).labels:
-            if label.tone == "good":
-                continue
-            counting = rubric.counting(kind.name, {str(kind.graded_by): label.name})
-            if len(counting) != 1:
-                return ()
-            found.append(counting[0].name)
-    return tuple(found)
+            if label.tone != "good":
+                counting = rubric.counting(kind.name, {str(kind.graded_by): label.name})
+                if len(counting) != 1:
+                    return []
+                names.append(counting[0].name)
+    return names
 
 
 def _place(group: ErrorGroup, rubric: Rubric) -> tuple[int, str, bool, str]:
@@ -255,38 +244,26 @@ def differences(
 ) -> tuple[ErrorDifference, ...]:
     """Compare how many studies have the errors of each group; the largest difference first.
 
-    `panel` has the two models and the studies that were scored for both, whose errors `sides`
-    hold. Groups that are in at least `min_studies` studies, of either model, are tested, by
-    McNemar's mid-p or, where a patient has several studies, by sign flips of patients
-    (`judge.stats.paired`); Holm's correction is for all of these. The others come last.
+    `panel` has the two models and the studies that were scored for both. Groups that are in at
+    least `min_studies` studies, of either model, are tested, as rates are, and Holm's correction
+    is for all of these. The others come last.
     """
-    one, other = sides
-    groups = sorted({*one.groups, *other.groups}, key=lambda group: _place(group, one.rubric))
-    either = {group: {*one.studies(group), *other.studies(group)} for group in groups}
-    tested = [group for group in groups if len(either[group]) >= min_studies]
+    first, second = sides
+    groups = sorted({*first.groups, *second.groups}, key=lambda one: _place(one, first.rubric))
+    n_either = {group: len(first.studies(group) | second.studies(group)) for group in groups}
+    tested = [group for group in groups if n_either[group] >= min_studies]
     tests = dict(zip(tested, _tests(panel, sides, tested, how), strict=True))
-    found = [
-        ErrorDifference(
-            group,
-            (
-                one.error(group, {*one.studies(group)} - {*other.studies(group)}),
-                other.error(group, {*other.studies(group)} - {*one.studies(group)}),
-            ),
-            len(either[group]),
-            tests.get(group),
-        )
-        for group in groups
-    ]
-    return tuple(
-        sorted(
-            found,
-            key=lambda each: (
-                each.test is None,
-                -abs(len(one.studies(each.group)) - len(other.studies(each.group))),
-                -each.n_either,
-            ),
-        )
-    )
+    found = []
+    for group in groups:
+        one, other = first.studies(group), second.studies(group)
+        both = (first.error(group, one - other), second.error(group, other - one))
+        found.append(ErrorDifference(group, both, n_either[group], tests.get(group)))
+
+    def order(error: ErrorDifference) -> tuple[bool, int, int]:
+        k, n = (side.studies.k or 0 for side in error.sides)
+        return error.test is None, -abs(k - n), -error.n_either
+
+    return tuple(sorted(found, key=order))
 
 
 def _tests(
@@ -297,17 +274,17 @@ def _tests(
 ) -> list[PairTest]:
     if not groups:
         return []
-    row_of = {study_id: row for row, study_id in enumerate(panel.study_ids)}
-    metrics, values = [], {}
-    for number, group in enumerate(groups):
-        name = f"error group {number}"
-        metrics.append(Metric(name, name, "rate", False, name, False))  # noqa: FBT003
-        values[name] = grid = np.zeros((len(row_of), len(sides)))
-        for model, side in enumerate(sides):
-            grid[[row_of[study_id] for study_id in side.studies(group)], model] = 1
-    of_groups = replace(panel, metrics=tuple(metrics), values=values, per={})
-    enough = replace(how, flips=max(how.flips, _FLIPS_A_TEST * len(groups)))
-    pairs = compare_pairs(of_groups, {}, enough).pairs
-    tests = [pairs[metric.name][0] for metric in metrics]
-    corrected = holm([test.p for test in tests])
-    return [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
+    values = {
+        f"error group {number}": np.array(
+            [[study_id in side.studies(group) for side in sides] for study_id in panel.study_ids],
+            dtype=float,
+        )
+        for number, group in enumerate(groups)
+    }
+    metrics = tuple(
+        Metric(name, name, "rate", higher_is_better=False, study_label=name) for name in values
+    )
+    of_groups = replace(panel, metrics=metrics, values=values, per={})
+    flips = max(how.flips, _FLIPS_A_TEST * len(groups))
+    pairs = compare_pairs(of_groups, {}, replace(how, flips=flips, family="table")).pairs
+    return [pairs[metric.name][0] for metric in metrics]

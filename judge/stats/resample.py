@@ -1,21 +1,30 @@
-"""Resampling studies, by patient where patients are known, from additive sums alone.
+"""The one bootstrap: which units are drawn, how often, from which seed, and the ends of intervals.
 
-A resample is a weight for each patient; what models score on it are weights times sums, so
-a thousand resamples of 10,000 studies are one matrix product.
+A resample is a weight for each unit (a patient, or a study where no patients are known); figures
+are functions of weights times sums, so that a thousand resamples of 10,000 studies are one product.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.metric import Metric
-from judge.stats.panel import Panel, Values, rounding_of
+Values = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+RESAMPLES, SEED = 2000, 20240612
+"""Those of single figures, which have no options."""
+
+LEAST_UNITS = 10
+"""Of fewer patients, or studies, there are too few different resamples for the ends of 95%."""
+
+MOST_UNDEFINED = 0.01
+"""The share of resamples without a figure from which on there is no interval."""
 
 _CHUNK = 2_500_000
 """How many weights there are at a time (20 MB), by resamples and units."""
@@ -29,6 +38,20 @@ def generator(seed: int, purpose: str, key: Mapping[str, object]) -> np.random.G
     name = json.dumps([purpose, dict(key)], sort_keys=True, default=str)
     digest = hashlib.sha256(name.encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "big")])
+
+
+def units_of(clusters: NDArray[np.intp] | None, n_studies: int) -> Codes:
+    """Return the number of each study's unit, counted from 0 without gaps."""
+    if clusters is None:
+        return np.arange(n_studies)
+    return np.unique(clusters, return_inverse=True)[1].astype(np.intp)
+
+
+def unit_sums(values: Values, units: Codes) -> Values:
+    """Return the sums of the rows of each unit; NaN counts as 0."""
+    total = np.zeros((int(units.max()) + 1 if len(units) else 0, *values.shape[1:]))
+    np.add.at(total, units, np.nan_to_num(values))
+    return total
 
 
 def bootstrap_weights(rng: np.random.Generator, n: int, resamples: int) -> Iterator[Values]:
@@ -52,253 +75,61 @@ def _sizes(total: int, n: int) -> Iterator[int]:
         yield min(at_once, total - start)
 
 
-@dataclass(frozen=True)
-class Sums:
-    """The sums, for each unit (a patient, or a study alone), of metrics scored together.
+def tails(n_units: Codes | int) -> Values:
+    """Return the share of resamples beyond each end of a 95% interval, by the number of units.
 
-    `totals` is units by metrics by models: the sum of the values; `counts`, units by models,
-    how many studies were scored, which the metrics share. `lost` has, for each model, the
-    units with a study that was not scored for it, and the same sums of just those studies:
-    what pairs with that model must leave out.
+    A percentile interval of few units is too narrow, by the root of n / (n - 1) and as Student's t
+    is wider than the normal distribution; further percentiles mend both [Hesterberg 2015]. With
+    thousands of units it is 2.5%.
     """
+    from scipy.special import ndtr, stdtrit
 
-    totals: Values
-    counts: Values
-    lost: tuple[tuple[NDArray[np.intp], Values, Values], ...]
-
-    def own(self, weights: Values) -> tuple[Values, Values]:
-        """Return each model's weighted sums and counts on its own studies.
-
-        The sums are resamples by metrics by models, the counts resamples by models.
-        """
-        return _weighted(weights, self.totals), weights @ self.counts
-
-    def common(self, weights: Values, pairs: ModelPairs) -> tuple[Values, Values, Values]:
-        """Return weighted sums and counts on the studies that were scored for both of a pair.
-
-        First the sums of the first model, then those of the second, resamples by metrics by
-        pairs; last the counts, resamples by pairs.
-        """
-        totals, counts = self.own(weights)
-        one, other = totals[:, :, pairs.first], totals[:, :, pairs.second]
-        n = counts[:, pairs.first]
-        for model, (units, lost_totals, lost_counts) in enumerate(self.lost):
-            if len(units):
-                drawn, (as_first, as_second) = weights[:, units], pairs.positions(model)
-                lost = _weighted(drawn, lost_totals)
-                other[:, :, as_first] -= lost[:, :, pairs.second[as_first]]
-                one[:, :, as_second] -= lost[:, :, pairs.first[as_second]]
-                n[:, as_second] -= (drawn @ lost_counts)[:, pairs.first[as_second]]
-        return one, other, n
-
-    def difference(self, weights: Values, pairs: ModelPairs) -> Values:
-        """Return the first sum of `common` less the second, resamples by metrics by pairs."""
-        totals = _weighted(weights, self.totals)
-        found: Values = totals[:, :, pairs.first] - totals[:, :, pairs.second]
-        for model, (units, lost_totals, _) in enumerate(self.lost):
-            if len(units):
-                lost = _weighted(weights[:, units], lost_totals)
-                as_first, as_second = pairs.positions(model)
-                found[:, :, as_first] += lost[:, :, pairs.second[as_first]]
-                found[:, :, as_second] -= lost[:, :, pairs.first[as_second]]
-        return found
+    n = np.maximum(np.asarray(n_units, float), 2)
+    return np.asarray(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.025)))
 
 
-def _weighted(weights: Values, totals: Values) -> Values:
-    units, metrics, models = totals.shape
-    flat = weights @ totals.reshape(units, metrics * models)
-    return flat.reshape(len(weights), metrics, models)
-
-
-class ModelPairs:
-    """Every pair of models: the number of the first and of the second, the first before."""
-
-    def __init__(self, n_models: int) -> None:
-        self.n_models = n_models
-        self.first, self.second = np.triu_indices(n_models, k=1)
-
-    def positions(self, model: int) -> tuple[slice, NDArray[np.intp]]:
-        """Return the positions of the pairs whose first, and whose second, the model is."""
-        before = model * (2 * self.n_models - model - 1) // 2
-        others = np.arange(model)
-        as_second = others * (2 * self.n_models - others - 1) // 2 + model - others - 1
-        return slice(before, before + self.n_models - model - 1), as_second
-
-
-def units_of(clusters: NDArray[np.int64] | None, n_studies: int) -> NDArray[np.intp]:
-    """Return the number of each study's unit, counted from 0 without gaps."""
-    if clusters is None:
-        return np.arange(n_studies)
-    return np.unique(clusters, return_inverse=True)[1].astype(np.intp)
-
-
-def sums_of(values: Values, units: NDArray[np.intp]) -> Sums:
-    """Return the sums of `values`, studies by metrics by models, for each unit.
-
-    A study that was not scored for a model (NaN) has none of the metrics.
-    """
-    scored = ~np.isnan(values[:, 0])
-    filled = np.where(scored[:, None], values, 0.0)
-    n_units = int(units.max()) + 1 if len(units) else 0
-    lost = []
-    for column in scored.T:
-        rows = np.flatnonzero(~column)
-        touched, unit = np.unique(units[rows], return_inverse=True)
-        sums = _added(filled[rows], unit, len(touched))
-        lost.append((touched, sums, _added(scored[rows].astype(float), unit, len(touched))))
-    counts = _added(scored.astype(float), units, n_units)
-    return Sums(_added(filled, units, n_units), counts, tuple(lost))
-
-
-def _added(rows: Values, units: NDArray[np.intp], n_units: int) -> Values:
-    total = np.zeros((n_units, *rows.shape[1:]))
-    np.add.at(total, units, rows)
-    return total
-
-
-@dataclass(frozen=True)
-class Block:
-    """Metrics that were scored for the same studies, as those of one rubric are.
-
-    `per` is the row of the sums that a ratio is divided by; the sums of the metrics come first.
-    """
-
-    metrics: tuple[Metric, ...]
-    sums: Sums
-    per: Mapping[Metric, int]
-
-    def under(self, metric: Metric, totals: Values, counts: Values) -> Values:
-        """Return what the totals of a metric are divided by: a sum, or how many studies."""
-        return totals[:, self.per[metric]] if metric in self.per else counts
-
-
-def blocks_of(panel: Panel, metrics: Sequence[Metric], units: NDArray[np.intp]) -> list[Block]:
-    """Return the sums of `metrics`, those together that were scored for the same studies."""
-    together: dict[bytes, list[Metric]] = {}
-    for metric in metrics:
-        mask = np.packbits(np.isnan(panel.values[metric.name])).tobytes()
-        together.setdefault(mask, []).append(metric)
-    found = []
-    for block in together.values():
-        ratios = [metric for metric in block if metric.name in panel.per]
-        grids = [panel.values[m.name] for m in block] + [panel.per[m.name] for m in ratios]
-        per = {metric: len(block) + at for at, metric in enumerate(ratios)}
-        found.append(Block(tuple(block), sums_of(np.stack(grids, axis=1), units), per))
-    return found
-
-
-_Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Resampled:
-    """What the bootstrap says of one metric.
-
-    `differences` is resamples by pairs, `figures` resamples by models; `observed` and `n`,
-    one a pair, are the difference and the number of studies as they are. `rounding`, one a
-    model, is how far rounding may move a figure. The rest says whose mean has no reciprocal,
-    of the studies as they are or of a resample: `lack`, one a model, on the model's own
-    studies; `first_lacks` and `second_lacks`, one a pair, on those that were scored for both.
-    """
-
-    differences: Values
-    figures: Values
-    observed: Values
-    n: Values
-    rounding: Values
-    lack: _Bools
-    first_lacks: _Bools
-    second_lacks: _Bools
-
-    def lacking(self, pairs: ModelPairs) -> tuple[int, ...]:
-        """Return the models that lack a reciprocal anywhere, by number."""
-        found = [np.flatnonzero(self.lack)]
-        found += [pairs.first[self.first_lacks], pairs.second[self.second_lacks]]
-        return tuple(map(int, np.unique(np.concatenate(found))))
-
-
-_Part = tuple[Values, Values, Values, _Bools, _Bools, _Bools]
-"""What some resamples say of a metric: differences, figures, n by pairs, and the three lacks."""
-
-
-def bootstrap(
-    panel: Panel,
-    blocks: Sequence[Block],
-    pairs: ModelPairs,
-    rng: np.random.Generator,
-    resamples: int,
-) -> dict[Metric, Resampled]:
-    """Draw the units of `blocks` again, with replacement, and return what each metric says.
-
-    One set of resamples serves all metrics and models, so differences are paired.
-    """
-    metrics = [metric for block in blocks for metric in block.metrics]
-    least = {m: rounding_of(panel.of_study(m.name), is_inverse=False) for m in metrics}
-    parts: dict[Metric, list[_Part]] = {metric: [] for metric in metrics}
-    n_units = len(blocks[0].sums.counts) if blocks else 0
-    # The first row is the studies as they are.
-    once = np.ones((1, n_units))
-    for weights in (once, *bootstrap_weights(rng, n_units, resamples)):
-        for block in blocks:
-            one, other, n = block.sums.common(weights, pairs)
-            own, own_n = block.sums.own(weights)
-            for column, metric in enumerate(block.metrics):
-                near = least[metric]
-                under = block.under(metric, one, n), block.under(metric, other, n)
-                first = _figures(metric, one[:, column], under[0], near[pairs.first])
-                second = _figures(metric, other[:, column], under[1], near[pairs.second])
-                figures = _figures(metric, own[:, column], block.under(metric, own, own_n), near)
-                lack = _lacks(metric, figures, own_n)
-                in_pairs = _lacks(metric, first, n), _lacks(metric, second, n)
-                parts[metric].append((first - second, figures, n, lack, *in_pairs))
-    return {metric: _joined(parts[metric], panel, metric) for metric in metrics}
-
-
-def _joined(parts: Sequence[_Part], panel: Panel, metric: Metric) -> Resampled:
-    differences, figures, n, *lacks = zip(*parts, strict=True)
-    return Resampled(
-        np.concatenate(differences[1:]),
-        np.concatenate(figures[1:]),
-        differences[0][0],
-        n[0][0],
-        rounding_of(panel.of_study(metric.name), is_inverse=metric.kind == "inverse"),
-        *(np.any(lack, axis=0) for lack in lacks),
-    )
-
-
-def _figures(metric: Metric, totals: Values, counts: Values, least: Values) -> Values:
-    """Return the printed figures, totals divided by `counts`; NaN where these are 0.
-
-    A mean that is not above `least`, its rounding, has no reciprocal: NaN too.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.where(counts > 0, totals / counts, np.nan)
-        if metric.kind == "inverse":
-            return np.where(means > least, 1 / means, np.nan)
-    return means
-
-
-def _lacks(metric: Metric, figures: Values, counts: Values) -> _Bools:
-    if metric.kind not in ("inverse", "ratio"):
-        return np.zeros(figures.shape[1], dtype=bool)
-    lack = np.isnan(figures) & (counts > 0)
-    return np.asarray(lack.any(axis=0), dtype=bool)
-
-
-def percentiles(values: Values, shares: Sequence[float]) -> Values:
-    """Return the quantiles of each column, linear between two values.
+def percentiles(draws: Values, shares: Values | float) -> Values:
+    """Return a quantile of each column, linear between two values; `shares` may be one a column.
 
     NaN is passed over, so each column has its own number of values; NaN where it has none.
     numpy's own `nanpercentile` does this column by column, a hundred times slower.
     """
-    ordered = np.sort(values, axis=0)  # NaN last
-    last = (~np.isnan(values)).sum(axis=0) - 1
-    found = []
-    for share in shares:
-        position = share * np.maximum(last, 0)
-        below = np.floor(position).astype(np.intp)
-        above = np.minimum(below + 1, np.maximum(last, 0))
-        low = np.take_along_axis(ordered, below[None], axis=0)[0]
-        high = np.take_along_axis(ordered, above[None], axis=0)[0]
-        found.append(low + (high - low) * (position - below))
-    return np.array(found)
+    ordered = np.sort(draws, axis=0)  # NaN last
+    last = np.maximum((~np.isnan(draws)).sum(axis=0) - 1, 0)
+    position = shares * last
+    below = np.floor(position).astype(np.intp)
+    low, high = (
+        np.take_along_axis(ordered, np.minimum(at, last)[None], axis=0)[0]
+        for at in (below, below + 1)
+    )
+    return np.asarray(low + (high - low) * (position - below))
+
+
+def interval(
+    draws: Values, n_units: int, unit_words: str = "studies"
+) -> tuple[float | None, float | None, str | None]:
+    """Return the ends of the 95% interval by one figure a resample, or else why there are none.
+
+    There is none for fewer than `LEAST_UNITS` units, where more than `MOST_UNDEFINED` of the
+    resamples have no figure (NaN), and where all have the same: that no spread was seen is not to
+    say that there is none.
+    """
+    if n_units < LEAST_UNITS:
+        return None, None, f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
+    if not len(draws) or np.isnan(draws).mean() > MOST_UNDEFINED:
+        return None, None, "too many resamples have no value, since few studies differ"
+    share = float(tails(n_units))
+    low, high = (float(percentiles(draws[:, None], end)[0]) for end in (share, 1 - share))
+    if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
+        return None, None, "all resamples have the same value, which is no interval"
+    return low, high, None
+
+
+def resampled(sums: Values, figure: Callable[[Values], Values]) -> Values:
+    """Return a figure of sums, with their columns last, in each of 2,000 resamples of units.
+
+    `sums` is units by columns. The draws are the same for the same number of units.
+    """
+    rng = np.random.default_rng(SEED)
+    weights = bootstrap_weights(rng, len(sums), RESAMPLES)
+    return np.concatenate([figure(drawn @ sums) for drawn in weights])

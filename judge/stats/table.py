@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.stats.estimate import bounds, estimate
+from judge.stats.estimate import Codes, bounds, estimate
+from judge.studies.names import FIELD_NAMES
 from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 DEFAULT_BY = ("study_class",)
 OUTCOMES = {Annotated: "annotated", Unparsed: "unparsed", Failed: "failed"}
@@ -93,40 +96,69 @@ def _has_gaps(values: Sequence[object]) -> bool:
 
 
 def summarise(
-    table: pd.DataFrame, rubric: Rubric, by: Sequence[str] = DEFAULT_BY
+    table: pd.DataFrame,
+    rubric: Rubric,
+    by: Sequence[str] = DEFAULT_BY,
+    patient_field: str | None = None,
 ) -> dict[str, Any]:
     """Return everything that is printed of a table of studies, ready for JSON.
 
     Keys: those of `_block` for all studies (`n_studies`, `n_scored`, `n_unparsed`,
     `n_failed`, `statistics`), `totals` (of each whole measure: how many, and per study that
     has it), `reasons`, `warnings`, and `rates`, a list with one `_block` a group, its fields
-    first; `unread_by_class` where studies of one class are clearly more often unparsed or failed.
+    first; `intervals_by`, the field of the patient, where patients have several studies, and
+    `unread_by_class` where studies of one class are clearly more often unparsed or failed.
     Raises `JudgeError` for a field that the table has not.
     """
     uneven = _unread_by_class(table)
+    clusters = patients(table, patient_field)
+    units = clusters[1] if clusters else None
     return {
-        **_block(table, rubric),
+        **_block(table, rubric, units),
         "n_class_inferred": int(table["class_inferred"].sum()),
         "totals": _totals(table, rubric),
         "reasons": _reasons(table),
         "warnings": _warnings(table),
         "by": list(by),
-        "rates": rates(table, rubric, by),
+        "rates": [
+            {**key, **_block(table.take(rows), rubric, None if units is None else units[rows])}
+            for key, rows in grouped(table, by)
+        ],
+        **({"intervals_by": clusters[0]} if clusters else {}),
         **({"unread_by_class": uneven} if uneven else {}),
     }
 
 
-def rates(table: pd.DataFrame, rubric: Rubric, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one object a group of `by`, in the order of its fields: these, then its `_block`.
+def patients(table: pd.DataFrame, field: str | None = None) -> tuple[str, Codes] | None:
+    """Return the field of the patient and each study's patient, by number.
 
-    A study that lacks a field's value is in the group whose value is None. Raises
-    `JudgeError` for a field that the table has not.
+    The field is by default the first of the usual ones that the table has; `none` takes studies as
+    independent. None too where no patient has several studies. Raises `JudgeError` for a field
+    that the table has not.
     """
-    return [{**key, **_block(table.take(rows), rubric)} for key, rows in grouped(table, by)]
+    if field == "none":
+        return None
+    if field is not None:
+        check_fields([field], table.columns)
+    usual = FIELD_NAMES["patient"] if field is None else (field,)
+    name = next((name for name in usual if name in table.columns), None)
+    if name is None:
+        return None
+    numbers = patient_numbers([_plain(value) for value in table[name]])
+    return (name, numbers) if len(set(numbers.tolist())) < len(numbers) else None
+
+
+def patient_numbers(column: Sequence[object]) -> NDArray[np.intp]:
+    """Return a number for each patient; a study without one is a patient of its own."""
+    import numpy as np
+
+    names = [f"study {row}" if one is None else f"of {one}" for row, one in enumerate(column)]
+    number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([number_of[name] for name in names], dtype=np.intp)
 
 
 def grouped(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, object], list[int]]]:
-    """Return the groups of `by` in the order of `rates`: fields, and the numbers of the rows.
+    """Return the groups of `by` in the order of their values: fields, and the rows' numbers.
 
     Raises `JudgeError` for a field that the table has not.
     """
@@ -151,16 +183,17 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
         )
 
 
-def _block(rows: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
+def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None) -> dict[str, Any]:
     """Counts of outcomes and the statistics of one set of rows.
 
     The denominator of every mean and rate is the annotated studies that have its measure. Its
     `bounds` are its least and its greatest value if the others were all at one end of the scale.
     """
-    scored = rows[rows["outcome"] == "annotated"]
+    is_scored = (rows["outcome"] == "annotated").to_numpy(dtype=bool)
+    scored, units = rows[is_scored], None if units is None else units[is_scored]
     statistics = {}
     for one in rubric.statistics:
-        found = estimate(scored, one)
+        found = estimate(scored, one, units)
         ends = bounds(found, one, len(rows) - len(scored))
         statistics[one.name] = found.plain() | ({"bounds": list(ends)} if ends else {})
     return {

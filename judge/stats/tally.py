@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judge.stats.estimate import Estimate, count_interval
+from judge.stats.estimate import Estimate, mean_interval
 
 if TYPE_CHECKING:
     from judge.rubrics.contract import Rubric
@@ -55,13 +55,16 @@ def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
     tally.
     """
     found = []
+    clusters = panel.clusters if panel.is_clustered else None
     for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
         is_known = ~np.isnan(counts)
         n_scored = int(is_known.any(axis=0).sum())
         if n_scored:
-            known = np.where(is_known, counts, 0)
-            totals = known.sum(axis=1, dtype=float).tolist()
-            squares = np.square(known).sum(axis=1, dtype=float).tolist()
-            cells = map(count_interval, is_known.sum(axis=1).tolist(), totals, squares)
-            found.append(ItemCounts(model, n_scored, dict(zip(cuts(rubric), cells, strict=True))))
+            cells = {}
+            for cut, of, known in zip(cuts(rubric), counts, is_known, strict=True):
+                values = of[known].astype(float)
+                units = None if clusters is None else clusters[known]
+                mean = mean_interval(values, (0.0, None), units)
+                cells[cut] = replace(mean, numerator=float(values.sum()))
+            found.append(ItemCounts(model, n_scored, cells))
     return found

@@ -63,7 +63,7 @@ def read_references(
     """
     refs = load(path, "refs", fields)
     # Both sides in one table, so that what is wrong is said of this file and said once.
-    both = replace(refs, frame=refs.frame.assign(**{_BLANK: "-"}))
+    both = refs.assign(**{_BLANK: "-"})
     named = replace(fields, candidate=_BLANK)
     return pair(both, both, fields=named, section=section, allow_missing=True)
 

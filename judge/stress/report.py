@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.distribution import version
+from judge.plugins import version
 from judge.report.stress import rows as figure_rows
 from judge.running.folder import MANIFEST, Run, no_run
 from judge.signature import Signature
-from judge.stats.agreement import clustered_error
-from judge.stats.detection import clustered_rate
-from judge.stats.estimate import Z_95
+from judge.stats.estimate import Z_95, clustered_error, rate_interval
 from judge.stats.panel import ROUNDING, Values
 from judge.stats.reliability import intraclass, within_variance
 from judge.stress.changes import IDENTICAL, MOST, all_changes
@@ -194,7 +192,7 @@ def _by_change(
 
 
 def _rate(is_yes: Bools, units: Rows) -> dict[str, Any]:
-    rate = clustered_rate(is_yes, units)
+    rate = rate_interval(is_yes, units)
     k = int(rate.k or 0)
     return {"k": k, "n": rate.n, "rate": rate.value, "low": rate.low, "high": rate.high}
 

@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from judge.jsonio import read_yaml
 from judge.stress.text import Sentence
-from judge.yamlfile import read_yaml
 
 _NEGATED = re.compile(
     r"\b(?:no|not|without|negative|free of|clear of|absent|absence|resolved|resolution|cleared"

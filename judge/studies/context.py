@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from judge import jsonio
-from judge.studies.names import as_text, listed, named, plain
+from judge.studies.names import as_text, plain, the_field
 from judge.types import MODALITIES, JudgeError
 
 if TYPE_CHECKING:
@@ -54,11 +54,7 @@ class JudgeContext:
     modality_field: str | None = None
 
     def read(self, fields: Mapping[str, object]) -> dict[str, Any]:
-        """Return `context`, `prior` and `modality` of the study with these fields.
-
-        Raises `JudgeError` for a value that is no context or no modality, and for two values of
-        one name.
-        """
+        """Return `context`, `prior` and `modality` of the study with these fields."""
         parts = [
             (field, name, value)
             for field in self.context
@@ -115,15 +111,17 @@ def attach_context(
         ]
         names.sort(key=lambda name: rank[plain(name)])
     else:
-        names = [_find_field(studies, name, "--context-field") for name in context]
+        names = [the_field(studies.fields, name, "--context-field") for name in context]
     shown = JudgeContext(tuple(dict.fromkeys(names)))
     if prior:
-        shown = replace(shown, prior=(field := _find_field(studies, prior, "--prior-field")))
+        field = the_field(studies.fields, prior, "--prior-field")
         if not any(map(prior_report, studies.fields[field])):
             raise JudgeError(f"the field {field} of --prior-field is empty for every study")
+        shown = replace(shown, prior=field)
     if modality is not None:
+        option = f"--modality ({', '.join(MODALITIES)})"
         code = modality_code(modality)
-        by_field = None if code else _find_field(studies, modality, "--modality", MODALITIES)
+        by_field = None if code else the_field(studies.fields, modality, option)
         shown = replace(shown, modality=code, modality_field=by_field)
     columns = {name: studies.fields[name] for name in shown.fields}
     for row, study_id in enumerate(studies.study_ids) if columns else ():
@@ -183,9 +181,7 @@ def mentions_prior(report: str) -> bool:
 def _parse_object(field: str, text: str) -> list[tuple[str, str]]:
     try:
         data = jsonio.read(text, nan=True)
-    except jsonio.JsonError as error:
-        if error.reason in ("nested too deeply", "duplicate key"):
-            raise JudgeError(f"the field {field} is no context: {error}") from error
+    except jsonio.JsonError:
         return [(field, text)]  # words that begin with a bracket: "[Clinical] cough"
     if not isinstance(data, dict) or any(isinstance(value, dict | list) for value in data.values()):
         raise JudgeError(
@@ -206,18 +202,6 @@ def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:
                 "what the judge is shown (--context-field, --no-context)"
             )
     return {name: value for name, (_, value) in merged.items()}
-
-
-def _find_field(studies: StudySet, name: str, option: str, codes: Iterable[str] = ()) -> str:
-    matches = named(studies.fields, name)
-    if len(matches) == 1:
-        return matches[0]
-    fault = f"several fields {name!r}" if matches else f"no field {name!r}"
-    either = f"; the modalities are: {', '.join(codes)}" if codes else ""
-    raise JudgeError(
-        f"{fault}, for {option}{either}; the fields beside the reports are: "
-        f"{listed(studies.fields, 30) or 'none'}"
-    )
 
 
 def _quoted(name: str) -> str:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -23,55 +23,44 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "candidate": (
             *("model_prediction", "prediction", "predicted_report", "candidate"),
             *("candidate_report", "generated", "generated_report", "hypothesis"),
-        ),
-        "candidate, failing these": (
             *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
         ),
         "findings": ("section_findings", "findings", "findings_section"),
         "impression": ("section_impression", "impression", "impression_section"),
-        "whole report": ("report", "full_report", "report_text"),
+        "report": ("report", "full_report", "report_text", "text"),
         "reference": (
             *("reference", "reference_report", "ground_truth", "ground_truth_report"),
-            *("gt_report", "radiologist_report"),
+            *("gt_report", "radiologist_report", "gt", "ref", "refs", "target", "targets"),
         ),
-        "reference, failing these": ("gt", "ref", "refs", "target", "targets"),
-        "whole report, failing these": ("text",),
         "patient": ("patient", "patient_id", "subject_id", "subject"),
-        "study class": ("study_class", "class", "normal_abnormal", "normality", "abnormality"),
-        "study class, true or false": ("abnormal", "is_abnormal", "normal", "is_normal"),
+        "study class": ("study_class",),
     }
 )
 """What a field is taken for -> the names it may have, the likeliest first."""
 
-TEXT_ROLES = ("candidate", "findings", "impression", "whole report", "reference")
-"""The roles of `FIELD_NAMES` that hold report text and nothing else."""
+MAX_INPUT = 4 * 10**9
+"""The most bytes that a file may decode to."""
+
+Columns = Mapping[str, Sequence[object]]
 
 _RESERVED_NAMES = {
     *("study_id", "study_class", "class_inferred", "reference", "candidate", "outcome", "reason"),
     *("warnings", "answer", "green"),
 }
 _RESERVED_PREFIXES = ("n_", "significant_", "insignificant_")
-
-
-MAX_INPUT = 4 * 10**9
-"""The most bytes that a file may decode to."""
-
-ROW = "row"
-"""The id field that is none: records are numbered from 1, in the order of their file."""
-
 _ROLE = re.compile(
     r"\A(preds?|predictions?)[-_.](?=.)|(?<=.)[-_.](preds?|predictions?)\Z|\A-\Z", re.IGNORECASE
 )
-_SHARD = re.compile(r"([A-Za-z]+-)?\d{5}-of-\d{5}")
-"""A part of a dataset, as `test-00000-of-00001`: the folder has the name."""
 _ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"}
+_INT64 = 2**63
+_CLASSES = ("normal", "abnormal")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFields:
     """The fields that the user named; None where a name that is known here is to serve.
 
-    `id` may be `ROW`. `several` says that studies may have several references, which the field
+    `several` says that studies may have several references, which the field
     `reference_id` tells apart. `encoding` is that of the files, and `max_input` the most bytes
     that one may decode to.
     """
@@ -101,70 +90,55 @@ class NamedFields:
             max_input=options.get("max_input") or MAX_INPUT,
         )
 
-    @property
-    def are_named(self) -> bool:
-        """Whether the user named any."""
-        return replace(self, several=False, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES
-
 
 KNOWN_NAMES = NamedFields()
 """No field is named: the names that are known here serve."""
 
 
+def plain(name: str) -> str:
+    """Return a name without case, spaces and punctuation."""
+    return re.sub(r"[\W_]", "", name.casefold())
+
+
 def named(columns: Iterable[str], name: str) -> list[str]:
     """Return the columns that a user means by `name`: of that very name, else of its letters."""
-    there = list(columns)
-    return [name] if name in there else [one for one in there if plain(one) == plain(name)]
+    columns = list(columns)
+    return (
+        [name] if name in columns else [field for field in columns if plain(field) == plain(name)]
+    )
+
+
+def matching(names: Iterable[str], role: str) -> list[str]:
+    """Return those of `names` that stand for `role`, the likeliest first."""
+    wanted = [plain(name) for name in FIELD_NAMES[role]]
+    known = [name for name in names if plain(name) in wanted]
+    return sorted(known, key=lambda name: wanted.index(plain(name)))
 
 
 def the_field(fields: Iterable[str], wanted: str, option: str, where: str = "the studies") -> str:
     """Return the field that a user names with `option`; raises `JudgeError` where there is none."""
-    found = named(fields, wanted)
-    if len(found) == 1:
-        return found[0]
-    wrong = "several fields" if found else "no field"
+    fields = list(fields)
+    matches = named(fields, wanted)
+    if len(matches) == 1:
+        return matches[0]
+    wrong = "several fields" if matches else "no field"
     raise JudgeError(
         f"{where}: {wrong} {wanted!r}, for {option}; the fields are: {listed(fields, 30) or 'none'}"
     )
 
 
-def check_model(model: str, how: str) -> str:
-    """Return the name; raises `JudgeError` where it is no text, which `how` says how to give."""
-    if model != path_text(model):
-        raise JudgeError(f"the model's name {model!r} is not UTF-8; name it {how}")
-    return model
+def listed(items: Iterable[str], most: int = 10) -> str:
+    """Return the first few items as `a, b, c, ...`."""
+    shown = list(items)
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
-def given_model(model: str, how: str = "with --model NAME") -> str:
-    """Return a model's name as a user gives it, of which files and folders are named.
-
-    Raises `JudgeError` where it is empty, no text, or would lead into another folder.
-    """
-    check_model(model, how)
-    if not model.strip() or model in (".", ".."):
-        raise JudgeError(f"{model!r} is no name of a model; name it {how}")
-    if found := next((one for one in "/\\" if one in model), None):
-        raise JudgeError(
-            f"the model's name {model!r} has a {found}, which would lead into another folder; "
-            f"write {model.strip(found).replace(found, '-')!r}"
-        )
-    return model
-
-
-def path_text(path: str) -> str:
-    """Return how messages and tables call a path, whose name may hold bytes that are no text."""
-    return path.encode("utf-8", "replace").decode()
+# The model that wrote the candidates.
 
 
 def model_of(path: str) -> str | None:
-    """Return the model that a file of predictions is named after, `a` of `preds_a.json.gz`.
-
-    A file that is called no more than `preds.json` is of the model `preds`. None for `-`.
-    """
-    stem = stem_of(path)
-    if _SHARD.fullmatch(stem):
-        stem = Path(path).parent.name or stem
-    return _ROLE.sub("", stem) or None
+    """Return the model that a file is named after, `a` of `preds_a.json.gz`, None of `-`."""
+    return _ROLE.sub("", stem_of(path)) or None
 
 
 def stem_of(path: str) -> str:
@@ -175,42 +149,7 @@ def stem_of(path: str) -> str:
     return stem.name
 
 
-def plain(name: str) -> str:
-    """Return a name without case, spaces and punctuation."""
-    return re.sub(r"[\W_]", "", name.casefold())
-
-
-def matching(names: Iterable[str], role: str) -> list[str]:
-    """Return those of `names` that stand for `role`, the likeliest first."""
-    wanted = [plain(name) for name in FIELD_NAMES[role]]
-    found = [name for name in names if plain(name) in wanted]
-    return sorted(found, key=lambda name: wanted.index(plain(name)))
-
-
-def is_reserved(name: str, further: Iterable[str] = ()) -> bool:
-    """Whether a field of this name would hide a column of the table of studies."""
-    return (
-        not name
-        or name in _RESERVED_NAMES
-        or name.startswith(_RESERVED_PREFIXES)
-        or name in set(further)
-    )
-
-
-def listed(items: Iterable[str], most: int = 10) -> str:
-    """Return the first few items as `a, b, c, ...`."""
-    shown = list(items)
-    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
-
-
-Columns = Mapping[str, Sequence[object]]
-Classes = tuple[str | None, ...]
-
-_INT64 = 2**63
-_WORDS = ("normal", "abnormal")
-_YES = ("true", "yes", "y", "1")
-_NO = ("false", "no", "n", "0")
-_STUDY_CLASS = plain(FIELD_NAMES["study class"][0])
+# The fields beside the reports.
 
 
 def merge(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
@@ -220,30 +159,46 @@ def merge(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
     PREDS is kept as `candidate_<name>`.
     """
     merged = {name: tidy_column(column) for name, column in refs.items()}
-    for name, raw in preds.items():
-        column = tidy_column(raw)
+    for name, values in preds.items():
+        column = tidy_column(values)
         if name not in merged:
             merged[name] = column
-        elif not _agree(merged[name], column):
+        elif any(
+            theirs is not None and (ours is None or as_text(ours) != as_text(theirs))
+            for ours, theirs in zip(merged[name], column, strict=True)
+        ):
             merged[free_name(f"candidate_{name}", {*merged, *preds})] = column
     return merged
 
 
-def renamed(fields: Columns, further: Collection[str] = ()) -> dict[str, tuple[object, ...]]:
-    """Return the fields, those that would hide a column of the table as `field_<name>`."""
+def renamed(
+    fields: Columns, further: Collection[str] = (), patient: str | None = None
+) -> dict[str, tuple[object, ...]]:
+    """Return the fields, `patient` by that name, and what would hide another as `field_<name>`."""
+    reserved = {"", *_RESERVED_NAMES, *further, *(["patient"] if patient else [])}
     kept: dict[str, tuple[object, ...]] = {}
     for name, column in fields.items():
-        free = free_name(f"field_{name}", {*fields, *kept}) if is_reserved(name, further) else name
-        kept[free] = tuple(column)
+        new = name
+        if name == patient:
+            new = "patient"
+        elif name in reserved or name.startswith(_RESERVED_PREFIXES):
+            new = free_name(f"field_{name}", {*fields, *kept})
+        kept[new] = tuple(column)
     return kept
 
 
-def tidy_column(values: Sequence[object]) -> tuple[object, ...]:
-    """Return a column of one type, None where a value is missing or empty.
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return `name`, or the first of `name_2`, `name_3`, ... that isn't taken."""
+    number = 2
+    free = name
+    while free in taken:
+        free = f"{name}_{number}"
+        number += 1
+    return free
 
-    Nested values become compact JSON; whole numbers beside fractions become fractions;
-    other mixtures become texts.
-    """
+
+def tidy_column(values: Sequence[object]) -> tuple[object, ...]:
+    """Return a column of one type, nested values as JSON, None where one is missing or empty."""
     tidy = [_tidy(value) for value in values]
     kinds = {type(value) for value in tidy if value is not None}
     if len(kinds) < 2:
@@ -278,91 +233,24 @@ def _tidy(value: object) -> object:
             return str(value)
 
 
-def _agree(ours: Sequence[object], theirs: Sequence[object]) -> bool:
-    return all(
-        b is None or (a is not None and as_text(a) == as_text(b))
-        for a, b in zip(ours, theirs, strict=True)
-    )
-
-
-def free_name(name: str, taken: Collection[str]) -> str:
-    """Return `name`, or the first of `name_2`, `name_3`, ... that isn't taken."""
-    number = 2
-    free = name
-    while free in taken:
-        free = f"{name}_{number}"
-        number += 1
-    return free
-
-
 def find_classes(
     fields: Columns, n_studies: int, class_field: str | None
-) -> tuple[Classes, str | None]:
-    """Return each study's class, None where it isn't known, and the field that gave it.
-
-    `class_field` may hold any values. Without one, `study_class` may too, in lower case;
-    the other likely names count only where their values say normal or abnormal. Raises
-    `JudgeError` where there is no field `class_field`.
-    """
-    if class_field is not None:
-        name = the_field(fields, class_field, "--class-field")
-        answers = _answers(name, fields[name])
-        return answers or tuple(map(_class_of, fields[name])), name
-    for name in matching(fields, "study class"):
-        words = [None if value is None else as_text(value).lower() for value in fields[name]]
-        known = set(filter(None, words))
-        if known and (plain(name) == _STUDY_CLASS or known <= set(_WORDS)):
-            return tuple(words), name
-    for name in matching(fields, "study class, true or false"):
-        if (answers := _answers(name, fields[name])) is not None:
-            return answers, name
-    return (None,) * n_studies, None
+) -> tuple[tuple[str | None, ...], str | None]:
+    """Return each study's class, None where it isn't known, and the field that gave it."""
+    if class_field:
+        name: str | None = the_field(fields, class_field, "--class-field")
+    else:
+        name = next((name for name in matching(fields, "study class") if any(fields[name])), None)
+    if name is None:
+        return (None,) * n_studies, None
+    texts = [None if value is None else as_text(value) for value in fields[name]]
+    return tuple(t.lower() if t and t.lower() in _CLASSES else t for t in texts), name
 
 
 def without_class(
     fields: Mapping[str, tuple[object, ...]], class_field: str | None
 ) -> dict[str, tuple[object, ...]]:
     """Return the fields without `study_class` where it is the study class, or says nothing."""
-    return {
-        name: column
-        for name, column in fields.items()
-        if plain(name) != _STUDY_CLASS or not (name == class_field or set(column) == {None})
-    }
-
-
-def with_patient(
-    fields: Mapping[str, tuple[object, ...]], wanted: str | None
-) -> tuple[dict[str, tuple[object, ...]], str | None]:
-    """Return the fields, the user's field of the patient called `patient`, and what it was called.
-
-    Raises `JudgeError` where there is no field `wanted`.
-    """
-    known = FIELD_NAMES["patient"]
-    usual = next((name for name in known if name in fields), None)
-    if wanted is None:
-        return dict(fields), usual
-    name = the_field(fields, wanted, "--patient-field")
-    if name == usual:  # as it is, it is the one that is taken
-        return dict(fields), name
-    kept = {}
-    for key, column in fields.items():
-        other = free_name(f"field_{key}", fields) if key == known[0] else key
-        kept[known[0] if key == name else other] = column
-    return kept, name
-
-
-def _class_of(value: object) -> str | None:
-    text = None if value is None else as_text(value)
-    return text.lower() if text and text.lower() in _WORDS else text
-
-
-def _answers(name: str, values: Sequence[object]) -> Classes | None:
-    """Return classes from answers to `abnormal?` or `normal?`; None where they are not that."""
-    if not matching([name], "study class, true or false"):
-        return None
-    yes, no = _WORDS[::-1] if "abnormal" in plain(name) else _WORDS
-    words = {None: None} | dict.fromkeys(_YES, yes) | dict.fromkeys(_NO, no)
-    texts = [None if value is None else as_text(value).lower() for value in values]
-    if not any(texts) or any(text not in words for text in texts):
-        return None
-    return tuple(words[text] for text in texts)
+    names = matching(fields, "study class")
+    gone = {name for name in names if name == class_field or set(fields[name]) == {None}}
+    return {name: column for name, column in fields.items() if name not in gone}

@@ -2,48 +2,56 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from judge.studies.load import KEYS, STDIN, TEXT, Table, load, load_object, values_of
+import pandas as pd
+
+from judge import jsonio
+from judge.studies.context import CONTEXT_FIELDS
+from judge.studies.load import KEYS, STDIN, id_of, load, load_object, values_of
 from judge.studies.names import (
+    FIELD_NAMES,
     KNOWN_NAMES,
-    ROW,
-    Columns,
+    MAX_INPUT,
     NamedFields,
+    as_text,
     find_classes,
     listed,
+    matching,
     merge,
     model_of,
+    named,
+    plain,
     renamed,
-    with_patient,
+    the_field,
     without_class,
 )
-from judge.studies.run_folder import is_run, read_run
-from judge.studies.sections import SECTIONS, Section, known_section
-from judge.studies.study_set import (
-    NO_CANDIDATE,
-    NO_REFERENCE,
-    ONLY_IN_PREDS,
-    ONLY_IN_REFS,
-    Omitted,
-    StudySet,
-    check_omitted,
-    first_ids,
-)
-from judge.studies.texts import (
-    Cut,
-    Reports,
-    cut_candidates,
+from judge.studies.sections import (
+    SECTIONS,
+    TEXT,
+    Section,
     is_report_field,
+    known_section,
     read_reports,
     report_fields,
     says_nothing,
     usual_section,
 )
+from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import JudgeError
+
+ONLY_IN_PREDS = "only in PREDS"
+_ONLY_IN_REFS = "only in REFS"
+_NO_REFERENCE = "no reference section"
+_NO_CANDIDATE = "no candidate text"
+_REFERENCE_ID = "reference_id"
+_MANIFEST, _ANNOTATIONS = "manifest.json", "annotations.jsonl"
 
 
 def read_pair(
@@ -72,36 +80,154 @@ def read_pair(
     Raises `JudgeError` for what is wrong with the input.
     """
     known_section(section)  # before the files, which may be large
-    if refs is None and is_run(preds):
-        return read_run(
-            preds, fields, section, allow_missing=allow_missing, model=model, reserved=reserved
-        )
+    how: dict[str, Any] = {"allow_missing": allow_missing, "reserved": reserved}
+    # Not Path.is_file: where it cannot be looked at, reading it says why.
+    is_run = all(isfile(f"{preds}/{name}") for name in (_MANIFEST, _ANNOTATIONS))  # noqa: PTH113
+    if refs is None and is_run:
+        studies = _read_run(preds, fields, section, **how)
+        return replace(studies, model=model or studies.model)
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     if refs is None:
         table = other = load(preds, "both", fields)
     else:
         table, other = load(preds, "preds", fields), load(refs, "refs", fields)
-    every: Mapping[str, tuple[tuple[str, str], ...]] = {}
-    notes: tuple[str, ...] = ()
-    if fields.several:
-        from judge.studies.references import one_each
+    join = _pair_several if fields.several else pair
+    studies = join(table, other, fields=fields, section=section, **how)
+    return replace(studies, model=model or studies.model or model_of(preds))
 
-        table, other, section, every, notes = one_each(table, other, fields, section)
-    studies = pair(
-        table,
-        other,
-        fields=fields,
-        section=section,
-        allow_missing=allow_missing,
-        reserved=reserved,
+
+def _read_run(
+    source: str,
+    fields: NamedFields,
+    section: str | None,
+    **how: Any,  # noqa: ANN401
+) -> StudySet:
+    """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
+    if replace(fields, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES:
+        raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
+    try:
+        manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
+        data = (Path(source) / _ANNOTATIONS).read_bytes()
+        lines = enumerate(data.splitlines(keepends=True), 1)
+        records = [jsonio.from_line(line, number) for number, line in lines]
+        judged, names = manifest["section"], manifest["fields"]
+    except OSError as error:
+        raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise JudgeError(f"{source} is a damaged run ({error}); make it again") from error
+    if manifest.get("combined", {}).get("of") == "reference":
+        raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
+    if section not in (None, judged):
+        raise JudgeError(f"{source} is a run of the section {judged}, and has no other")
+    by_id = {record["study_id"]: record for record in records}
+    references = {name: [record["fields"].get(name) for record in records] for name in names}
+    references[judged] = [record["reference"] for record in records]
+    blank = None if "reading" in manifest else ""
+    candidates = {judged: [record["candidate"] or blank for record in records]}
+    preds, refs = (
+        pd.DataFrame(columns, pd.Index(by_id, name="study_id"), dtype=object)
+        for columns in (candidates, references)
     )
+    preds.attrs = refs.attrs = {
+        "name": f"the run {source}",
+        "file": InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),
+    }
+    studies = pair(preds, refs, section=judged, **how)
+    kept = [by_id[study_id] for study_id in studies.study_ids]
+    classes = tuple(record["study_class"] for record in kept)
+    made_by = manifest.get("class_source")
+    is_named = made_by and made_by != "none" and all(classes)
+    files = [file["path"] for file in manifest["inputs"] if file["role"] in ("preds", "both")]
+    own = {*renamed(dict.fromkeys(manifest.get("of_candidates", ()), ()), how["reserved"])}
     return replace(
         studies,
-        model=model or studies.model or _named_after(preds),
-        notes=(*studies.notes, *notes),
-        every_reference=tuple(every[one] for one in studies.study_ids) if every else (),
+        study_classes=classes,
+        class_inferred=tuple(record["class_inferred"] for record in kept),
+        class_field=made_by if is_named else "study_class" if any(classes) else None,
+        of_candidates=frozenset(own),
+        model=manifest.get("model") or (model_of(files[0]) if files else None),
     )
+
+
+def _pair_several(
+    preds: pd.DataFrame,
+    refs: pd.DataFrame,
+    *,
+    fields: NamedFields,
+    section: str | None,
+    **how: Any,  # noqa: ANN401
+) -> StudySet:
+    """Join two tables, which may be one, whose studies have several references.
+
+    They are a list of texts in a cell, or several records of one id. In `references` is a study's
+    first that has the section, and in `every_reference` are all. Raises `JudgeError` also where no
+    study has two, for a reader without a name or with two texts, and for records of one study that
+    differ in its class or its context.
+    """
+    is_one = preds is refs
+    refs = _exploded(refs, fields)
+    source = refs.attrs["name"]
+    if refs.index.is_unique:
+        raise JudgeError(f"each study of {source} has one reference: leave --references out")
+    column = fields.reference_id or next(iter(named(refs.columns, _REFERENCE_ID)), None)
+    if column is None:
+        names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
+    else:
+        column = the_field(refs.columns, column, "--reference-id-field", source)
+        names = ["" if name is None else str(name).strip() for name in refs[column]]
+        for (study_id, name), n in Counter(zip(refs.index, names, strict=True)).items():
+            if n > 1 or not name:
+                fault = f"two references with the {column} {name!r}" if name else f"no {column}"
+                raise JudgeError(f"{source}: a reference of study {study_id!r} has {fault}")
+        refs = refs.drop(columns=column)
+    _check_alike(refs, fields)
+    _, reference = report_fields(refs if is_one else preds, refs, fields)
+    reports = read_reports(refs, reference)
+    chosen = known_section(section) or usual_section(reports)
+    texts = list(reports[chosen])
+    every: dict[str, list[tuple[str, str]]] = {study_id: [] for study_id in refs.index}
+    for study_id, name, text in zip(refs.index, names, texts, strict=True):
+        if text:
+            every[study_id].append((name, text))
+    # A study's first record with a text, or its first, in the order of the studies.
+    first = refs.iloc[sorted(range(len(refs)), key=lambda row: not texts[row])]
+    first = first[~first.index.duplicated()].loc[list(every)]
+    studies = pair(first if is_one else preds, first, fields=fields, section=chosen, **how)
+    empty = [study_id for study_id, text in zip(refs.index, texts, strict=True) if not text]
+    note = f"empty references, left out: {len(empty):,} ({first_ids(empty)})"
+    return replace(
+        studies,
+        notes=(*studies.notes, *([note] if empty else [])),
+        every_reference=tuple(tuple(every[study_id]) for study_id in studies.study_ids),
+    )
+
+
+def _exploded(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
+    roles = ("findings", "impression", "report", "reference")
+    wanted = {name for role in roles for name in matching(refs.columns, role)}
+    wanted |= {*named(refs.columns, fields.reference or "")}
+    lists = [name for name in refs.columns if name in wanted and list in map(type, refs[name])]
+    try:
+        exploded = refs.explode(lists) if lists else refs
+    except ValueError as error:
+        raise JudgeError(
+            f"{refs.attrs['name']}: {', '.join(lists)} have lists of different lengths"
+        ) from error
+    return exploded.astype(object).where(exploded.notna(), None)
+
+
+def _check_alike(refs: pd.DataFrame, fields: NamedFields) -> None:
+    wanted = {*map(plain, CONTEXT_FIELDS), "studyclass", plain(fields.study_class or "")}
+    for name in (name for name in refs.columns if plain(name) in wanted):
+        texts = refs[name].map(as_text, na_action="ignore").str.strip().str.lower()
+        counts = texts.where(texts != "").groupby(level=0).nunique()
+        if (counts > 1).any():
+            study_id = counts.index[counts > 1][0]
+            raise JudgeError(
+                f"{refs.attrs['name']}: study {study_id!r} has more than one {name} in its "
+                "records; give it one"
+            )
 
 
 def from_given(
@@ -119,9 +245,10 @@ def from_given(
 
     DataFrames, `datasets` and dictionaries of records are read as files are: two joined by id, or
     one that holds both sides. Dictionaries of texts and Series are joined by their keys and index;
-    lists go by their order. Their texts are judged whole where no `section` is named.
-    `study_classes` and `fields` are beside texts, in the order of the references, or by id as
-    they are. Raises `JudgeError` for what cannot be joined, and as `read_pair` does.
+    lists go by their order, and so does all with `study_ids`. Texts are judged whole where no
+    `section` is named. `study_classes` and `fields` are beside texts, in the order of the
+    references. Raises `JudgeError` for what cannot be joined, and as
+    `read_pair` does.
     """
     further = dict(fields or {})
     if study_classes is not None:
@@ -129,20 +256,12 @@ def from_given(
     if candidates is None:
         preds = refs = load_object("the table", references)
     else:
-        sides: dict[str, Any] = {"references": references, "candidates": candidates}
-        series = [side for side in sides.values() if _is_series(side)]
-        lists = [side for side in sides.values() if _is_list(side)]
-        ids = None
+        sides = {"references": references, "candidates": candidates}
         if study_ids is not None:
-            if len(lists) + len(series) < len(sides):
-                raise JudgeError("the reports have ids of their own; leave study_ids out")
-            ids = values_of("study_ids", study_ids)
-        elif series and lists:
-            ids = list(series[0].index)
-        if ids is not None:  # then all go by their order
-            sides = {name: list(one) if _is_series(one) else one for name, one in sides.items()}
-        refs, preds = (load_object(name, side, ids=ids) for name, side in sides.items())
-    are_texts = refs.fields == preds.fields == [TEXT]
+            sides = _by_ids(values_of("study_ids", study_ids), sides)
+        refs, preds = (load_object(name, side) for name, side in sides.items())
+    are_texts = list(refs) == list(preds) == [TEXT]
+    by_id = study_ids is None and refs.index.name == KEYS
     if not are_texts and (further or study_ids is not None):
         raise JudgeError(
             "a table holds everything: pass its study_ids, study_classes and fields in it"
@@ -153,192 +272,167 @@ def from_given(
         section=section or ("report" if are_texts else None),
         allow_missing=allow_missing,
         reserved=reserved,
-        beside={name: _along(name, values, preds, refs) for name, values in further.items()},
+        beside={name: _beside(name, values, refs, by_id=by_id) for name, values in further.items()},
     )
 
 
+def _by_ids(ids: list[Any], sides: Mapping[str, object]) -> dict[str, object]:
+    columns = {name: values_of(name, side) for name, side in sides.items()}
+    for name, values in columns.items():
+        if len(values) != len(ids):
+            raise JudgeError(f"{name} has {len(values)} values and there are {len(ids)} ids")
+    return {name: pd.Series(values, ids, dtype=object) for name, values in columns.items()}
+
+
+def _beside(name: str, given: Any, refs: pd.DataFrame, *, by_id: bool) -> list[Any]:  # noqa: ANN401
+    values = values_of(f"the field {name!r}", given)
+    if by_id and hasattr(given, "to_frame") and [*map(id_of, given.index)] != [*refs.index]:
+        raise JudgeError(f"the field {name!r} has another index than the references")
+    if len(values) != len(refs):
+        raise JudgeError(
+            f"the field {name!r} has {len(values)} values but there are {len(refs)} references"
+        )
+    return values
+
+
 def pair(
-    preds: Table,
-    refs: Table,
+    preds: pd.DataFrame,
+    refs: pd.DataFrame,
     *,
     fields: NamedFields = KNOWN_NAMES,
     section: str | None = None,
     allow_missing: bool = False,
     reserved: Collection[str] = (),
-    beside: Columns | None = None,
+    beside: Mapping[str, list[Any]] | None = None,
 ) -> StudySet:
-    """Join two tables, which may be one, as `read_pair` does those of files.
-
-    `beside` are further fields of the references, one value a row.
-    """
+    """Join two tables, which may be one; `beside` are further fields, one value a reference."""
+    is_one = preds is refs
     candidate, reference = report_fields(preds, refs, fields)
-    reports, written = read_reports(refs, reference), read_reports(preds, candidate)
-    chosen = known_section(section) or usual_section(reports)
-    references, cut = reports[chosen], cut_candidates(written, chosen)
-    candidates = [text for text, _ in cut]
-    kept, omitted = _join(preds, refs, references, candidates)
-    if not kept or not allow_missing:
-        names = refs.name if preds is refs else f"{preds.name} and {refs.name}"
-        is_blank = NO_REFERENCE in omitted or NO_CANDIDATE in omitted
-        ways = _sections(reports, written, chosen) if is_blank else ()
-        check_omitted(omitted, f"{names} ({chosen})", ways)
-    pred_rows, ref_rows = [pred for pred, _ in kept], [ref for _, ref in kept]
-    used = {*reference.names, *(candidate.names if preds is refs else ())}
-    of_refs = {**_columns(refs, used, ref_rows), **_picked(beside or {}, ref_rows)}
-    of_preds = {} if preds is refs else _columns(preds, {*candidate.names}, pred_rows)
+    references = read_reports(refs, reference)
+    candidates = read_reports(preds, candidate, are_candidates=True)
+    chosen = known_section(section) or usual_section(references)
+    notes = _check_ids(preds, refs)
+    study_ids, omitted = _join(references[chosen], candidates[chosen])
+    if omitted and not (study_ids and allow_missing):
+        names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
+        whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
+        better = " or ".join(_better_sections(references, candidates, chosen))
+        way = f"choose --section {better}, " if better else ""
+        raise JudgeError(
+            f"the studies of {names} ({chosen}) do not match: {whys}; {way}mend the files, or "
+            "leave these studies out with --allow-missing (allow_missing=True)"
+        )
+    references, candidates = references.loc[study_ids], candidates.loc[study_ids]
+    rows = refs.index.get_indexer(pd.Index(study_ids))
+    of_refs = _columns(refs, {*reference.values(), *(candidate.values() if is_one else ())})
+    of_refs |= beside or {}
+    of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
+    of_preds = {} if is_one else _columns(preds.loc[study_ids], candidate.values())
     merged = merge(of_refs, of_preds)
-    called, patient = with_patient(merged, fields.patient)
-    classes, class_field = find_classes(called, len(kept), fields.study_class)
-    tidy = without_class(called, class_field)
-    # What each field is called at last, and in its file.
-    final = dict(zip(tidy, renamed(tidy, reserved), strict=True))
-    original = dict(zip(called, merged, strict=True))
-    names_of = [(original[name], new) for name, new in final.items()]
-    study_ids = tuple(refs.frame.index[ref_rows])
-    tables = (preds,) if preds is refs else (preds, refs)
-    notes = _numbered(preds, refs)
-    for how in Cut:
-        ids = [one for one, row in zip(study_ids, pred_rows, strict=True) if cut[row][1] is how]
-        notes += [f"{how.value}: {len(ids)} ({first_ids(ids)})"] if ids else []
+    classes, class_field = find_classes(merged, len(study_ids), fields.study_class)
+    tidy = without_class(merged, class_field)
+    named_patient = fields.patient and the_field(tidy, fields.patient, "--patient-field")
+    final = renamed(tidy, reserved, named_patient)
+    patient = named_patient or next((name for name in FIELD_NAMES["patient"] if name in tidy), None)
+    names_of = list(zip(tidy, final, strict=True))
+    is_cut = (candidates[chosen] == "") & (candidates["report"] != "")
+    if is_cut.any():
+        ids = list(candidates.index[is_cut])
+        notes.append(
+            "candidates with headings but none for the section, judged as empty: "
+            f"{len(ids):,} ({first_ids(ids)})"
+        )
     notes += [f"the field {old} is kept as {new}" for old, new in names_of if old != new]
-    models = {**(of_refs if preds is refs or refs.file is None else {}), **of_preds}
-    read_from = {
-        "id": refs.id_field or ROW,
-        "reference": ", ".join(reference.names),
-        "candidate": ", ".join(candidate.names),
-        **({"patient": patient} if patient else {}),
-    }
+    # A field `model` of references in a file of their own is of something else, a scanner say.
+    models = of_preds if refs.attrs["file"] and not is_one else {**of_refs, **of_preds}
+    files = dict.fromkeys((preds.attrs["file"], refs.attrs["file"]))
     return StudySet(
-        study_ids=study_ids,
-        references=tuple(references[row] or "" for row in ref_rows),
-        candidates=tuple(candidates[row] or "" for row in pred_rows),
+        study_ids=tuple(study_ids),
+        references=tuple(references[chosen]),
+        candidates=tuple(candidates[chosen]),
         study_classes=classes,
-        class_inferred=(False,) * len(kept),
-        full_references=tuple(reports["report"][row] or "" for row in ref_rows),
+        class_inferred=(False,) * len(study_ids),
+        full_references=tuple(references["report"]),
         section=chosen,
-        fields={new: tidy[name] for name, new in final.items()},
+        fields=final,
         of_candidates=frozenset(new for old, new in names_of if old not in of_refs),
         class_field=class_field,
         model=_only(models.get("model", ())),
-        read_from=read_from,
-        inputs=tuple(table.file for table in tables if table.file is not None),
+        read_from={
+            "id": str(refs.index.name or "row"),
+            "reference": ", ".join(reference.values()),
+            "candidate": ", ".join(candidate.values()),
+            **({"patient": patient} if patient else {}),
+        },
+        omitted={why: len(ids) for why, ids in omitted.items()},
+        omitted_ids={why: tuple(ids[:5]) for why, ids in omitted.items()},
+        inputs=tuple(filter(None, files)),
         notes=tuple(notes),
-    ).without(omitted)
+    )
 
 
-def _sections(reports: Reports, written: Reports, section: Section) -> list[Section]:
-    """Return the sections that more studies have than `section`, on both sides."""
-
-    def least(name: Section) -> int:
-        return min(sum(map(bool, side[name])) for side in (reports, written))
-
-    return [name for name in reversed(SECTIONS) if least(name) > least(section)]
-
-
-def _join(
-    preds: Table,
-    refs: Table,
-    references: Sequence[str | None],
-    candidates: Sequence[str | None],
-) -> tuple[list[tuple[int, int]], Omitted]:
-    """Return the rows that belong together, in the references' order, and the ids left out.
-
-    Raises `JudgeError` where an id is there twice, and where none is in common.
-    """
-    _check_ids(preds, refs)
-    of_preds, of_refs = preds.frame.index, refs.frame.index
-    omitted: dict[str, list[str]] = {ONLY_IN_PREDS: list(of_preds.difference(of_refs, sort=False))}
-    kept = []
-    for ref, pred in enumerate(map(int, of_preds.get_indexer(of_refs))):
-        if pred < 0:
-            why = ONLY_IN_REFS
-        elif says_nothing(references[ref] or ""):
-            why = NO_REFERENCE
-        elif candidates[pred] is None:
-            why = NO_CANDIDATE
-        else:
-            kept.append((pred, ref))
-            continue
-        omitted.setdefault(why, []).append(refs.frame.index[ref])
-    if len(omitted.get(ONLY_IN_REFS, ())) == len(refs):
-        ids = [f"{side.name} has {len(side)} ids ({first_ids(side.ids)})" for side in (preds, refs)]
-        raise JudgeError(f"no study in common: {', '.join(ids)}")
-    return kept, {why: tuple(ids) for why, ids in omitted.items() if ids}
-
-
-def _check_ids(preds: Table, refs: Table) -> None:
-    for table in (preds, refs):
-        ids = table.frame.index
-        if twice := list(dict.fromkeys(ids[ids.duplicated()])):
-            several = "; --references takes several references of a study" if table is refs else ""
+def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
+    """Return a note where records are numbered; raises where the ids cannot be joined by."""
+    tables = {frame.attrs["name"]: frame for frame in (preds, refs)}
+    for name, frame in tables.items():
+        if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
+            several = " (or say --references, for several of a study)" if frame is refs else ""
             raise JudgeError(
-                f"{table.name} has ids more than once: {len(twice)} ({first_ids(twice)}); keep one "
+                f"{name} has ids more than once: {len(twice)} ({first_ids(twice)}); keep one "
                 f"record of each{several}"
             )
-    numbered = [table for table in (preds, refs) if table.id_field is None]
-    if len(numbered) == 1 or (numbered and len(preds) != len(refs)):
-        n, sides = len(numbered), ", ".join(f"{side.name} {len(side):,}" for side in (preds, refs))
+    numbered = [name for name, frame in tables.items() if frame.index.name is None]
+    if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
         raise JudgeError(
-            f"{numbered[0].name} has no ids to join by (its fields are: "
-            f"{listed(numbered[0].fields)}; records: {sides}); name the field that holds them "
-            f"(--id-field), or {f'go by the order with --id-field {ROW}' if n == 1 else 'mend it'}"
+            f"{numbered[0]} has no ids to join by (its fields are: "
+            f"{listed(tables[numbered[0]].columns)}; records: {len(preds):,} and {len(refs):,}); "
+            "name the field that holds them (--id-field; in Python pass study_ids)"
         )
-
-
-def _columns(table: Table, used: Collection[str], rows: Sequence[int]) -> dict[str, list[Any]]:
-    """Return the fields beside the reports, for some rows."""
-    columns = {name: table.column(name) for name in table.fields if name not in used}
-    return _picked({k: v for k, v in columns.items() if not is_report_field(k, v)}, rows)
-
-
-def _picked(columns: Columns, rows: Sequence[int]) -> dict[str, list[Any]]:
-    return {name: [column[row] for row in rows] for name, column in columns.items()}
-
-
-def _numbered(preds: Table, refs: Table) -> list[str]:
-    if refs.file is None or refs.id_field is not None:
+    if not preds.index.isin(refs.index).any():
+        sides = [f"{name} has {first_ids(list(frame.index))}" for name, frame in tables.items()]
+        raise JudgeError(f"no study in common: {'; '.join(sides)}")
+    if not numbered or refs.attrs["file"] is None:
         return []
-    names = " and ".join(dict.fromkeys((preds.name, refs.name)))
+    names = " and ".join(tables)
     return [f"no ids: the {len(refs):,} records of {names} are numbered, and go by their order"]
+
+
+def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the ids of the studies in the references' order, and those left out, by why."""
+    reasons = dict.fromkeys(
+        candidates.index.difference(references.index, sort=False), ONLY_IN_PREDS
+    )
+    for study_id, reference in zip(references.index, references, strict=True):
+        if study_id not in candidates.index:
+            reasons[study_id] = _ONLY_IN_REFS
+        elif says_nothing(reference or ""):
+            reasons[study_id] = _NO_REFERENCE
+        elif candidates[study_id] is None:
+            reasons[study_id] = _NO_CANDIDATE
+    omitted: dict[str, list[str]] = {}
+    for study_id, reason in reasons.items():
+        omitted.setdefault(reason, []).append(study_id)
+    return [study_id for study_id in references.index if study_id not in reasons], omitted
+
+
+def _better_sections(
+    references: pd.DataFrame, candidates: pd.DataFrame, section: Section
+) -> list[Section]:
+    """Return the sections that more studies have than `section`, on both sides."""
+    least = {
+        name: min(sum(map(bool, side[name])) for side in (references, candidates))
+        for name in reversed(SECTIONS)
+    }
+    return [name for name, n in least.items() if n > least[section]]
+
+
+def _columns(frame: pd.DataFrame, used: Collection[str]) -> dict[str, list[Any]]:
+    """Return the fields beside the reports."""
+    columns = {name: list(frame[name]) for name in frame.columns if name not in used}
+    return {name: values for name, values in columns.items() if not is_report_field(name, values)}
 
 
 def _only(values: Sequence[object]) -> str | None:
     first = values[0] if values else None
     is_name = isinstance(first, str | int | float) and str(first).strip()
     return str(first) if is_name and all(value == first for value in values) else None
-
-
-def _named_after(source: str) -> str | None:
-    path = Path(source)
-    if path.is_dir():
-        path = path.resolve()  # a folder may be given as `.`
-        is_split = (path.parent / "dataset_dict.json").is_file()  # called `test`, say
-        return model_of(str(path.parent if is_split else path))
-    return model_of(str(path.absolute()) if path.is_file() else source)
-
-
-def _along(name: str, values: Any, preds: Table, refs: Table) -> list[Any]:  # noqa: ANN401
-    if not _is_list(values) and refs.id_field == KEYS:
-        table = load_object(f"the field {name!r}", values)
-        known = dict(zip(table.ids, table.column(TEXT), strict=True))
-        common = set(preds.ids)
-        if lacking := [one for one in refs.ids if one in common and one not in known]:
-            raise JudgeError(
-                f"the field {name!r} lacks {len(lacking)} studies: {first_ids(lacking)}"
-            )
-        return [known.get(one) for one in refs.ids]
-    column = values_of(f"the field {name!r}", values)
-    if len(column) != len(refs):
-        raise JudgeError(
-            f"the field {name!r} has {len(column)} values but there are {len(refs)} references"
-        )
-    return column
-
-
-def _is_list(given: object) -> bool:
-    is_table = hasattr(given, "columns") or hasattr(given, "features")
-    return not (is_table or isinstance(given, Mapping) or _is_series(given))
-
-
-def _is_series(given: object) -> bool:
-    return hasattr(given, "to_frame")

@@ -10,17 +10,9 @@ from typing import Self, TypeVar
 
 from judge.studies.context import NO_CONTEXT, JudgeContext
 from judge.studies.sections import Section
-from judge.types import JudgeError, Study
+from judge.types import Study
 
 T = TypeVar("T")
-
-ONLY_IN_PREDS = "only in PREDS"
-ONLY_IN_REFS = "only in REFS"
-NO_REFERENCE = "no reference section"
-NO_CANDIDATE = "no candidate text"
-
-Omitted = Mapping[str, tuple[str, ...]]
-"""The ids that are left out, by why."""
 
 _SHOWN = 5
 
@@ -75,40 +67,14 @@ class StudySet:
     judge_context: JudgeContext = NO_CONTEXT
     every_reference: tuple[tuple[tuple[str, str], ...], ...] = ()
 
-    def __post_init__(self) -> None:
-        columns = (
-            self.references,
-            self.candidates,
-            self.study_classes,
-            self.class_inferred,
-            self.full_references,
-            *self.fields.values(),
-            *([self.every_reference] if self.every_reference else []),
-        )
-        if any(len(column) != len(self) for column in columns):
-            raise ValueError("the columns of a StudySet differ in length")
-        if len(set(self.study_ids)) != len(self):
-            raise ValueError("the study ids of a StudySet are not unique")
-
     def __len__(self) -> int:
         return len(self.study_ids)
 
     def __iter__(self) -> Iterator[Study]:
         return map(self.study, range(len(self)))
 
-    def without(self, omitted: Omitted) -> Self:
-        """Return the studies with the number of those left out, and the first of these."""
-        return replace(
-            self,
-            omitted={why: len(ids) for why, ids in omitted.items()},
-            omitted_ids={why: ids[:_SHOWN] for why, ids in omitted.items()},
-        )
-
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
-        """Return the studies of some rows alone, in that order; they are of the same input.
-
-        A row may be there several times where each has an id of its own, of `study_ids`.
-        """
+        """Return the studies of some rows; one that is there several times needs ids of its own."""
 
         def picked(column: Sequence[T]) -> tuple[T, ...]:
             return tuple(column[row] for row in rows)
@@ -156,40 +122,3 @@ def first_ids(ids: Sequence[str]) -> str:
     """Return the first few ids, each cut to a readable length."""
     shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:_SHOWN]]
     return ", ".join(shown) + (", ..." if len(ids) > _SHOWN else "")
-
-
-def check_omitted(omitted: Omitted, names: str, sections: Sequence[str] = ()) -> None:
-    """Raise `JudgeError` where studies would be left out.
-
-    `names` are the files, `sections` those that more of their studies have.
-    """
-    if omitted:
-        whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
-        ways = f"choose --section {' or '.join(sections)}, " if sections else ""
-        raise JudgeError(
-            f"the studies of {names} do not match: {whys}; {ways}mend the files, or leave these "
-            "studies out with --allow-missing (in Python allow_missing=True)"
-        )
-
-
-def check_sections_differ(tracks: Mapping[str, StudySet]) -> None:
-    """Raise `JudgeError` where most candidates are one text, taken for findings and impression.
-
-    A text without headings stands for whatever section is judged; it cannot be both.
-    """
-    if not {"findings", "impression"} <= tracks.keys():
-        return
-    findings, impression = tracks["findings"], tracks["impression"]
-    other = dict(zip(impression.study_ids, impression.candidates, strict=True))
-    pairs = [
-        (text, other[one])
-        for one, text in zip(findings.study_ids, findings.candidates, strict=True)
-        if other.get(one, "").strip()
-    ]
-    same = sum(one.strip() == another.strip() for one, another in pairs)
-    if same > len(pairs) / 2:
-        raise JudgeError(
-            f"{same:,} of {len(pairs):,} candidates are the same text for findings and impression: "
-            'give each section a field of its own or a heading ("Findings: ... Impression: ..."), '
-            "or name one --section"
-        )

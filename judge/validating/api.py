@@ -45,13 +45,15 @@ def validate(
     higher_is_better: Sequence[str] = (),
     lower_is_better: Sequence[str] = (),
     epsilon: float = EXPERTS,
+    level: str | None = None,
     patient_field: str | None = None,
     resampling: Resampling = _USUAL,
 ) -> Validation:
     """Hold judges against readers of the same reports, as `judge validate` does.
 
     `runs` are the judges' and `readers` the readers', opened or by their folders, or by the names
-    they are to have. `epsilon` is that of the alternative-annotator test. `metrics`,
+    they are to have. `level` (actionable, urgent, emergent or significant) is the one of which
+    errors count as significant. `epsilon` is that of the alternative-annotator test. `metrics`,
     `higher_is_better`, `lower_is_better` and `patient_field` are as in `compare`. Raises
     `JudgeError` as the command does.
     """
@@ -61,7 +63,11 @@ def validate(
     check_directions(files, higher_is_better, lower_is_better)
     below = [each for chosen in _choices(readers) for each in readers_below(chosen)]
     studies = rated(
-        raters(_choices(runs), readers=False), raters(below, readers=True), files, patient_field
+        raters(_choices(runs), readers=False),
+        raters(below, readers=True),
+        files,
+        patient_field,
+        level,
     )
     found = validation.validate(studies, resampling, epsilon)
     return Validation(

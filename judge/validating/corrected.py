@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from judge import distribution
-from judge.comparing.checks import ComparedRun
-from judge.comparing.names import RunChoice, named_run
+from judge import plugins
+from judge.comparing.names import RunChoice
 from judge.running.folder import Run
 from judge.signature import Signature
-from judge.stats.estimate import estimate
 from judge.stats.prediction_powered import Corrected, corrected
-from judge.stats.table import OUTCOMES, grouped, summarise
-from judge.types import Annotated, JudgeError
+from judge.stats.table import grouped, summarise
+from judge.types import JudgeError
 from judge.validating.raters import readers_below
-from judge.validating.readings import Readings, correctable, opened_reader, read_readings
+from judge.validating.readings import Readings, correctable, read_readings
 
 SEVERAL = "averaged"
 """What becomes of the readings of several readers of a study."""
@@ -55,69 +53,6 @@ def corrected_summary(
         for name, found in of_rows(run, readings, rows).items():
             block["statistics"][name]["corrected"] = found.plain()
     return {**summary, "readings": described(readings)}
-
-
-def readings_by_model(choices: Sequence[RunChoice]) -> dict[str, list[Path]]:
-    """Return the readers' runs by the model that they are about, as a comparison names it.
-
-    Raises `JudgeError` for a run that is not a reader's.
-    """
-    found: dict[str, list[Path]] = {}
-    for chosen in choices:
-        opened_reader(chosen.path)
-        found.setdefault(named_run(chosen).model, []).append(chosen.path)
-    return found
-
-
-def corrected_models(
-    runs: Sequence[ComparedRun],
-    study_ids: Collection[str],
-    readings: Mapping[str, Sequence[Path]],
-    *,
-    at_random: bool = False,
-    patient_field: str | None = None,
-) -> dict[str, Any]:
-    """Return the corrected figures of compared runs, on the studies that are compared.
-
-    `figures` has for each run with readings each statistic that can be corrected: the judge's
-    with `corrected` beside it; `readings` what is to be known of them. Raises `JudgeError` for
-    readings of a model that is not compared, and as `read_readings` does.
-    """
-    models = dict.fromkeys(run.model for run in runs)
-    if unknown := [model for model in readings if model not in models]:
-        raise JudgeError(
-            f"{readings[unknown[0]][0]} is about the model {unknown[0]!r}, and compared are "
-            f"{', '.join(map(repr, models))}; say which is meant: --readings NAME=RUN"
-        )
-    ids = frozenset(study_ids)
-    figures, told = [], []
-    for run in (run for run in runs if run.model in readings):
-        opened = Run(run.path)
-        table = opened.table()
-        theirs = read_readings(
-            opened,
-            table,
-            readings[run.model],
-            at_random=at_random,
-            patient_field=patient_field,
-        )
-        about = {"model": run.model, "rubric": run.rubric}
-        told.append({**about, **described(theirs)})
-        rows = [row for row, study_id in enumerate(table["study_id"]) if study_id in ids]
-        here = table.iloc[rows]
-        scored = here[here["outcome"] == OUTCOMES[Annotated]]
-        fixed = of_rows(opened, theirs, rows)
-        figures += [
-            {
-                **about,
-                "statistic": one.name,
-                **estimate(scored, one).plain(),
-                "corrected": fixed[one.name].plain(),
-            }
-            for one in correctable(opened.rubric)
-            if one.name in fixed
-        ]
-    return {"figures": figures, "readings": told}
 
 
 def of_rows(run: Run, readings: Readings, rows: Sequence[int]) -> dict[str, Corrected]:
@@ -168,6 +103,6 @@ def signature(readings: Readings) -> str:
         f"strata:{','.join(readings.by) or 'none'}",
         f"several:{SEVERAL}",
         f"patient:{readings.patient_field or 'none'}",
-        f"version:{distribution.version()}",
+        f"version:{plugins.version()}",
     )
     return str(Signature(parts))

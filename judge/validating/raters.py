@@ -20,7 +20,7 @@ from judge.signature import digests
 from judge.stats.panel import Values
 from judge.studies.names import FIELD_NAMES
 from judge.types import JudgeError
-from judge.validating.quantities import scores_of, shared, values_of
+from judge.validating.quantities import level_of, level_words, scores_of, shared, values_of
 
 _CANDIDATE_OF = "/"
 """What stands between a study's id and its candidate's where a study has several."""
@@ -71,7 +71,7 @@ def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
             judge = run.manifest["judge"]["name"]
             raise JudgeError(
                 f"{chosen.shown} is a run of the judge {judge}, no reader's; --readers takes the "
-                "runs that judge import or judge readings makes"
+                "runs that judge import makes"
                 if readers
                 else f"{chosen.shown} is the run of a reader; name it after --readers"
             )
@@ -112,8 +112,9 @@ class RatedStudies:
     scored, not read, or not asked for. `scores` are the scores of judges and the metrics of
     files, which are held against what readers say. `clusters` numbers the patient of each study;
     None where no patient has several, and `patient_field` too. `candidates_of` has the study that
-    a candidate is of, where a study has several. `files` are digests of the metrics' files, and how
-    each metric is read.
+    a candidate is of, where a study has several. `level` is that of which errors are significant,
+    None where each rubric says so itself. `files` are digests of the metrics' files, and how each
+    metric is read.
     """
 
     judges: tuple[Rater, ...]
@@ -126,6 +127,7 @@ class RatedStudies:
     clusters: NDArray[np.int64] | None
     patient_field: str | None
     candidates_of: tuple[str | None, ...]
+    level: str | None
     files: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -134,22 +136,34 @@ class RatedStudies:
         """All of them, the judges first."""
         return (*self.judges, *self.readers)
 
+    @property
+    def significant(self) -> str:
+        """What counts as significant: `readers actionable or worse, judge GREEN significant`."""
+        sides = {"readers": self.readers, "judge": self.judges}
+        words = {
+            who: " and ".join(dict.fromkeys(level_words(one.run, self.level) for one in raters))
+            for who, raters in sides.items()
+        }
+        return ", ".join(f"{who} {text}" for who, text in words.items())
+
 
 def rated(
     judges: Sequence[Rater],
     readers: Sequence[Rater],
     metrics: Sequence[MetricFile] = (),
     patient_field: str | None = None,
+    level: str | None = None,
 ) -> RatedStudies:
     """Put judges and readers side by side on the studies that all judges have and a reader read.
 
-    Raises `JudgeError` where there is no such study, where the runs are of other texts, and where
-    nothing that they count is shared.
+    Raises `JudgeError` where there is no such study, where the runs are of other texts, where
+    nothing that they count is shared, and where a run cannot say which errors are of `level`.
     """
     everyone = (*judges, *readers)
     study_ids, notes = _studies(judges, readers)
     notes += _check_texts(everyone, set(study_ids))
-    quantities = shared([rater.run for rater in everyone])
+    level = level_of([rater.run for rater in everyone], level)
+    quantities = shared([rater.run for rater in everyone], level)
     if not quantities:
         kinds = ", ".join(dict.fromkeys(rater.run.rubric.title for rater in everyone))
         raise JudgeError(f"{kinds} have no count in common, so there is nothing to compare")
@@ -158,7 +172,7 @@ def rated(
     scores = []
     for column, rater in enumerate(everyone):
         own_scores = () if rater.is_reader else scores_of(rater.run)
-        found = values_of(rater.run, [*names, *(one.name for one in own_scores)])
+        found = values_of(rater.run, [*names, *(one.name for one in own_scores)], level)
         rows, at = places(rater.study_ids, study_ids)
         for name, grid in grids.items():
             if name in found and (name != RATING or rater.is_reader):
@@ -189,6 +203,7 @@ def rated(
         numbers,
         patient,
         _candidates_of(readers, study_ids),
+        level,
         (*(file.sha256 for file in metrics), *read_as),
         tuple(notes),
     )

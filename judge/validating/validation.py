@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from judge import distribution, rubrics
+from judge import plugins, rubrics
 from judge.rubrics.quantities import Quantity, quantities_of
 from judge.signature import Signature
 from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
 from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
-from judge.stats.correlation import LEAST_UNITS, Resamples, draw
+from judge.stats.correlation import Resamples, draw
 from judge.stats.detection import Detection, Detections, detections
 from judge.stats.metric import MINUS
 from judge.stats.paired import Resampling
 from judge.stats.panel import Values
-from judge.stats.resample import generator
+from judge.stats.resample import LEAST_UNITS, generator
 from judge.validating.errors import found_errors
 from judge.validating.raters import RatedStudies, Rater, Score
 
@@ -68,6 +68,7 @@ def validate(
         "judges": [_described(one) for one in found.judges],
         "readers": [_described(one) for one in found.readers],
         "n_studies": len(found.study_ids),
+        **({"significant": found.significant} if any(one.is_level for one in quantities) else {}),
         "patient_field": found.patient_field,
         "resampling": {"resamples": how.resamples, "seed": how.seed},
         "notes": [*found.notes, *_lacking(found), *_few(found), *notes],
@@ -120,7 +121,7 @@ def _lacking(found: RatedStudies) -> list[str]:
     lacking = [one for one in found.quantities if not _is_read(found, one)]
     by_reason: dict[str | None, list[str]] = {}
     for one in lacking:
-        reasons = (_why_undefined(reader, one.name) for reader in found.readers)
+        reasons = (_why_undefined(reader, one.name, found.level) for reader in found.readers)
         why = next(filter(None, reasons), None)
         by_reason.setdefault(why, []).append(one.label)
     return [
@@ -129,8 +130,9 @@ def _lacking(found: RatedStudies) -> list[str]:
     ]
 
 
-def _why_undefined(reader: Rater, quantity: str) -> str | None:
-    measures = quantities_of(rubrics.load(reader.run.rubric.name))[quantity].measures
+def _why_undefined(reader: Rater, quantity: str, level: str | None) -> str | None:
+    known_quantities = quantities_of(rubrics.load(reader.run.rubric.name), level=level)
+    measures = known_quantities[quantity].measures
     known = reader.run.rubric.measures
     return next((one.undefined for one in known if one.name in measures and one.undefined), None)
 
@@ -286,12 +288,13 @@ def _signature(found: RatedStudies, how: Resampling, epsilon: float) -> str:
         ),
         *([f"metrics:{_digest(sorted(found.files))}"] if found.files else []),
         f"studies:{len(found.study_ids)}+{_digest(found.study_ids)}",
+        f"level:{found.level or 'own'}",
         f"patient:{found.patient_field or 'none'}",
         f"resamples:{how.resamples}",
         f"seed:{how.seed}",
         f"epsilon:{epsilon:g}",
         f"numpy:{version('numpy')}",
-        f"version:{distribution.version()}",
+        f"version:{plugins.version()}",
     ]
     return str(Signature(parts))
 

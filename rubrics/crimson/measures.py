@@ -15,11 +15,11 @@ SIGNIFICANCE = Facet(
     "clinical significance",
     "clinical significances",
     (
-        Label("urgent", "urgent", "critical"),
-        Label("actionable_not_urgent", "actionable, not urgent", "serious"),
-        Label("not_actionable_not_urgent", "not actionable", "notable"),
-        Label("benign_expected", "benign or expected", "mild"),
-        Label(NEGLIGIBLE, "negligible", "mild"),
+        Label("urgent", "urgent", "critical", means="urgent"),
+        Label("actionable_not_urgent", "actionable, not urgent", "serious", means="actionable"),
+        Label("not_actionable_not_urgent", "not actionable", "notable", means="not actionable"),
+        Label("benign_expected", "benign or expected", "mild", means="not actionable"),
+        Label(NEGLIGIBLE, "negligible", "mild", means="not actionable"),
     ),
 )
 """What a finding matters, and an error about it.

@@ -15,10 +15,10 @@ SEVERITY = Facet(
     "severity",
     "severities",
     (
-        Label("severity1", "1 not actionable", "mild"),
-        Label("severity2", "2 actionable, non-urgent", "notable"),
-        Label("severity3", "3 urgent", "serious"),
-        Label("severity4", "4 emergent", "critical"),
+        Label("severity1", "1 not actionable", "mild", means="not actionable"),
+        Label("severity2", "2 actionable, non-urgent", "notable", means="actionable"),
+        Label("severity3", "3 urgent", "serious", means="urgent"),
+        Label("severity4", "4 emergent", "critical", means="emergent"),
     ),
 )
 """The four severities [Huang et al. 2024]."""

@@ -16,11 +16,9 @@ from faultserver import FaultServer
 from judge import backends
 from judge.cli import main
 from judge.rubrics import Rubric
-from judge.running.asking import RequestPolicy
-from judge.running.cost import Progress
-from judge.running.engine import ProgressListener, judge_set
+from judge.running.engine import Progress, ProgressListener, judge_set
 from judge.running.records import Judged
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.studies import StudySet, from_given
 
 

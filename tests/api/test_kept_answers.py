@@ -14,15 +14,14 @@ from support import REPLIES
 
 from judge import backends
 from judge.cache import CompletionCache, canonical, key
-from judge.cache.contents import read_entries
 from judge.cache.entry import Entry, checksum
+from judge.cache.store import read_entries
 from judge.rubrics import Rubric, load
 from judge.running.answers import rescore
-from judge.running.asking import RequestPolicy
 from judge.running.cost import forecast
 from judge.running.folder import Run
 from judge.running.run import Finished, run
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.types import Annotated, Completion, Unparsed
 
 Made = Callable[[int], Shell]
@@ -157,8 +156,7 @@ def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> No
     assert server.stats().by_study == {"study-0004": 1}
     assert records_of(judged.folder / "run") == records_of(judged.folder / "again")
     assert judged.judge("cache", "info", "--check", "--cache", "cache")[0] == 0
-    assert judged.judge("cache", "export", "out.jsonl", "--cache", "cache")[0] == 0
-    _, _, err = judged.judge("cache", "import", "out.jsonl", "--cache", "third")
+    _, _, err = judged.judge("cache", "import", "cache", "--cache", "third")
     assert f"{len(before)} entries taken" in err
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from judge.running.asking import Limiter, Stop, StoppedError
+from judge.running.asking import Limiter
+from judge.running.engine import Stop, StoppedError
 from judge.types import JudgeError
 
 

@@ -16,12 +16,11 @@ from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.rubrics import Rubric
-from judge.running import session
-from judge.running.asking import RequestPolicy
+from judge.running import asking
 from judge.running.cost import Budget, Forecast, Prices, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
 from judge.running.run import run
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.types import CompletionRequest, Message, Usage
 
 KIND = "0123456789abcdef"
@@ -114,7 +113,7 @@ def test_max_cost_stops_before_it_is_passed(
     runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
-    monkeypatch.setattr(session, "Prices", lambda _model, _at: PRICED)
+    monkeypatch.setattr(asking, "Prices", lambda _model, _at: PRICED)
     with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
         runner(200, max_cost=0.2, concurrency=4)
     spent = stopped.value.progress.dollars
@@ -131,7 +130,7 @@ def test_every_attempt_is_paid_for(
     server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's."""
-    monkeypatch.setattr(session, "Prices", lambda _model, _at: PRICED)
+    monkeypatch.setattr(asking, "Prices", lambda _model, _at: PRICED)
     server.set_faults(studies={"study-0001": always(Fault.MALFORMED)}, cached_tokens=50)
     _, progress = runner(3, reask=2)
     stats = server.stats()

@@ -195,11 +195,11 @@ def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: 
 
 def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None:
     record = canonical(REQUEST)
-    old = json.loads(encode(record, Completion("x", "stop", "m")))
+    old = json.loads(encode({"request": record}, Completion("x", "stop", "m")))
     assert "mode" not in old["completion"], "a text's entry is what it always was"
     for completion in (
         Completion("x", "stop", "m"),
         Completion("x", "stop", "m", Usage(1, 2), "2026-01-01", "tools"),
     ):
-        entry = decode_entry(0, key_of(record), encode(record, completion), 0.0)
+        entry = decode_entry(key_of(record), encode({"request": record}, completion), 0.0)
         assert entry.completion == completion

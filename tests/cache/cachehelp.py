@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 from judge.cache import CompletionCache, canonical, key_of
-from judge.cache.contents import read_entries
 from judge.cache.entry import Entry
-from judge.cache.files import DATABASE
+from judge.cache.store import DATABASE, read_entries
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 ANSWER = Completion("text", "stop", "m-1", Usage(10, 5, 2), "2026-01-01T00:00:00+00:00")

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judge import backends
-from judge.running.asking import RequestPolicy
 from judge.running.folder import ANNOTATIONS, SUMMARY, TABLE_CSV, TABLE_PARQUET, Run
 from judge.running.run import run
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.running.shards import Shard
 from judge.studies import StudySet
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 from pathlib import Path
@@ -105,43 +104,19 @@ def test_a_models_answers_unread_and_missing_too(
     assert ours["dollars"] is None, "a price that is unknown in one is unknown in all"
 
 
-def test_costs_add_up_and_an_unknown_one_is_none(tmp_path: Path) -> None:
-    shards = in_shards(examples(), tmp_path, 2)
-    for at, dollars in enumerate((1.25, 2.5)):
-        found = manifest(shards[at].path)
-        found["spent"] |= {"dollars": dollars, "asked": 7, "retries": {"timeout": at + 1, "x": 1}}
-        (shards[at].path / "manifest.json").write_text(json.dumps(found), "utf-8")
-    again = [Run(shard.path) for shard in shards]
-    spent = manifest(merge(again, tmp_path / "merged").path)["spent"]
-    assert (spent["dollars"], spent["asked"]) == (3.75, 14)
-    assert spent["retries"] == {"timeout": 3, "x": 2}
-    again[0].manifest["spent"]["dollars"] = None
-    assert manifest(merge(again, tmp_path / "other").path)["spent"]["dollars"] is None
-
-
 def test_what_there_is_is_never_taken_for_the_whole(invoke: Invoke) -> None:
-    for at in (1, 3, 4, 6):
-        assert invoke("green", *FILES, "--shard", f"{at}/6", "--out", f"s/{at}").exit_code == 0
-    assert invoke("green", *FILES, "--out", "whole").exit_code == 0
-    there = [f"s/{at}" for at in (1, 3, 4, 6)]
-    done = invoke("merge", *there, "--out", "part", "--allow-missing")
-    assert done.exit_code == 0, done.stderr
-    part = Run("part")
-    n = len(part.table())
-    assert f"2,5/6: this is a run of {n} of 15 studies" in done.stdout
-    assert "|without:2,5/6|" in part.signature
-    assert part.signature.replace("|without:2,5/6", "") == Run("whole").signature
-    assert manifest(Path("part"))["missing"] == ["2/6", "5/6"]
-    assert "merged already" in invoke("merge", "part", "s/1", "--out", "x").stderr
-    assert (
-        "holds another run" in invoke("merge", *there, "--allow-missing", "--out", "whole").stderr
-    )
-    for at in (2, 5):
-        assert invoke("green", *FILES, "--shard", f"{at}/6", "--out", f"s/{at}").exit_code == 0
-    all_of = [f"s/{at}" for at in range(1, 7)]
-    assert invoke("merge", *all_of, "--allow-missing", "--out", "merged").exit_code == 0
+    for at in (1, 3):
+        assert invoke("green", *FILES, "--shard", f"{at}/3", "--out", f"s/{at}").exit_code == 0
+    done = invoke("merge", "s/1", "s/3", "--out", "merged")
+    assert done.exit_code == 2
+    assert "2/3" in done.stderr
+    assert invoke("green", *FILES, "--shard", "2/3", "--out", "s/2").exit_code == 0
+    every = ("s/1", "s/2", "s/3")
+    assert invoke("merge", *every, "--out", "merged").exit_code == 0
+    assert invoke("merge", *every, "--out", "merged").exit_code == 0, "again, in its own place"
+    assert invoke("merge", "merged", "s/1", "--out", "x").exit_code == 2
+    assert invoke("green", *FILES, "--out", "whole", "--judge", "lexicon").exit_code == 0
     assert same_files(Path("merged"), Path("whole"))
-    assert invoke("merge", *all_of, "--out", "merged").exit_code == 0, "again, in its own place"
 
 
 def test_from_python(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_the_hash_is_written_down() -> None:
 NO_SHARDS = ["0/8", "9/8", "3", "3/0", "1/1000000", "-1/3", "3/8/1", "", "a/b", "1.5/2", "1/٣"]
 
 
-@pytest.mark.parametrize("given", [*NO_SHARDS, (3,), (True, 2), 3, ("3", "8")])
+@pytest.mark.parametrize("given", [*NO_SHARDS, (3,), (True, 2), 3])
 def test_what_is_no_shard_is_refused_in_one_message(given: object) -> None:
     with pytest.raises(JudgeError, match="I/N"):
         Shard.of(given)

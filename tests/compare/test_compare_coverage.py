@@ -70,3 +70,16 @@ def test_intervals_hold_where_patients_have_several_studies() -> None:
     low, high = bounds(runs * m // 2)
     assert low < hits["by patient"] / (runs * m // 2) < high
     assert hits["by study"] / (runs * m // 2) < 0.8
+
+
+@pytest.mark.parametrize("n", [10, 20, 60])
+def test_intervals_of_rates_hold_where_few_studies_differ(n: int) -> None:
+    rng = np.random.default_rng(n)
+    hits = []
+    for seed in range(1000):
+        hard = rng.random(n) < 0.9
+        first, second = (np.where(rng.random(n) < 0.5, hard, rng.random(n) < 0.9) for _ in range(2))
+        panel = panel_of({RATE: np.column_stack([first, second])})
+        (test,) = compare_pairs(panel, {}, Resampling(seed, 100, 100)).pairs["rate"]
+        hits.append(test.low <= 0 <= test.high)
+    assert np.mean(hits) > 0.93

@@ -137,7 +137,7 @@ def test_directions_that_say_nothing_or_the_wrong_thing_are_errors(tmp_path: Pat
     ):
         with pytest.raises(JudgeError, match=named):
             check_directions(files, higher, lower)
-    with pytest.raises(JudgeError, match="--metrics FILE"):
+    with pytest.raises(JudgeError, match="--lower-is-better radcliq"):
         check_directions([], [], ["radcliq"])
     assert "'mine'" in not_read(file)
     assert "both" in not_read(file, higher=["mine"], lower=["mine"])
@@ -150,7 +150,7 @@ def test_directions_that_say_nothing_or_the_wrong_thing_are_errors(tmp_path: Pat
 # Values
 
 
-@pytest.mark.parametrize("value", ["1e-310", "-1e160", "-inf", "1_0", "١٢", "True", "good"])
+@pytest.mark.parametrize("value", ["-1e160", "-inf", "1_0", "١٢", "True", "good"])
 def test_values_that_are_no_measurement(tmp_path: Path, value: str) -> None:
     values = ["0.5"] * N
     values[2] = value

@@ -120,7 +120,7 @@ def test_a_model_without_a_reciprocal_is_not_ranked_but_said() -> None:
     tests = {(test.a, test.b): test for test in found.tests[0]["inverse"]}
     assert tests[0, 1].difference is tests[0, 1].low is tests[0, 1].p is None
     assert None not in (tests[0, 2].difference, tests[0, 2].low, tests[0, 2].p)
-    assert [note.split(":")[0] for note in found.notes] == [
+    assert [note.split(":")[0] for note in found.notes if "mean" in note] == [
         "the mean cost of b is 0 or less",
         "the mean cost of b is 0 or less in some resamples",
     ]
@@ -134,6 +134,6 @@ def test_resamples_without_a_reciprocal_are_not_left_out_in_silence() -> None:
     assert test.difference == pytest.approx(10 - 1 / 9)
     assert (test.low, test.high, test.p is None) == (None, None, False)
     assert found.rank_shares[0]["inverse"] == (None,) * 3
-    assert [note.split(":")[0] for note in found.notes] == [
+    assert [note.split(":")[0] for note in found.notes if "mean" in note] == [
         "the mean cost of a is 0 or less in some resamples"
     ]

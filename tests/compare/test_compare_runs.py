@@ -107,7 +107,7 @@ def test_patients_are_found_and_can_be_set_aside(invoke: Invoke, tmp_path: Path)
     found = data(invoke, *runs)
     assert found["patient_field"] == "patient_id"
     assert "patient:patient_id" in found["signature"]
-    assert any("take studies as independent" in note for note in found["notes"])
+    assert any("by patient_id" in note for note in found["notes"])
     alone = data(invoke, *runs, "--patient-field", "none")
     assert alone["patient_field"] is None
     methods = [
@@ -202,3 +202,22 @@ def test_the_signature_names_what_changes_a_number(
     manifest = json.loads((two[0] / "manifest.json").read_text("utf-8"))
     edit_manifest(two[0], signature=manifest["signature"].replace("omitted:0", "omitted:1"))
     assert signature(*two) != line
+
+
+def test_the_family_of_tests_can_be_chosen_and_is_in_the_signature(
+    invoke: Invoke, two: Two
+) -> None:
+    whole = data(invoke, *two)
+    by_metric = data(invoke, *two, "--family", "metric")
+    primary = data(invoke, *two, "--primary", "GREEN")
+    assert "|family:table|" in whole["signature"]
+    assert "|family:metric|" in by_metric["signature"]
+    assert "|primary:green|" in primary["signature"]
+    for found in (by_metric, primary):
+        test = found["groups"][0]["tests"]["green"][0]
+        assert test["p_holm"] == test["p"]
+    assert (
+        whole["groups"][0]["tests"]["green"][0]["p_holm"]
+        > by_metric["groups"][0]["tests"]["green"][0]["p"]
+    )
+    assert "'nothing'" in refused(invoke, *two, "--primary", "nothing")

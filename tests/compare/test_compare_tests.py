@@ -5,23 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panels import RATE, SCORE, panel_of
+from panels import COST, RATE, SCORE, panel_of
 from scipy import stats
 
 from judge.stats.compare import compare
-from judge.stats.paired import Resampling, compare_pairs, holm, mcnemar
-from judge.stats.resample import (
-    ModelPairs,
-    bootstrap_weights,
-    percentiles,
-    sums_of,
-    units_of,
-)
+from judge.stats.metric import Metric
+from judge.stats.paired import ModelPairs, Resampling, _blocks, compare_pairs, holm, mcnemar
+from judge.stats.resample import bootstrap_weights, percentiles, units_of
 
 HOW = Resampling(seed=7)
 FEW = Resampling(1, resamples=100, flips=100)
@@ -132,35 +128,35 @@ def test_studies_that_one_of_a_pair_lacks_are_left_out_of_the_pair_alone() -> No
     assert tests[1, 2].n == 60
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.booleans())
-def test_sums_of_common_studies_are_those_of_a_loop(seed: int, is_clustered: bool) -> None:
+def test_sums_are_those_of_the_studies_that_both_have(seed: int, is_clustered: bool) -> None:
     rng = np.random.default_rng(seed)
-    values = rng.random((15, 2, 4))
-    values[np.broadcast_to((rng.random((15, 4)) < 0.3)[:, None], values.shape)] = np.nan
-    units = units_of(rng.integers(0, 5, 15) if is_clustered else None, 15)
-    pairs, sums = ModelPairs(4), sums_of(values, units)
+    scores, costs = rng.random((2, 15, 4))
+    missing = rng.random((15, 4)) < 0.3
+    scores[missing] = costs[missing] = np.nan
+    panel = panel_of({SCORE: scores, COST: costs}, rng.integers(0, 5, 15) if is_clustered else None)
+    units, pairs = units_of(panel.clusters, 15), ModelPairs(4)
+    (block,) = _blocks(panel, panel.metrics, units)
     for weights in bootstrap_weights(rng, int(units.max()) + 1, 3):
-        one, other, n = sums.common(weights, pairs)
-        difference = sums.difference(weights, pairs)
+        one, other, n = block.common(weights, pairs)
         for at, (a, b) in enumerate(itertools.combinations(range(4), 2)):
-            both = ~np.isnan(values[:, 0, a]) & ~np.isnan(values[:, 0, b])
+            both = ~(missing[:, a] | missing[:, b])
             w = weights[:, units[both]]
             assert n[:, at] == pytest.approx(w.sum(axis=1))
-            for k in range(2):
-                assert one[:, k, at] == pytest.approx(w @ values[both, k, a], abs=1e-9)
-                assert other[:, k, at] == pytest.approx(w @ values[both, k, b], abs=1e-9)
-                wanted = w @ (values[both, k, a] - values[both, k, b])
-                assert difference[:, k, at] == pytest.approx(wanted, abs=1e-9)
+            for k, values in enumerate((scores, costs)):
+                assert one[:, k, at] == pytest.approx(w @ values[both, a], abs=1e-9)
+                assert other[:, k, at] == pytest.approx(w @ values[both, b], abs=1e-9)
 
 
 @given(st.lists(st.lists(st.floats(-5, 5), min_size=3, max_size=3), min_size=1, max_size=40))
 def test_percentiles_are_numpys_and_pass_over_what_is_missing(rows: list[list[float]]) -> None:
     values = np.array(rows)
-    wanted = np.percentile(values, (2.5, 97.5), axis=0)
-    assert percentiles(values, (0.025, 0.975)) == pytest.approx(wanted)
-    gaps = np.vstack([values, np.full(3, np.nan)])
-    assert percentiles(gaps, (0.025, 0.975)) == pytest.approx(wanted)
+    for share in (0.025, 0.975):
+        wanted = pytest.approx(np.quantile(values, share, axis=0))
+        assert percentiles(values, share) == wanted
+        assert percentiles(values, np.full(3, share)) == wanted
+        assert percentiles(np.vstack([values, np.full(3, np.nan)]), share) == wanted
 
 
 # Patients
@@ -187,3 +183,62 @@ def test_one_study_or_patient_is_no_test(n: int, clusters: list[int] | None) -> 
     assert (test.n, test.difference) == (n, 0.25)
     assert test.low is test.high is test.p is test.p_holm is None
     assert not test.is_significant
+
+
+@pytest.mark.parametrize("n", [9, 10])
+def test_fewer_than_ten_patients_have_a_p_value_and_no_interval(n: int) -> None:
+    values = RNG.random((3 * n, 2)) + np.array([0.3, 0])
+    panel = panel_of({SCORE: values}, clusters=np.repeat(np.arange(n), 3))
+    found = compare(panel, how=FEW)
+    test = found.tests[0]["score"][0]
+    assert (test.n, test.n_units, test.p is None) == (3 * n, n, False)
+    assert (test.low is None) == (n < 10)
+    assert any("fewer than 10" in note for note in found.notes) == (n < 10)
+
+
+# Families
+
+
+def test_all_tests_of_a_table_are_corrected_together_unless_asked_otherwise() -> None:
+    values = RNG.random((40, 3)) + np.array([0.3, 0.1, 0])
+    panel = panel_of({SCORE: values, COST: values**2, RATE: values > 0.6})
+    names = ("score", "cost", "rate")
+
+    def corrected(**options: Any) -> tuple[list[float], list[float]]:
+        tests = compare_pairs(panel, {}, Resampling(7, 100, 1000, **options)).pairs
+        each = [test for name in names for test in tests[name]]
+        return [one.p for one in each], [one.p_holm for one in each]
+
+    p, by_table = corrected()
+    assert by_table == holm(p)
+    assert corrected(family="metric")[1] == [q for at in (0, 3, 6) for q in holm(p[at : at + 3])]
+    primary = corrected(primary="cost")[1]
+    assert primary[3:6] == holm(p[3:6])
+    assert [*primary[:3], *primary[6:]] == holm([*p[:3], *p[6:]])
+
+
+@pytest.mark.ci
+def test_two_equal_models_and_nineteen_metrics_seldom_show_a_difference() -> None:
+    rng, significant = np.random.default_rng(2), {"table": 0, "metric": 0}
+    metrics = [Metric(f"m{at}", f"m{at}", "mean", True, f"m{at}", True) for at in range(19)]
+    for seed in range(300):
+        panel = panel_of({metric: rng.normal(size=(40, 2)) for metric in metrics})
+        for family in significant:
+            how = Resampling(seed, 100, 999, family=family)
+            tests = compare_pairs(panel, {}, how).pairs.values()
+            significant[family] += any(test.is_significant for of in tests for test in of)
+    assert significant["metric"] > 100
+    assert significant["table"] < 30
+
+
+def test_what_an_interval_and_a_p_value_do_not_agree_about_is_said() -> None:
+    for seed in range(300):
+        values = np.random.default_rng(seed).normal(size=(12, 2)) + np.array([0.7, 0])
+        found = compare(panel_of({SCORE: values}), how=Resampling(seed, 200, 200))
+        test = found.tests[0]["score"][0]
+        excludes = test.low > 0 or test.high < 0
+        said = any("close case" in note for note in found.notes)
+        assert said == (excludes != (test.p < 0.05))
+        if said:
+            break
+    assert said

@@ -13,11 +13,9 @@ from pathlib import Path
 from faultserver import Behaviour, FaultServer
 
 from judge import backends, prompts, rubrics
-from judge.running.asking import RequestPolicy
-from judge.running.cost import Progress
-from judge.running.engine import ProgressListener, judge_set
+from judge.running.engine import Progress, ProgressListener, judge_set
 from judge.running.records import Judged
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.studies import StudySet, from_given
 from judge.types import Annotation
 

@@ -17,8 +17,8 @@ from judge.cache.entry import Entry
 from judge.rubrics.questions import parts
 from judge.running.answers import entries, rescore
 from judge.running.cost import forecast
+from judge.running.engine import COMPOSED
 from judge.running.folder import Run
-from judge.running.questions import COMPOSED
 from judge.running.run import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
@@ -158,7 +158,7 @@ def test_a_run_is_read_again_merged_into_a_cache_and_forecast(tmp_path: Path) ->
             assert (coming.requests, coming.repeated, coming.further) == (3, 2, 7)
             done = run(asked, given, out=tmp_path / "run")
         before = Run(tmp_path / "run")
-        assert rescore(before, tmp_path / "again").n_changed == 0
+        assert rescore(before, tmp_path / "again")[1] == 0
         kept = list(entries(before))
         assert all(isinstance(one, Entry) for one in kept)
         with CompletionCache(tmp_path / "other") as other:

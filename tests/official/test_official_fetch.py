@@ -44,15 +44,15 @@ def test_a_download_is_kept_if_it_is_the_known_text(
     def edit(source: str) -> str:
         return source.replace("compare", "contrast").replace("Correct", "C").replace("Task", "T")
 
-    with serving(tmp_path / "other", edit) as (url, _):
-        refused = invoke("prompts", "fetch", name, "--base-url", url)
+    with serving(tmp_path / "other", edit):
+        refused = invoke("prompts", "fetch", name)
     assert (refused.exit_code, kept(config)) == (2, [])
-    with serving(tmp_path / "same") as (url, asked):
-        done = invoke("prompts", "fetch", name, "--base-url", f"{url}/")
+    with serving(tmp_path / "same") as asked:
+        done = invoke("prompts", "fetch", name)
     assert done.exit_code == 0, done.output
     assert len(asked) == len(recipe.files)
     assert recipe.commit in asked[0]
-    assert kept(config) == [f"{name}.yaml"]
+    assert kept(config) == sorted(Path(path).name for path in recipe.files)
     prompt = official.load(name, os.environ)
     assert prompt == recipe.extract(SOURCES[name])
     assert prompt.digest in done.stdout
@@ -62,32 +62,30 @@ def test_a_download_is_kept_if_it_is_the_known_text(
 def test_a_failed_download_names_the_address_and_the_way_out(
     invoke: Invoke, tmp_path: Path, config: Path
 ) -> None:
-    with serving(tmp_path) as (url, _):
-        missing = invoke("prompts", "fetch", GREEN, "--base-url", f"{url}/nowhere")
-    gone = invoke("prompts", "fetch", GREEN, "--base-url", url)
-    for done in (missing, gone):
+    with serving(tmp_path):
+        for path in tmp_path.rglob("utils.py"):
+            path.unlink()
+        missing = invoke("prompts", "fetch", GREEN)
+        host = official.HOST
+    gone = invoke("prompts", "fetch", GREEN)
+    for done, address in ((missing, host), (gone, official.HOST)):
         assert (done.exit_code, kept(config)) == (2, [])
-        assert url in done.stderr
+        assert address in done.stderr
         assert "--from FILE" in done.stderr
 
 
-def test_a_second_fetch_asks_nobody_and_a_changed_prompt_is_fetched_again(
+def test_a_changed_prompt_is_refused_until_it_is_fetched_again(
     invoke: Invoke, config: Path, tmp_path: Path
 ) -> None:
-    with serving(tmp_path) as (url, asked):
-        fetch = ("prompts", "fetch", GREEN, "--base-url", url)
-        assert invoke(*fetch).exit_code == 0
-        path = config / "prompts" / f"{GREEN}.yaml"
+    with serving(tmp_path):
+        assert invoke("prompts", "fetch", GREEN).exit_code == 0
+        path = config / "prompts" / GREEN / "utils.py"
         good = path.read_text("utf-8")
-        assert invoke(*fetch).exit_code == 0
-        assert len(asked) == 1
-        for old, new in (("compare", "contrast"), ('"300"', '"200"'), ('"1"', '"2"')):
-            assert old in good
-            path.write_text(good.replace(old, new), "utf-8")
-            with pytest.raises(JudgeError, match="prompts fetch"):
-                official.load(GREEN, os.environ)
-            assert "not usable" in invoke("prompts", "list").stdout
-        assert invoke(*fetch).exit_code == 0
+        path.write_text(good.replace("compare", "contrast"), "utf-8")
+        with pytest.raises(JudgeError, match="prompts fetch"):
+            official.load(GREEN, os.environ)
+        assert "not usable" in invoke("prompts", "list").stdout
+        assert invoke("prompts", "fetch", GREEN).exit_code == 0
     assert path.read_text("utf-8") == good
 
 
@@ -103,7 +101,7 @@ def test_a_local_copy_of_another_commit_will_do(
         (tmp_path / name).write_text(text, "utf-8")
     for name, origin in ((GREEN, copy), (GREEN, tmp_path / "clone"), (FINERADSCORE, tmp_path)):
         assert invoke("prompts", "fetch", name, "--from", origin).exit_code == 0
-    assert len(kept(config)) == 2
+    assert len(kept(config)) == 3
 
 
 @pytest.mark.parametrize(
@@ -129,16 +127,13 @@ def test_a_wrong_file_is_one_message(
 
 
 @given(st.text(alphabet="{}$\\\"'#:-|>\n\t ab é\u2028\x85\ufeff\x07\U0001fac1"))
-def test_every_character_of_a_template_is_kept(tmp_path_factory, text: str) -> None:
+def test_every_character_of_a_template_is_kept(text: str) -> None:
     source = f"{text}{{text1}}{text}{{text2}}{text}"
     literal = repr(text.replace("{", "{{").replace("}", "}}"))[1:-1]
     quote = repr(text.replace("{", "{{").replace("}", "}}"))[0]
     body = f"{quote}{literal}{{text1}}{literal}{{text2}}{literal}{quote}"
     recipe = STAND_INS[GREEN]
     prompt = recipe.build({"utils.py": f"def make_prompt(text1, text2):\n    return f{body}\n"})
-    path = tmp_path_factory.mktemp("kept") / "prompt.yaml"
-    path.write_text(official.as_yaml(prompt, recipe), "utf-8", newline="")
-    assert official.load(str(path), {}) == prompt
     (turn,) = prompt.messages("R {text2} ${candidate}", "C")
     assert turn.content == source.replace("{text1}", "\0").replace("{text2}", "C").replace(
         "\0", "R {text2} ${candidate}"

@@ -44,8 +44,11 @@ def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> 
         "default-src": "'none'",
         "script-src": source_hash(FRONTEND.script),
         "style-src": source_hash(FRONTEND.style),
+        "img-src": "blob:",
         "base-uri": "'none'",
         "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
     }
     assert text.index("Content-Security-Policy") < text.index("<style>") < text.index("<script")
     rest = text.replace(FRONTEND.script, "").replace(FRONTEND.style, "")

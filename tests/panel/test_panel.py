@@ -11,18 +11,16 @@ import numpy as np
 import pytest
 from answered_runs import answered, green, tables
 from click.testing import CliRunner
-from faultserver import Behaviour, FaultServer
-from support import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, Invoke
 
 import judge
 from judge import rubrics
 from judge.cli import main
 from judge.report.overview import index, overview
-from judge.rubrics import Measure, Order, Rubric, Statistic
-from judge.rubrics.aggregated import Aggregation, Rule
 from judge.rubrics.facts.measures import Fact, annotated
-from judge.running.aggregate import Aggregator, numbers
+from judge.running.aggregate import Aggregation, Rule, aggregate, numbers
 from judge.running.folder import Run
+from judge.running.records import judged_of, study_of
 from judge.stats.reliability import krippendorff
 from judge.stats.table import TableBuilder, summarise
 from judge.types import (
@@ -98,10 +96,7 @@ def test_the_majority_is_the_middle_judge(invoke: Invoke, three: list[Path]) -> 
     assert (rate["k"], rate["n"]) == (2, 3)
     assert column("judges_n") == [3, 3, 3]
     assert column("judges_no_significant_error") == [2, 1, 3]
-    assert column("judges_minority") == [1, 1, 0]
     assert column("judges_spread") == pytest.approx([1 / 3, 0.5, 0])
-    agree = summary["statistics"]["judges_agree"]
-    assert (agree["k"], agree["n"]) == (1, 3)
     # Observed 4/9, expected 36/72: 1 - 8/9.
     (rate, score) = Run(Path("out")).manifest["combined"]["agreement"]
     assert (rate["level"], score["level"]) == ("nominal", "interval")
@@ -158,124 +153,53 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_a_panel_of_one_judge_thrice_is_that_judge(example: Run, rule: Rule) -> None:
     rubric = example.rubric
     how = Aggregation("judge", rule, ("one", "two", "three"))
+    records = list(example.records())
     studies = [
-        (study, outcome.annotation, rubric.measured(outcome.annotation, study))
-        for study, outcome in example.outcomes()
-        if isinstance(outcome, Annotated)
+        (study_of(record), [judged_of(part, record) for part in range(3)]) for record in records
     ]
-    every = tables(rubric, *([measures] * 3 for *_, measures in studies))
-    aggregator = Aggregator(how, rubric, every)
-    table = TableBuilder(aggregator.rubric, [])
-    for row, (study, annotation, own) in enumerate(studies):
-        end = aggregator.judged(row, study, [(part, Annotated(annotation)) for part in range(3)])
+    judged, *_ = aggregate(how, rubric, studies)
+    combined = how.rubric(rubric)
+    table = TableBuilder(combined, ["best"])
+    for record, end in zip(records, judged, strict=True):
         assert isinstance(end.outcome, Annotated)
         assert end.measures is not None
         found = end.measures
-        assert {one.name: found[one.name] for one in rubric.measures} == pytest.approx(dict(own))
+        own = record["measures"]
+        assert {one.name: found[one.name] for one in rubric.measures} == pytest.approx(own)
         items = end.outcome.annotation.items
-        assert len(items) == len(annotation.items) * (1 if rule == "best" else 3)
-        assert not any(aggregator.rubric.item_fault(item.kind, item.labels) for item in items)
-        for one in aggregator.rubric.measures:
+        n_items = len(record["annotation"]["items"])
+        assert len(items) == n_items * (1 if rule == "best" else 3)
+        assert not any(combined.item_fault(item.kind, item.labels) for item in items)
+        for one in combined.measures:
             value = found[one.name]
             assert one.undefined is not None if value is None else one.has(value), one.name
-        table.add(study, end.outcome, found)
-    now = summarise(table.build(), aggregator.rubric)["statistics"]
+        table.add(end.study, end.outcome, found)
+    now = summarise(table.build(), combined)["statistics"]
     for one in rubric.statistics:
         then = example.summary()["statistics"][one.name]["value"]
         assert now[one.name]["value"] == pytest.approx(then), one.name
-    assert now.get("judges_agree", {"value": 1})["value"] == 1
 
 
-def two_levels() -> Rubric:
-    """A rubric with a rate that needs two measures to be 0, and one of what is missing."""
-
-    def unused(*_args: object, **_options: object) -> Any:
-        raise NotImplementedError
-
-    return Rubric(
-        *("two", 1, "Two", "Two levels.", "two"),
-        parse=unused,
-        measure=unused,
-        measures=(
-            Measure("major", "major", is_whole=True),
-            Measure("minor", "minor", is_whole=True),
-            Measure("share", "share", (0, 1), higher_is_better=True, undefined="no finding"),
-        ),
-        statistics=(
-            Statistic("clean", "clean", "rate", ("major", "minor"), higher_is_better=True),
-            Statistic("none", "none found", "rate", ("share",), higher_is_better=False),
-        ),
-        worst=(Order("major", largest_first=True),),
-    )
-
-
-def statistics_of(how: Aggregation, rubric: Rubric, *studies: list[Measures]) -> dict[str, Any]:
-    """The statistics of the set whose studies the judges say this of."""
-    table = numbers(how, rubric, tables(rubric, *studies))
-    table = table.assign(
-        **dict.fromkeys(("study_id", "study_class", "outcome"), "annotated"),
-        **dict.fromkeys(("warnings", "reason")),
-        class_inferred=False,
-    )
-    found: dict[str, Any] = summarise(table, how.rubric(rubric), ["study_id"])["statistics"]
-    return found
-
-
-def test_a_rate_of_two_measures_is_by_majority_too() -> None:
-    """Each measure is 0 for two of three judges, and no judge but one has both at 0."""
-    rubric, how = two_levels(), Aggregation("judge", "majority", ("x", "y", "z"))
-    said: list[Measures] = [
-        {"major": 0, "minor": 1, "share": 0.5},
-        {"major": 1, "minor": 0, "share": None},
-        {"major": 0, "minor": 0, "share": 0.0},
-    ]
-    found = numbers(how, rubric, tables(rubric, said)).loc[0]
-    assert (found["major"], found["minor"], found["judges_clean"]) == (0, 0, 1)
-    statistics = statistics_of(how, rubric, said)
-    assert statistics["clean"]["k"] == 0
-    # Of two shares the worse one is the middle; "none found" is worse, so that a tie is one.
-    assert (found["share"], statistics["none"]["k"]) == (0.0, 1)
-    # A number that no judge has stays undefined.
-    mean = Aggregation("judge", "mean", ("x", "y"))
-    nothing: list[Measures] = [{"major": 1, "minor": 0, "share": None}] * 2
-    found = numbers(mean, rubric, tables(rubric, nothing)).loc[0]
-    assert found[["share", "judges_none"]].isna().all()
-    assert found["major"] == 1
-
-
-def of_facts(reference: tuple[int, int], candidate: tuple[int, int, int]) -> Measures:
-    """What a judge says of a study with so many facts entailed, contradicted and all in all."""
-    facts: dict[Side, list[Fact]] = {}
-    for side, (entailed, contradicted, n) in (
-        ("reference", (reference[0], 0, reference[1])),
-        ("candidate", candidate),
-    ):
-        verdicts = ["entailed"] * entailed + ["contradicted"] * contradicted
-        verdicts += ["not_mentioned"] * (n - len(verdicts))
-        facts[side] = [Fact(f"finding {at}", one) for at, one in enumerate(verdicts)]
+def facts_of(entailed: int, n: int) -> Measures:
+    """What a judge says of a candidate with so many facts entailed, of all."""
+    verdicts = ["entailed"] * entailed + ["not_mentioned"] * (n - entailed)
+    facts: dict[Side, list[Fact]] = {
+        "reference": [],
+        "candidate": [Fact(f"finding {at}", one) for at, one in enumerate(verdicts)],
+    }
     return rubrics.load("facts").measured(annotated(facts), Study("s", "r", "c"))
 
 
-def of_set(rule: Rule, *studies: list[Measures]) -> dict[str, Any]:
-    how = Aggregation("judge", rule, ("a", "b", "c"))
-    found = statistics_of(how, rubrics.load("facts"), *studies)
-    return {name: one["value"] for name, one in found.items()}
-
-
-def test_a_ratio_takes_both_of_its_sums_from_one_judge() -> None:
-    one, two = of_facts((3, 4), (10, 10, 20)), of_facts((3, 4), (0, 5, 5))
-    third = of_facts((1, 1), (3, 1, 4))
-    for order in ([one, two, third], [third, two, one]):
-        middle = of_set("majority", order)
-        assert (middle["micro_precision"], middle["contradicted"]) == (1 / 2, 1 / 2)
-        assert middle["micro_recall"] == 3 / 4
-    tie = of_set("majority", [one, two])
-    assert (tie["micro_precision"], tie["contradicted"]) == (0, 1)
-    assert of_set("mean", [one, two])["micro_precision"] == pytest.approx(5 / 12.5)
-    # A judge with nothing to divide by is left out.
-    empty, whole = of_facts((0, 0), (0, 0, 0)), of_facts((0, 2), (3, 1, 4))
-    assert of_set("majority", [empty, whole], [empty, empty])["micro_precision"] == 3 / 4
-    assert of_set("majority", [empty, empty])["micro_precision"] is None
+def test_a_number_is_made_of_the_judges_that_have_it() -> None:
+    rubric = rubrics.load("facts")
+    said = [facts_of(3, 4), facts_of(1, 2), facts_of(0, 0)]
+    how = Aggregation("judge", "majority", ("x", "y", "z"))
+    found = numbers(how, rubric, tables(rubric, said)).loc[0]
+    assert (found["n_candidate_entailed"], found["n_candidate"]) == (1, 2)
+    # Of an even number of values the worse one is the middle.
+    assert found["precision"] == 1 / 2
+    none = numbers(how, rubric, tables(rubric, [facts_of(0, 0)] * 2)).loc[0]
+    assert np.isnan(none["precision"])
 
 
 # A run like any other
@@ -285,13 +209,7 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
     for name, more in (("told", ()), ("untold", ("--no-context",))):
         files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
         assert invoke("crimson", *files, *more, "--out", name).exit_code == 0
-    words = ("panel", "told", "untold", "--rule", "majority", "--out", "out")
-    # Judges that were told different things do not fit, unless somebody says so.
-    refused = invoke(*words)
-    assert refused.exit_code == 2
-    assert "--allow prompt" in refused.stderr
-    assert not Path("out").exists()
-    done = invoke(*words, "--allow", "prompt")
+    done = invoke("panel", "told", "untold", "--rule", "majority", "--out", "out")
     assert done.exit_code == 0, done.stderr
     for line in (
         *("rates out --by site", "audit out ex-012", "audit out --html page.html", "errors out"),
@@ -303,8 +221,8 @@ def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
     assert "|context:context,none|" in run.signature
     columns = overview(run.summary(), run.table(), run.rubric)["columns"]
     kinds = {one["name"]: one["kind"] for one in columns}
-    assert kinds["judges_minority"] == "score"  # sorted and filtered by
-    assert "judges_minority" in index(run.table(), run.rubric)["columns"]
+    assert kinds["judges_spread"] == "score"  # sorted and filtered by
+    assert "judges_spread" in index(run.table(), run.rubric)["columns"]
 
 
 def test_every_judges_errors_are_kept_and_it_is_not_read_again(
@@ -358,26 +276,14 @@ def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: 
 def test_an_answer_that_cannot_be_read_stays_unparsed(invoke: Invoke, tmp_path: Path) -> None:
     answer = green({}, {}, "1. heart")
     cut = {"a": "Nothing to read.", "b": None, "c": answer}
-    runs = [answered(tmp_path / "x", dict.fromkeys("abc", answer)), answered(tmp_path / "y", cut)]
+    runs = [
+        answered(tmp_path / "x", dict.fromkeys("abc", answer)),
+        answered(tmp_path / "y", cut, judge="y"),
+    ]
     summary = panelled(invoke, runs, "majority")
     assert (summary["n_scored"], summary["n_unparsed"], summary["n_failed"]) == (1, 1, 1)
     ends = {study.study_id: type(end) for study, end in Run(Path("out")).outcomes()}
     assert ends == {"a": Unparsed, "b": Failed, "c": Annotated}
-
-
-def test_runs_that_share_answers_are_one_judge(invoke: Invoke, tmp_path: Path) -> None:
-    reports = {f"study-{n:04}": f"study-{n:04}. Clear." for n in range(3)}
-    files = [write_json(tmp_path / f"{name}.json", reports) for name in ("preds", "refs")]
-    with FaultServer(Behaviour()) as server:
-        how = ("--judge", "model-x", "--base-url", server.url, "--cache", "cache")
-        for n in (1, 2):
-            done = invoke("green", *files, *how, "--reask", n, "--out", f"reask-{n}")
-            assert done.exit_code == 0, done.stderr
-    done = invoke("panel", "reask-1", "reask-2", "--rule", "mean", "--out", "out")
-    assert done.exit_code == 2
-    assert "reask-1" in done.stderr
-    assert "reask-2" in done.stderr
-    assert not (tmp_path / "out").exists()
 
 
 def test_means_of_rates_are_compared_with_such_means_alone(
@@ -421,9 +327,9 @@ def two_rubrics(folder: Path) -> list[Path]:
 REFUSED: dict[str, tuple[Made, str]] = {
     "one run": (lambda folder: pair()(folder)[:1], "two judges or more"),
     "the same run": (lambda folder: pair()(folder)[:1] * 2, "x"),
+    "one judge": (pair(name="x"), "--seed"),
     "two rubrics": (two_rubrics, "rubric"),
     "two sections": (pair(section="impression"), "section"),
-    "two prompts": (pair(prompt="other@1+bb"), "--allow prompt"),
     "other reports": (pair(reference="No effusion."), "reference"),
     "fewer studies": (pair(counts={"a": (0, 0, 1)}), "'b'"),
     "more studies": (pair(counts={**OTHER, "d": (0, 0, 1)}), "'d'"),
@@ -444,11 +350,10 @@ def test_judges_that_do_not_fit_together(
 
 def test_from_python(tmp_path: Path) -> None:
     runs = pair(prompt="other@1+bb")(tmp_path)
-    allowed = {"rule": "majority", "allow": ["prompt"]}
-    found = judge.panel(runs, tmp_path / "out", by="site", **allowed)
+    found = judge.panel(runs, tmp_path / "out", by="site", rule="majority")
     assert found.rates("site")["n_scored"].tolist() == [3, 3]
     assert found.manifest["prompt"] == "green, other"
     with pytest.raises(JudgeError, match="--min-judges 3: there are 2 judges"):
-        judge.panel(runs, tmp_path / "other", min_judges=3, **allowed)
+        judge.panel(runs, tmp_path / "other", min_judges=3, rule="majority")
     with pytest.raises(JudgeError, match="'median'"):
-        judge.panel(runs, tmp_path / "other", rule="median", allow=["prompt"])
+        judge.panel(runs, tmp_path / "other", rule="median")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Readings made on the page, as runs of their readers: `judge readings`."""
+"""Readings made on the page, as runs of their readers: `judge import readings`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(example_run: Path) -> Read:
 
 
 def exported(invoke: Invoke, run: Path, out: Path, *options: object) -> dict[str, Run]:
-    done = invoke("readings", run, "--out", out, *options)
+    done = invoke("import", "readings", run, "--out", out, *options)
     assert done.exit_code == 0, done.stderr
     return by_reader(out)
 
@@ -56,9 +56,8 @@ def test_each_reader_is_a_run_of_the_last_finished_reading(
     read("elm", "ex-002", WRONG, MATCHED)
     read("elm", "ex-002", WRONG, MATCHED, done=False)  # opened again and not finished
     read("elm", "ex-001", MATCHED)
-    done = invoke("readings", example_run, "--out", tmp_path / "readers")
-    assert "ash: 1 reading" in done.stderr  # begun and left out
-    runs = exported(invoke, example_run, tmp_path / "readers")  # the same again
+    runs = exported(invoke, example_run, tmp_path / "readers")
+    assert exported(invoke, example_run, tmp_path / "readers").keys() == {"ash", "elm"}
     found = measures(runs["ash"])
     assert list(found) == ["ex-002", "ex-004"]  # in the order of the run
     assert (found["ex-004"]["green"], found["ex-004"]["n_insignificant"]) == (0.5, 1)
@@ -104,26 +103,24 @@ def test_a_run_of_drawn_studies_says_how_they_were_drawn(
     after = exported(invoke, copy, tmp_path / "of-copy")["ash"]
     assert after.signature == runs["ash"].signature
     read("ash", order[5], MATCHED)
-    done = invoke("readings", example_run, "--out", tmp_path / "readers")
+    done = invoke("import", "readings", example_run, "--out", tmp_path / "readers")
     assert done.exit_code == 2
     assert "another run" in done.stderr
 
 
-def test_studies_that_were_not_drawn_are_left_out_unless_wanted(
+def test_a_reading_of_a_study_that_was_not_drawn_makes_no_random_sample(
     invoke: Invoke, example_run: Path, read: Read, tmp_path: Path
 ) -> None:
+    assert invoke("import", "readings", example_run, "--out", tmp_path / "none").exit_code == 2
+    assert not (tmp_path / "none").exists()
     order = queue(invoke, example_run, 4)
     other = next(one for one in (f"ex-00{at}" for at in range(1, 9)) if one not in order)
-    read("ash", other, WRONG, MATCHED)
-    done = invoke("readings", example_run, "--out", tmp_path / "none")
-    assert done.exit_code == 2
-    assert "--all" in done.stderr
-    assert not (tmp_path / "none").exists()
     read("ash", order[0], MATCHED)
     drawn = exported(invoke, example_run, tmp_path / "drawn")["ash"]
     assert [*measures(drawn)] == [order[0]]
     assert "sample" in drawn.reading
-    whole = exported(invoke, example_run, tmp_path / "all", "--all")["ash"]
+    read("ash", other, WRONG, MATCHED)
+    whole = exported(invoke, example_run, tmp_path / "all")["ash"]
     assert {*measures(whole)} == {order[0], other}
     assert "sample" not in whole.reading
 

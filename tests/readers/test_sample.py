@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import Invoke
 
-from judge.readers.sample import LEAST, SAMPLE, Sample, draw, read_in_turn, read_sample
+from judge.readers.sample import LEAST, SAMPLE, Sample, draw, read_of, read_sample
 from judge.running.folder import Run
 from judge.types import JudgeError
 
@@ -119,7 +119,7 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
     assert (example_run / SAMPLE).read_bytes() == before
     every = json.loads(invoke("sample", example_run, "-n", 99, "--format", "json").stdout)
     assert every["n_drawn"] == every["n_studies"] == 15
-    assert [one["probability"] for one in every["strata"]] == [1.0, 1.0]
+    assert [one["n_drawn"] for one in every["strata"]] == [10, 5]
     assert every["order"][:11] == [*more.order]
 
 
@@ -136,22 +136,17 @@ def test_what_cannot_be_drawn(invoke: Invoke, example_run: Path) -> None:
     assert not (example_run / SAMPLE).exists()
 
 
-def test_what_was_read_is_random_where_no_study_was_passed_over(
+def test_what_was_read_is_random_where_it_is_the_first_of_the_sample(
     invoke: Invoke, example_run: Path
 ) -> None:
     assert invoke("sample", example_run, "-n", 12).exit_code == 0
     run, sample = Run(example_run), read_sample(example_run)
     classes = {record["study_id"]: record["study_class"] for record in run.records()}
-    for n in range(13):
-        strata, passed = read_in_turn(run, sample, sample.order[:n])
-        assert passed == []
+    for n in range(1, 13):
         drawn = Counter(classes[one] for one in sample.order[:n])
-        assert {one.key["study_class"]: one.n_drawn for one in strata} == {
+        strata = read_of(run, sample, sample.order[:n])["strata"]
+        assert {one["key"]["study_class"]: one["n_drawn"] for one in strata} == {
             name: drawn[name] for name in ("abnormal", "normal")
         }
-    normal = [one for one in sample.order if classes[one] == "normal"]
-    # Only one class, from its first on: its part is random, that of the other is none.
-    strata, passed = read_in_turn(run, sample, normal[:2])
-    assert ([one.n_drawn for one in strata], passed) == ([0, 2], [])
-    assert read_in_turn(run, sample, normal[1:])[1] == normal[:1]
-    assert read_in_turn(run, sample, [normal[0], normal[3]])[1] == normal[1:3]
+    assert read_of(run, sample, sample.order[1:4]) is None
+    assert read_of(run, sample, [*sample.order, "ex-999"]) is None

@@ -69,17 +69,6 @@ def test_one_file_with_both_sides_and_names_in_another_field(tmp_path: Path) -> 
     assert studies.candidates == tuple(PREDS.values())
 
 
-def test_names_that_are_of_texts_and_not_of_readers_are_not_taken(tmp_path: Path) -> None:
-    rows = [
-        {"study_id": key, "reference_id": f"{key}-{at}", "findings": f"Finding {at}."}
-        for key in map(str, range(30))
-        for at in (1, 2)
-    ]
-    studies = read(tmp_path, rows, dict.fromkeys(map(str, range(30)), "Clear."))
-    assert studies.every_reference[4] == (("1", "Finding 1."), ("2", "Finding 2."))
-    assert any("has 60 values: references are called by their place" in n for n in studies.notes)
-
-
 @pytest.mark.parametrize(
     ("name", "values", "named"),
     [
@@ -93,8 +82,7 @@ def test_records_of_a_study_that_differ_are_refused(
 ) -> None:
     rows = [{**ROWS[0], name: values[0]}, *ROWS[1:]]
     rows[2] = {**ROWS[2], name: values[1]}
-    first, other = (str(one).lower() for one in values)
-    with pytest.raises(JudgeError, match=f"study 'a' has the {name} {first} and {other} in its"):
+    with pytest.raises(JudgeError, match=f"study 'a' .*{name}"):
         read(tmp_path, rows, **named)
 
 

@@ -14,9 +14,9 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.cli import main
-from judge.rubrics.aggregated import Aggregation
-from judge.running.aggregate import Aggregator, numbers
+from judge.running.aggregate import Aggregation, aggregate, numbers
 from judge.running.folder import Run
+from judge.running.records import Judged
 from judge.types import Annotated, Study, Unparsed
 
 PREDS = EXAMPLES / "preds_alder.json"
@@ -92,10 +92,8 @@ def test_the_best_and_the_mean_are_of_the_readers_own_runs(folder: Path) -> None
         "references of a study: 1 for 3 studies, 2 for 9 studies, 3 for 3 studies"
         in (summary["notes"])
     )
-    # The parts are signed as runs with these references alone.
     parts = Run(folder / "best").manifest["combined"]["parts"]
-    studies = [Run(folder / reader).signature.split("|studies:")[1] for reader in READERS]
-    assert [part["signature"].split("|studies:")[1] for part in parts] == studies
+    assert [part["name"] for part in parts] == [*READERS]
 
 
 def test_a_study_is_shown_with_its_best_reference(folder: Path, invoke: Invoke) -> None:
@@ -141,7 +139,7 @@ def test_sections_of_several_references_stand_side_by_side(invoke: Invoke) -> No
     sections = ("--section", "findings,report", "--references", "mean", "--out", "both")
     done = invoke("green", *files, *sections)
     assert done.exit_code == 0, done.stderr
-    assert "all references agree" in done.stdout.partition("Sections side by side")[2]
+    assert "mean of the references" in done.stdout.partition("Sections side by side")[2]
 
 
 def test_notes_count_studies_and_not_questions(tmp_path: Path) -> None:
@@ -159,15 +157,16 @@ def test_notes_count_studies_and_not_questions(tmp_path: Path) -> None:
 def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
     rubric, study = rubrics.load("green"), Study("s", "r", "c")
     annotation = rubric.parse(green(), study, complete=True)
-    measures = rubric.measured(annotation, study)
+    scored = Judged(0, study, Annotated(annotation), rubric.measured(annotation, study), None)
+    lost = Judged(1, study, Unparsed("truncated"), None, None)
     how = Aggregation("reference", "best", ("1", "2"))
-    aggregator = Aggregator(how, rubric, tables(rubric, [measures, None]))
-    scored, lost = (0, Annotated(annotation)), (1, Unparsed("truncated"))
-    end = aggregator.judged(0, study, [scored, lost])
+    parts = [(study, ends) for ends in ([scored, lost], [lost], [scored])]
+    (first, second, third), _, notes = aggregate(how, rubric, parts)
     wanted = Unparsed("not scored against all references", "2: unparsed, truncated")
-    assert (end.outcome, end.measures) == (wanted, None)
-    assert aggregator.judged(0, study, [lost]).outcome == Unparsed("truncated")
-    assert aggregator.judged(0, study, [scored]).measures is not None
+    assert (first.outcome, first.measures) == (wanted, None)
+    assert second.outcome == Unparsed("truncated")
+    assert third.measures is not None
+    assert any("2 studies" in note for note in notes)
 
 
 def test_the_best_part_has_the_best_score_then_the_fewest_errors() -> None:
@@ -181,9 +180,8 @@ def test_the_best_part_has_the_best_score_then_the_fewest_errors() -> None:
     how = Aggregation("reference", "best", ("x", "y", "z"))
     found = numbers(how, rubric, tables(rubric, parts)).loc[0]
     assert (found["green"], found["n_significant"], found["n_matched"]) == (0.8, 1, 4)
+    assert found["part"] == 2
     assert found["references_spread"] == pytest.approx(0.3)
     # One part alone neither agrees nor disagrees.
-    how = Aggregation("reference", "mean", ("x", "y"))
-    alone, both = (numbers(how, rubric, tables(rubric, parts[:1] * n)).loc[0] for n in (1, 2))
-    assert alone[["references_spread", "references_minority"]].isna().all()
-    assert both[["references_spread", "references_minority"]].tolist() == [0, 0]
+    alone = numbers(how, rubric, tables(rubric, parts[:1])).loc[0]
+    assert pd.isna(alone["references_spread"])

@@ -86,13 +86,13 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
     anna.press("ArrowDown", "m")
     anna.page.wait_for_selector("#card-1")
     # Two words of the candidate, and the level before the category.
-    anna.press("v", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "2", "d", "g")
+    anna.press("v", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "2", "d", "G")
     anna.at(2)
-    anna.press("n", "n")  # it asks whether nothing matches here
+    anna.press("N", "N")  # it asks whether nothing matches here
     anna.at(3)
-    anna.press("t")
+    anna.press("C")
     anna.page.keyboard.type("Poor film.")
-    anna.press("Escape", "n", "n")
+    anna.press("Escape", "N", "N")
     anna.page.wait_for_selector("h2:has-text('All 3 studies are read')")
     first, second, third = anna.until_saved(lambda all_: [r.done for r in all_] == [True] * 3)
     record = Run(anna.run).record(first.study_id)
@@ -149,7 +149,7 @@ def test_nothing_is_lost_while_the_service_is_away(service: Served, browser: Bro
     service.kill()
     desk.press("ArrowDown", "a", "1")
     desk.page.wait_for_selector("#saved.waiting:has-text('Not saved yet')")
-    desk.press("g")
+    desk.press("G")
     desk.at(2)
     desk.press("ArrowDown", "b", "2")
     desk.page.wait_for_selector("#card-0")

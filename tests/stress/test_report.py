@@ -19,10 +19,9 @@ import judge
 from judge import rubrics
 from judge.backends.base import Judge
 from judge.backends.errors import StudyError
-from judge.running.asking import RequestPolicy
 from judge.running.folder import Run
 from judge.running.run import run
-from judge.running.session import JudgeSession
+from judge.running.session import JudgeSession, RequestPolicy
 from judge.stats.estimate import wilson
 from judge.stats.reliability import intraclass, within_variance
 from judge.studies import read_pair

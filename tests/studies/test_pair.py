@@ -72,8 +72,8 @@ def test_duplicates_are_never_allowed(put, content):
 @pytest.mark.parametrize(("ours", "theirs"), [("a", "b"), ("a ", "a"), ("007", "7")])
 def test_no_study_in_common(put, ours, theirs):
     found = error(put("p.json", {ours: ""}), put("r.json", {theirs: "x"}), allow_missing=True)
-    assert f"({ours})" in found
-    assert f"({theirs})" in found
+    assert f"has {ours}" in found
+    assert f"has {theirs}" in found
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -179,14 +179,8 @@ def test_fields_that_would_hide_a_column_of_the_table(put):
     ("name", "values", "classes"),
     [
         ("Study-Class", ["Normal ", "ABNORMAL", None], ("normal", "abnormal", None)),
-        ("study_class", ["Mild", "", None], ("mild", None, None)),
-        ("normality", ["Normal", "abnormal", None], ("normal", "abnormal", None)),
-        ("abnormal", [True, False, None], ("abnormal", "normal", None)),
-        ("is_normal", [1.0, 0.0, None], ("normal", "abnormal", None)),
-        ("Normal", ["yes", "No", None], ("normal", "abnormal", None)),
-        # A likely name that says something else is only a field.
-        ("class", ["pneumonia", "normal", None], (None, None, None)),
-        ("abnormal", ["lungs", None, None], (None, None, None)),
+        ("study_class", ["Mild", "", None], ("Mild", None, None)),
+        ("study_class", [True, 1, None], ("true", "1", None)),
         ("label", ["normal", "normal", "normal"], (None, None, None)),
     ],
 )
@@ -201,7 +195,7 @@ def test_the_class_and_the_patient_from_a_chosen_field(put):
     studies = read(put, records, fields=NamedFields(study_class="MESH"))
     assert (studies.study_classes, studies.class_field) == (("Opacity/lung",), "mesh")
     assert studies.fields["field_study_class"] == ("normal",)
-    for name, value in (("abnormal", "abnormal"), ("n", "2")):
+    for name, value in (("abnormal", "true"), ("n", "2")):
         assert read(put, records, fields=NamedFields(study_class=name)).study_classes == (value,)
     assert read(put, [{}], [{"study_class": "normal"}]).study_classes == ("normal",)
     record = {"mrn": "p", "subject_id": 1, "patient": "x"}

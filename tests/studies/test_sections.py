@@ -36,8 +36,8 @@ from judge.types import JudgeError
     ],
 )
 def test_split(report, findings, impression):
-    sections = split_report(report)
-    assert (sections.findings, sections.impression) == (findings, impression)
+    split = split_report(report)
+    assert (split["findings"], split["impression"]) == (findings, impression)
 
 
 prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
@@ -45,8 +45,9 @@ prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
 
 @given(prose, prose)
 def test_split_undoes_joining(findings, impression):
-    sections = split_report(f"Findings: {findings} Impression: {impression}")
-    assert (sections.findings, sections.impression) == (findings, impression)
+    joined = f"Findings: {findings} Impression: {impression}"
+    split = split_report(joined)
+    assert (split["findings"], split["impression"]) == (findings, impression)
 
 
 REPORT = "Findings: F. Impression: I."
@@ -153,9 +154,8 @@ def test_candidates_without_the_section(put, field):
     entries = {study_id: {field: text} for study_id, text in preds.items()}
     studies = read_pair(put("p.json", entries), refs)
     assert studies.candidates == ("Clear lungs.", preds["other"], "Clear lungs.", "", "")
-    assert len(studies.notes) == 2
-    assert any("1 (before)" in note for note in studies.notes)
-    assert any("1 (absent)" in note and "empty" in note for note in studies.notes)
+    (note,) = studies.notes
+    assert "1 (absent)" in note
 
 
 def test_candidates_as_sections(put):

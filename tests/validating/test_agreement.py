@@ -19,8 +19,9 @@ from judge.stats.agreement import (
     mean_of,
     preference,
 )
-from judge.stats.correlation import METHODS, Resamples, correlate, draw, interval
+from judge.stats.correlation import METHODS, Resamples, correlate, draw
 from judge.stats.estimate import Z_95, Estimate
+from judge.stats.resample import interval
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
@@ -119,12 +120,18 @@ def test_every_missing_value_and_interval_has_a_reason() -> None:
         assert one.reason
 
 
+def ends_of(n_units: int) -> list[float]:
+    """The shares of the resamples beyond each end: further percentiles for fewer units."""
+    share = stats.norm.cdf(np.sqrt(n_units / (n_units - 1)) * stats.t.ppf(0.025, n_units - 1))
+    return [share, 1 - share]
+
+
 def test_the_ends_are_percentiles_and_a_few_undefined_resamples_are_left_out() -> None:
     figures = np.random.default_rng(4).normal(size=1000)
     figures[:10] = NAN
     low, high, reason = interval(figures, 50, "studies")
     assert reason is None
-    assert (low, high) == pytest.approx(tuple(np.quantile(figures[10:], [0.025, 0.975])))
+    assert (low, high) == pytest.approx(tuple(np.quantile(figures[10:], ends_of(50))))
     figures[10] = NAN
     assert interval(figures, 50, "studies")[0] is None
 
@@ -233,5 +240,16 @@ def test_preference_in_every_resample() -> None:
     assert (found.accuracy.n, found.n_ties) == (pairs.sum(), ties)
     drawn = (right @ resamples.weights) / (pairs @ resamples.weights)
     assert found.accuracy.value == pytest.approx(drawn[0])
-    ends = np.quantile(drawn[1:], [0.025, 0.975])
+    ends = np.quantile(drawn[1:], ends_of(np.count_nonzero(pairs)))
     assert (found.accuracy.low, found.accuracy.high) == pytest.approx(tuple(ends))
+
+
+@pytest.mark.parametrize(("n", "constant"), [(9, False), (30, True)])
+def test_few_studies_or_a_reader_who_never_varies_make_no_ceiling(n: int, constant: bool) -> None:
+    readers = np.random.default_rng(1).integers(0, 4, (n, 3)).astype(float)
+    if constant:
+        readers[:, 2] = 1
+    found = agreement(readers, 0, draw(None, n, np.random.default_rng(1), 100)).ceiling
+    assert found.mean.kendall.value is None
+    assert found.mean.kendall.reason
+    assert found.ranges["kendall"] is None

@@ -1,4 +1,4 @@
-"""`judge rates RUN --readings` and `judge compare --readings`: figures, and what is refused."""
+"""`judge rates RUN --readings`: figures, and what is refused."""
 
 from __future__ import annotations
 
@@ -225,21 +225,6 @@ def test_studies_of_a_patient_go_together(invoke: Invoke, judges: Path, tmp_path
     assert third["why_not"] == "too few patients: 3 of at least 10"
 
 
-def test_compare_prints_them_for_the_models_that_were_read(
-    invoke: Invoke, judges: Path, ann: Path
-) -> None:
-    options = ("compare", judges / "m", judges / "n", "--readings", ann, AT_RANDOM)
-    done = invoke(*options, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)["corrected"]
-    alone = corrected(invoke, judges / "m", "--readings", ann, AT_RANDOM)["statistics"]
-    assert {one["statistic"] for one in found["figures"]} == {"errors", RATE}
-    for one in found["figures"]:
-        assert one["model"] == "m"
-        assert one["corrected"] == alone[one["statistic"]]["corrected"]
-    assert f"{len(READ)} of {N}" in invoke(*options).stdout
-
-
 def refused(invoke: Invoke, *words: object, names: str) -> None:
     done = invoke(*words)
     assert (done.exit_code, done.stdout) == (2, "")
@@ -260,8 +245,6 @@ def test_what_is_no_ground_for_a_correction_is_refused(
     refused(invoke, *of_run, tmp_path, AT_RANDOM, names=str(tmp_path))
     refused(invoke, *of_run, ann, *twice, AT_RANDOM, names="'ann'")
     refused(invoke, *of_run, ann, AT_RANDOM, "--patient-field", "ward", names="'ward'")
-    both = ("compare", run, judges / "n", "--readings", ann)
-    refused(invoke, *both, names="--readings-at-random")
 
 
 @pytest.mark.parametrize("field", ["candidate", "reference"])

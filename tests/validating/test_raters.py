@@ -11,12 +11,12 @@ from scipy import stats
 
 from judge.stats.alternative_annotator import (
     alternative_annotator,
-    benjamini_yekutieli,
-    signed_rank_below,
+    mean_below,
 )
 from judge.stats.correlation import Resamples, draw
 from judge.stats.detection import Detection, detection, detections
 from judge.stats.estimate import wilson
+from judge.stats.resample import tails
 from judge.stats.review import kappa
 
 NAN = float("nan")
@@ -74,7 +74,8 @@ def test_kappa_is_cohens_in_every_resample() -> None:
         words = [(str(values[row, 0] == 1), str(majority[row])) for row in rows]
         drawn.append(kappa(words)["kappa"])
     assert cell.kappa.value == pytest.approx(drawn[0])
-    ends = np.quantile(drawn[1:], [0.025, 0.975])
+    share = float(tails(30))
+    ends = np.quantile(drawn[1:], [share, 1 - share])
     assert (cell.kappa.low, cell.kappa.high) == pytest.approx(tuple(ends))
 
 
@@ -89,12 +90,12 @@ def test_detection_counts_patients_and_not_studies() -> None:
         width = alone.high - alone.low
         assert (again.value, again.high - again.low) == (
             alone.value,
-            pytest.approx(width, rel=0.02),
+            pytest.approx(width, rel=0.1),
         )
         assert naive.high - naive.low < 0.8 * width
     # None of 80 patients has an error in both of its studies: worth 80, not 160.
     clean = detection(np.ones(160), np.ones((160, 2)), resampled(160, patients))
-    assert clean.judge_rate.low == pytest.approx(wilson(80, 80).low)
+    assert clean.judge_rate.low == pytest.approx(wilson(80, 80).low, abs=0.002)
 
 
 # The alternative-annotator test.
@@ -120,48 +121,43 @@ def outcome(values: np.ndarray, units: object = None, **options: object):
 
 
 def test_alternative_annotator_by_hand() -> None:
-    found = outcome(BY_HAND)
-    a, b, c = found.readers
-    assert [one.n for one in found.readers] == [5, 5, 5]
+    found = outcome(np.tile(BY_HAND, (6, 1)))
+    assert [one.n for one in found.readers] == [30, 30, 30]
     assert [one.judge_wins for one in found.readers] == [0.8, 0.8, 0.8]
     assert [one.reader_wins for one in found.readers] == pytest.approx([0.6, 1.0, 0.8])
-    assert {one.method for one in found.readers} == {"wilcoxon signed-rank test"}
-    # A: d - 0.2 = -0.2, -1.2, -0.2, 0.8, -1.2; ranks 1.5, 4.5, 1.5, 3, 4.5; positive: 3.
-    # Sums up to 3: none, 1.5 twice, 1.5 + 1.5, 3.
-    assert a.p == 5 / 32
-    # B: four times -0.2 and 0.8; ranks 2.5 and 5; up to 5: none, four, six pairs, 5.
-    assert b.p == 12 / 32
-    # C: three times -0.2, then 0.8, then -1.2; ranks 2, 4, 5; up to 4: none, three, three, 4.
-    assert c.p == 8 / 32
-    # 3 (1 + 1/2 + 1/3) = 5.5; 5.5/3 · 12/32 is the least from above for all three.
-    assert [one.p_adjusted for one in found.readers] == pytest.approx([0.6875] * 3)
-    assert (found.omega, found.passes, found.reason) == (0, False, None)
+    # B: d is 1 in 6 of 30 studies, else 0: the mean is epsilon itself.
+    assert found.readers[1].p == pytest.approx(0.5)
+    # A: 1 in 6, -1 in 12. The likeliest share of -1, where that of 1 is larger by 0.2, is q.
+    q = max(np.roots([60, 0.2 * (60 - 6 + 12) - 18, -12 * 0.2 * 0.8]))
+    z = (-0.2 - 0.2) / np.sqrt((2 * q + 0.2 * 0.8) / 30)
+    assert found.readers[0].p == pytest.approx(stats.norm.cdf(z))
+    wanted = stats.false_discovery_control([one.p for one in found.readers], method="by")
+    assert [one.p_adjusted for one in found.readers] == pytest.approx(wanted)
+    assert (found.omega, found.passes, found.reason) == (1 / 3, False, None)
     assert found.rho == pytest.approx(0.8)
 
 
-def brute(values, epsilon, score):
-    """Each reader's n, wins and t test, study by study, as the paper puts it."""
-    results = []
-    for h in range(1, values.shape[1]):
-        judge_wins, d = [], []
-        for row in values:
-            rest = [row[k] for k in range(1, len(row)) if k != h and not np.isnan(row[k])]
-            if np.isnan(row[h]) or np.isnan(row[0]) or not rest:
-                continue
-            of_judge, of_reader = score(row[0], rest), score(row[h], rest)
-            judge_wins.append(of_judge >= of_reader)
-            d.append(int(of_reader >= of_judge) - int(of_judge >= of_reader))
-        p = stats.ttest_1samp(d, epsilon, alternative="less").pvalue
-        results.append((len(d), np.mean(judge_wins), p))
-    return results
+def test_under_thirty_patients_no_test_is_given_and_p_is_never_nought() -> None:
+    values = judged(0.3, 60, seed=3)
+    few = outcome(values, np.arange(60) % 29)
+    assert (few.omega, few.passes, {one.p for one in few.readers}) == (None, None, {None})
+    assert "30" in str(few.reason)
+    alike = mean_below(np.full(30, -1.0), np.arange(30), 0.2)
+    assert alike is not None
+    assert 0 < alike < 0.001
+    once, twice = outcome(values), outcome(np.repeat(values, 2, axis=0), np.repeat(range(60), 2))
+    for one, other in zip(once.readers, twice.readers, strict=True):
+        assert other.p == pytest.approx(one.p, abs=0.02)
 
 
-def near(value, rest):
-    return -np.sqrt(np.mean([(value - other) ** 2 for other in rest]))
-
-
-def same(value, rest):
-    return np.mean([value == other for other in rest])
+@pytest.mark.parametrize("n", [30, 60])
+@pytest.mark.parametrize("worse", [0.0, 0.2])
+def test_a_judge_that_is_worse_by_just_epsilon_rarely_passes(n: int, worse: float) -> None:
+    """`worse` is the share of studies in which the judge wins all the same."""
+    random, size = np.random.default_rng(n), 2000
+    draws = random.choice([1.0, 0.0, -1.0], p=[0.2 + worse, 0.8 - 2 * worse, worse], size=(size, n))
+    p_values = [mean_below(d, np.arange(n), 0.2) for d in draws]
+    assert np.mean(np.array(p_values) < 0.05) < 0.065
 
 
 def judged(noise: float, n: int = 200, seed: int = 0) -> np.ndarray:
@@ -170,25 +166,6 @@ def judged(noise: float, n: int = 200, seed: int = 0) -> np.ndarray:
     readers = truth + random.integers(-1, 2, (n, 4))
     judge = truth + np.round(random.normal(0, noise, (n, 1)))
     return np.hstack([judge, readers]).astype(float)
-
-
-def test_patients_count_by_their_mean_and_thirty_are_enough_for_t() -> None:
-    values, epsilon = judged(1.2, 60, seed=3), 0.2
-    for n, method in ((29, "wilcoxon signed-rank test"), (30, "t test")):
-        assert {one.method for one in outcome(values[:n]).readers} == {method}
-    units = np.random.default_rng(2).integers(0, 20, 60)
-    found = outcome(values, units, epsilon=epsilon)
-    assert {(one.method, one.n) for one in found.readers} == {("wilcoxon signed-rank test", 60)}
-    for h in range(1, 5):
-        d = np.zeros(60)
-        for study, row in enumerate(values):
-            rest = [row[k] for k in range(1, 5) if k != h]
-            of_judge, of_reader = near(row[0], rest), near(row[h], rest)
-            d[study] = int(of_reader >= of_judge) - int(of_judge >= of_reader)
-        means = np.array([d[units == unit].mean() for unit in np.unique(units)]) - epsilon
-        assert found.readers[h - 1].p == signed_rank_below(means)
-    once, twice = outcome(values), outcome(np.repeat(values, 2, axis=0), np.repeat(range(60), 2))
-    assert [one.p for one in twice.readers] == pytest.approx([one.p for one in once.readers])
 
 
 def test_fewer_than_three_readers_have_a_reason() -> None:
@@ -202,14 +179,3 @@ def test_fewer_than_three_readers_have_a_reason() -> None:
     last = found.readers[3]
     assert (last.n, last.p, last.p_adjusted, last.judge_wins) == (0, None, None, None)
     assert found.omega == 1.0
-
-
-@pytest.mark.parametrize("n", [3, 8, 29])
-def test_signed_ranks_and_benjamini_yekutieli_against_scipy(n: int) -> None:
-    values = np.random.default_rng(n).normal(-0.2, 1, n)
-    exact = stats.wilcoxon(values, alternative="less", method="exact").pvalue
-    assert signed_rank_below(values) == pytest.approx(exact)
-    p = np.random.default_rng(n).random(n) ** 3
-    expected = stats.false_discovery_control(p, method="by")
-    assert benjamini_yekutieli(p.tolist()) == pytest.approx(expected)
-    assert signed_rank_below(np.zeros(5)) == 1.0

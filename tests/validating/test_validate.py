@@ -245,3 +245,96 @@ def test_readings_of_other_texts_or_studies_are_refused(
         refused(invoke, judge, "--readers", other, names=f"other {key}s for 1 of 1 studies")
     other = imported(invoke, tmp_path / "e", [["else", "ann", "", "", 0, ""]], {"else": texts})
     refused(invoke, judge, "--readers", other, names="no study")
+
+
+# What "significant" means.
+
+_MILD, _GRAVE = (
+    ("scarring", "hyperinflation", "old rib fractures"),
+    (*("pleural effusion", "consolidation", "cardiomegaly", "pulmonary edema"),),
+)
+
+
+def graded_radpref(folder: Path, n: int = 24) -> list[Path]:
+    """RadPref's files: errors a GREEN judge calls significant are *actionable*, few *urgent*."""
+    rng = np.random.default_rng(3)
+    reports, annotations = [], {}
+    for number in range(n):
+        named = {
+            side: [
+                *rng.choice(_GRAVE, rng.integers(0, 4), replace=False),
+                *rng.choice(_MILD, rng.integers(0, 3), replace=False),
+            ]
+            for side in ("C1", "C2")
+        }
+        words = {
+            f"{side}_report": " ".join(f"There is {one}." for one in found) or "Clear lungs."
+            for side, found in named.items()
+        }
+        findings = {
+            f"{side}_findings": [f"There is {one}." for one in found]
+            for side, found in named.items()
+        }
+        reports.append(
+            {
+                "id": f"p{number}",
+                "ground_truth_report": "Clear lungs.",
+                "ground_truth_findings": ["Clear lungs."],
+                **words,
+                **findings,
+            }
+        )
+        annotations[f"p{number}"] = {
+            side: {
+                "finding_errors": {
+                    str(at): _radpref_error(one, number * 7 + at) for at, one in enumerate(found)
+                },
+                "missing_findings": {},
+                "rating": 3,
+            }
+            for side, found in named.items()
+        }
+    files = [folder / "preference_data.json", folder / "user_1.json", folder / "user_2.json"]
+    files[0].write_text(json.dumps(reports))
+    for file in files[1:]:
+        file.write_text(json.dumps({"user_id": file.stem, "annotations": annotations}))
+    return files
+
+
+def _radpref_error(finding: str, turn: int) -> dict[str, Any]:
+    if finding in _MILD:
+        if turn % 5 == 0:
+            return {"error_type": "attribute", "attributes": {"certainty": "negligible"}}
+        return {"error_type": "false", "clinical_significance": "benign_expected"}
+    if turn % 5 == 0:
+        return {"error_type": "attribute", "attributes": {"severity": "significant"}}
+    grade = "urgent" if turn % 23 == 0 else "actionable_not_urgent"
+    return {"error_type": "false", "clinical_significance": grade}
+
+
+def test_significant_is_compared_at_a_level_that_judge_and_readers_both_have(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    readers = tmp_path / "readers"
+    called(invoke, "import", "radpref", *graded_radpref(tmp_path), "--out", readers)
+    green = judged(invoke, tmp_path / "green", readers / "reader-user_1", "green")
+    options = ("--readers", readers, "--resamples", 100)
+    found = validated(invoke, green, *options)
+    tau = {(one["quantity"], one["measure"]): one["kendall"]["value"] for one in found["agreement"]}
+    assert tau["significant", "significant errors"] > 0.65
+    assert found["significant"] == "readers actionable or worse, judge GREEN significant"
+    assert found["significant"] in called(invoke, "validate", green, *options)
+    assert "level:actionable" in found["signature"]
+    assert "no_actionable_error" not in found
+    for level in ("urgent", "emergent", "significant"):
+        refused(invoke, green, *options, "--level", level, names="--level")
+
+    graded = judged(invoke, tmp_path / "fine", readers / "reader-user_1", "fineradscore")
+    found = validated(invoke, graded, *options)
+    assert found["significant"] == "readers urgent or worse, judge urgent or worse"
+    assert "no_actionable_error" in found
+    counts = {one["quantity"]: one["bias"]["value"] for one in found["limits"]}
+    chosen = validated(invoke, graded, *options, "--level", "actionable")
+    bias = {one["quantity"]: one["bias"]["value"] for one in chosen["limits"]}
+    assert bias["significant"] == pytest.approx(counts["actionable"])
+    refused(invoke, graded, *options, "--level", "emergent", names="user_1")

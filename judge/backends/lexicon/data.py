@@ -26,8 +26,8 @@ from pydantic import (
     model_validator,
 )
 
+from judge.jsonio import UnreadableYamlError, read_yaml
 from judge.types import JudgeError, Severity
-from judge.yamlfile import UnreadableYamlError, read_yaml
 
 Kind = StrEnum(
     "Kind",

@@ -1,4 +1,4 @@
-"""What the page knows: the leaderboard and its tests, every value, and some of the reports."""
+"""What the page of a comparison holds: leaderboard, tests, every value, some of the reports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judge import rubrics
+from judge.report.compare_page import FRONTEND
+from judge.report.frontend import as_json
 from judge.report.leaderboard import (
     difference_and_interval,
     error_tables,
@@ -22,7 +25,6 @@ from judge.report.overview import counts, declared
 from judge.report.view import judged_view
 from judge.report.words import group_value, in_natural_order, number
 from judge.rubrics import Rubric
-from judge.sentences import lines
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
@@ -31,6 +33,13 @@ from judge.stats.panel import GROUP_FIELDS, Cell, Group, Panel, group_cells, gro
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""
 
+Wanted = dict[tuple[str, str], set[str]]
+"""By model and rubric, the ids of studies."""
+
+MARK = "<!doctype html><!-- judge compare -->"
+"""How such a file begins, so that it is known again."""
+MOST_RECORDS = 20_000
+"""Records of one study, model and rubric; about half a kilobyte each in the file."""
 _MOST_GROUPS = 100
 """A field with more values than this is no field to choose a group by."""
 _PACKET = 40
@@ -49,6 +58,63 @@ class PageFigure:
     def words(self) -> dict[str, str]:
         """All but the picture, as JSON's types."""
         return {"title": self.title, "caption": self.caption}
+
+
+def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
+    """Return the ids of the studies whose records the page shows, by model and rubric.
+
+    All of them where there are no more than `most`. Otherwise the studies in which the best and
+    the worst model are furthest apart, by each metric in turn, that of the ranks first.
+    """
+    panel = c.panel
+    keys = [(model, rubric) for model in panel.models for rubric in rubric_names(c)]
+    n = most // max(1, len(keys))
+    if len(panel.study_ids) <= n:
+        return {key: set(panel.study_ids) for key in keys}
+    metrics = sorted(panel.metrics, key=lambda metric: metric.name != c.sort)
+    in_turn = np.stack([_furthest_first(c, metric) for metric in metrics], axis=1).ravel()
+    rows = list(dict.fromkeys(in_turn.tolist()))[:n]
+    return {key: {panel.study_ids[row] for row in rows} for key in keys}
+
+
+def _furthest_first(c: Comparison, metric: Metric) -> NDArray[np.intp]:
+    values = c.panel.of_study(metric.name) * (1 if metric.study_higher_is_better else -1)
+    scored = ~np.isnan(values)
+    # A model by itself is shown where it is worst.
+    best = 0.0 if values.shape[1] == 1 else np.where(scored, values, -np.inf).max(axis=1)
+    apart = best - np.where(scored, values, np.inf).min(axis=1)
+    return np.argsort(-apart, kind="stable")
+
+
+def page(c: Comparison, records: Records, figures: Sequence[PageFigure] = ()) -> Iterator[str]:
+    """Yield the file piece by piece; the same input gives the same text.
+
+    `records` are those that `wanted` asked for; a study that they lack is shown without its
+    reports.
+    """
+    title = f"Comparison of {len(c.panel.models)} models"
+    return FRONTEND.file(MARK, "comparison", title, _pieces(c, records, figures))
+
+
+def _pieces(
+    c: Comparison, records: Records, figures: Sequence[PageFigure]
+) -> Iterator[tuple[str, bytes]]:
+    n_judged = len(c.panel.study_ids) * len(c.panel.models) * len(rubric_names(c))
+    n_records = {"here": sum(map(len, records.values())), "all": n_judged}
+    yield "overview", as_json({**overview(c), "records": n_records})
+    yield "columns", as_json({**columns(c), "packets": packet_of_each(c, records)})
+    for number_, metric in enumerate(c.panel.metrics):
+        yield f"values-{number_}", values(c, metric)
+    for number_, packet in enumerate(packets(c, records)):
+        yield f"packet-{number_}", as_json(packet)
+    yield from figure_pieces(figures)
+
+
+def figure_pieces(figures: Sequence[PageFigure]) -> Iterator[tuple[str, bytes]]:
+    """Yield the words of all figures, then each figure."""
+    yield "figures", as_json([figure.words for figure in figures])
+    for number_, figure in enumerate(figures):
+        yield f"figure-{number_}", figure.svg.encode()
 
 
 def overview(c: Comparison) -> dict[str, Any]:
@@ -149,7 +215,8 @@ def _group(group: Group, part: Panel, order: Sequence[int]) -> dict[str, Any]:
 
 def _cell(cell: Cell, metric: Metric) -> dict[str, Any]:
     figure, interval = figure_and_interval(cell, metric)
-    return {"n": cell.n, "rank": cell.rank, "figure": figure, "interval": interval}
+    ends = {"value": cell.value, "low": cell.low, "high": cell.high}
+    return {"n": cell.n, "rank": cell.rank, "figure": figure, "interval": interval, **ends}
 
 
 def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
@@ -236,7 +303,4 @@ def record_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     view = judged_view(record, rubric)
     measures = record["measures"]
     view["measures"] = measures and {m.name: measures[m.name] for m in rubric.with_role("count")}
-    # Corrections name a line of the candidate by its number.
-    if any(item["edit"] for item in view["items"]):
-        view["lines"] = lines(record["candidate"])
     return view

@@ -1,4 +1,4 @@
-"""The page of a run: its scripts and styles, written by hand, and the file that holds it whole."""
+"""The application of all pages of results: scripts and styles, written by hand."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ STATIC = Path(__file__).parent / "static"
 
 FRONTEND = Frontend(
     (STATIC,),
-    styles=("base.css", "run.css"),
+    styles=("base.css", "results.css"),
     scripts=(
-        *("dom.js", "words.js", "data.js", "transports.js", "store.js", "overview.js", "keys.js"),
-        *("columns.js", "list.js", "items.js", "study.js", "reader.js", "review.js", "runs.js"),
-        "main.js",
+        *("dom.js", "load.js", "words.js", "keys.js", "list.js", "study.js", "app.js"),
+        *("reader.js", "review.js", "run.js", "runs.js", "comparison.js", "stress.js"),
+        *("validation.js", "main.js"),
     ),
 )

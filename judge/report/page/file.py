@@ -41,7 +41,7 @@ def html_file(
     fewer.
     """
     title = run_title(summary, rubric)
-    return FRONTEND.file(MARK, title, _data(summary, table, records, rubric))
+    return FRONTEND.file(MARK, "run", title, _data(summary, table, records, rubric))
 
 
 def _data(

@@ -16,7 +16,7 @@ FRONTEND = Frontend(
     (STATIC, page.STATIC),
     styles=("base.css", "read.css"),
     scripts=(
-        *("dom.js", "words.js", "data.js", "keys.js", "reader.js", "text.js", "draft.js"),
+        *("dom.js", "load.js", "words.js", "keys.js", "reader.js", "text.js", "draft.js"),
         *("cards.js", "bar.js", "lines.js", "image.js", "saving.js", "reading.js"),
         *("actions.js", "main.js"),
     ),

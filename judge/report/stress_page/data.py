@@ -1,4 +1,4 @@
-"""What the page knows: the report, what came of each pair, and the pairs in packets."""
+"""What the page of a stress test holds: the report, each pair and its outcome."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from judge.report.compare_page.data import record_view
+from judge.report.compare_page.data import PageFigure, figure_pieces, record_view
+from judge.report.frontend import as_json
 from judge.report.highlight import segments
 from judge.report.overview import counts, declared
+from judge.report.page import FRONTEND
 from judge.report.stress import facts, tables
 from judge.rubrics import Rubric
 from judge.rubrics.categories import CATEGORY
 from judge.stress.readings import Bools
 from judge.stress.report import StressReport, in_right_category, on_right_side
 
+MARK = "<!doctype html><!-- judge stress -->"
+"""How such a file begins, so that it is known again."""
 _PACKET = 40
 """Pairs a packet, about those of one study: they share most of their text, and compress well."""
 
@@ -129,6 +133,36 @@ class Columns:
             "changes": [{"name": name, "group": self.groups[name]} for name in self.changes],
             "packet": _PACKET,
         }
+
+
+def page(
+    report: Mapping[str, Any],
+    rubric: Rubric,
+    pairs: Iterable[Pair],
+    figures: Sequence[PageFigure] | None = None,
+) -> Iterator[str]:
+    """Yield the file piece by piece; `pairs` are read once, a packet at a time.
+
+    `report` is as `judge stress report --format json` has it. `figures` are None where they cannot
+    be drawn here. The same input gives the same text.
+    """
+    title = f"Stress test of {report['judge']['name']} ({rubric.title})"
+    return FRONTEND.file(MARK, "stress", title, _pieces(report, rubric, pairs, figures))
+
+
+def _pieces(
+    report: Mapping[str, Any],
+    rubric: Rubric,
+    pairs: Iterable[Pair],
+    figures: Sequence[PageFigure] | None,
+) -> Iterator[tuple[str, bytes]]:
+    columns = Columns()
+    for number, packet in enumerate(packets(report, rubric, pairs, columns)):
+        yield f"packet-{number}", as_json(packet)
+    yield "columns", as_json(columns.plain())
+    n = None if figures is None else len(figures)
+    yield "overview", as_json({**overview(report, rubric), "n_figures": n})
+    yield from figure_pieces(figures or ())
 
 
 def overview(report: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:

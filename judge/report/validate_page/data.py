@@ -1,4 +1,4 @@
-"""What the page knows: the tables, what each rater counted, and the reports of some studies."""
+"""What the page of judges and readers holds: tables, all counts, some of the reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from judge.report.compare_page.data import record_view
+from judge.report.frontend import as_json
 from judge.report.overview import counts, declared
+from judge.report.page import FRONTEND
 from judge.report.validation import facts, tables
 from judge.report.words import group_value
 from judge.rubrics import Rubric
@@ -17,6 +19,8 @@ from judge.stats.agreement import mean_of
 from judge.stats.correlation import Codes
 from judge.stats.panel import Values
 
+MARK = "<!doctype html><!-- judge validate -->"
+"""How such a file begins, so that it is known again."""
 MOST_RECORDS = 20_000
 """Records of one study and rater; about half a kilobyte each in the file."""
 _PACKET = 20
@@ -102,6 +106,23 @@ def _place_within(group: Codes) -> Codes:
     places = np.empty(len(group), dtype=np.intp)
     places[order] = np.arange(len(group)) - starts
     return places
+
+
+def page(of: Beside, rows: Sequence[int], records: Records) -> Iterator[str]:
+    """Yield the file piece by piece; `records` are those of the studies in `rows`.
+
+    A study without them is shown with its counts alone. The same input gives the same text.
+    """
+    return FRONTEND.file(MARK, "validation", "Judges and readers", _pieces(of, rows, records))
+
+
+def _pieces(of: Beside, rows: Sequence[int], records: Records) -> Iterator[tuple[str, bytes]]:
+    yield "overview", as_json(overview(of, rows))
+    yield "columns", as_json(columns(of, rows))
+    for number, name in enumerate(of.counted):
+        yield f"counts-{number}", counted(of, name)
+    for number, packet in enumerate(packets(of, rows, records)):
+        yield f"packet-{number}", as_json(packet)
 
 
 def overview(of: Beside, rows: Sequence[int]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-// Builds the page. Text from outside goes in as text nodes only, each apart from its
+// Builds the page. Text from outside goes in as text nodes only, each isolated from its
 // surroundings, so that right-to-left marks in a report cannot reorder the page.
 
 const CLIP = 20000;
@@ -21,32 +21,35 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-export function said(text) {
+export function isolated(text) {
   return el("bdi", {}, String(text));
 }
 
-// A long text begins with its first part; the rest is there for the asking, since a browser
-// takes seconds to lay out a megabyte on one line.
-export function clipped(text, show = (part) => part) {
+// A long text begins with its first part and a button for the rest, since a browser takes
+// seconds to lay out a megabyte on one line.
+export function clipped(text, show = isolated) {
   if (text.length <= CLIP) return [show(text)];
   const all = () => rest.replaceWith(show(text.slice(CLIP)));
-  const rest = el("button", { type: "button", class: "quiet", on: { click: all } },
-    `Show all ${text.length.toLocaleString("en")} characters`);
+  const rest = button(`Show all ${text.length.toLocaleString("en")} characters`, all, { class: "quiet" });
   return [show(text.slice(0, CLIP)), rest];
 }
 
 // The answer to a question of a kind, null where a newer one was asked meanwhile: a slower answer
 // to an older question must not replace a newer one.
-export async function newest(app, kind, answer) {
+export async function latestOnly(app, kind, answer) {
   const asked = Symbol(kind);
   app[kind] = asked;
-  const found = await answer;
-  return app[kind] === asked ? found : null;
+  const result = await answer;
+  return app[kind] === asked ? result : null;
 }
 
-// One of a list of names with what is said of each.
+export function button(text, click, properties = {}) {
+  return el("button", { type: "button", on: { click }, ...properties }, text);
+}
+
+// An entry of a list of names and values.
 export function fact(name, ...value) {
-  return el("div", {}, el("dt", {}, said(name)), el("dd", {}, ...value));
+  return el("div", {}, el("dt", {}, isolated(name)), el("dd", {}, ...value));
 }
 
 // A field of a form below its label.
@@ -65,11 +68,7 @@ export function announce(text) {
 
 export function alarm(error) {
   const region = document.getElementById("alarm");
-  region.replaceChildren(
-    said(error.message),
-    el("button", { type: "button", class: "quiet", on: { click: () => region.replaceChildren() } },
-      "Dismiss"),
-  );
+  region.replaceChildren(isolated(error.message), button("Dismiss", () => region.replaceChildren(), { class: "quiet" }));
 }
 
 // Brings an element into sight, and the keyboard to it.
@@ -79,7 +78,7 @@ export function goTo(element, block) {
 }
 
 export function frame(...content) {
-  // The data of a page in a file stand in script elements of its body, which stay.
+  // The data of a page in a file are in script elements of its body, which stay.
   document.querySelectorAll("body > :not(script)").forEach((old) => old.remove());
   document.body.prepend(
     el("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the studies"),
@@ -99,32 +98,61 @@ export function begin(start) {
 
 function skip(event) {
   event.preventDefault();
-  const headings = [...document.querySelectorAll("main h2[tabindex]")];
-  const target = headings.find((one) => one.checkVisibility()) ?? document.getElementById("main");
+  const headings = [...document.querySelectorAll("#studies-title, #study-title, main > h2[tabindex]")];
+  const target = headings.find((heading) => heading.checkVisibility()) ?? document.getElementById("main");
   target.setAttribute("tabindex", "-1");
   target.focus();
 }
 
-// A table with a caption that only a screen reader says.
-export function grid(kind, caption, head, rows) {
-  return el("table", { class: kind },
-    el("caption", { class: "unseen" }, caption),
-    el("thead", {}, el("tr", {}, head)),
-    el("tbody", {}, rows));
+// What may be wider than the page scrolls sideways by itself.
+export function scrolling(label, ...content) {
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...content);
 }
 
-// From one page of a list to the others: `turn` is given the number of studies before the page
-// that is asked for.
-export function pager({ offset, n, limit }, turn) {
-  if (n <= limit) return "";
-  const step = (text, to, possible) => el("button", {
-    type: "button", "data-step": text, disabled: !possible, on: { click: () => turn(to) },
-  }, text);
-  const end = Math.min(offset + limit, n);
-  return el("nav", { class: "pager", "aria-label": "Pages of the list" },
-    step("First", 0, offset > 0),
-    step("Previous", Math.max(0, offset - limit), offset > 0),
-    el("span", { class: "small" }, `${offset + 1} to ${end} of ${n.toLocaleString("en")}`),
-    step("Next", offset + limit, end < n),
-    step("Last", Math.floor((n - 1) / limit) * limit, end < n));
+// A table; a caption that is not `shown` is only read out.
+export function grid(kind, caption, head, rows, shown = false) {
+  return scrolling(caption, el("table", { class: kind },
+    el("caption", { class: shown ? null : "unseen" }, isolated(caption)),
+    el("thead", {}, el("tr", {}, head)),
+    el("tbody", {}, rows)));
+}
+
+// A table as a terminal prints it; its first columns are words.
+export function printedTable({ title, head, rows, n_left: left }) {
+  const kind = (at) => (at < left ? "words" : "numbers");
+  const quiet = (text) => (/^(0|0\/\d+ 0\.0%.*|n\/a)$/.test(text) ? " zero" : "");
+  return el("div", { class: "printed" },
+    grid(null, title,
+      head.map((text, at) => (text ? el("th", { scope: "col", class: kind(at) }, isolated(text)) : el("td"))),
+      rows.map((row) => el("tr", {}, row.map((text, at) => (at === 0 ? el("th", { scope: "row" }, isolated(text))
+        : el("td", { class: kind(at) + quiet(text) }, isolated(text)))))), true),
+    el("p", { class: "copies" }, copyButton("Copy as CSV", () => csvOf([head, ...rows])),
+      copyButton("as Markdown", () => markdownOf(head, rows)), copyButton("as LaTeX", () => latexOf(head, rows))));
+}
+
+export function copyButton(text, content) {
+  const copy = () => navigator.clipboard.writeText(content()).then(() => announce("Copied"), alarm);
+  return button(text, copy, { class: "quiet copy" });
+}
+
+// A spreadsheet must not take a text for a formula.
+function csvOf(rows) {
+  const cell = (text) => {
+    const safe = /^[=+\-@\t\r＝＋－＠]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+    return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  return rows.map((row) => row.map(cell).join(",")).join("\n");
+}
+
+function markdownOf(head, rows) {
+  const line = (cells) => `| ${cells.map((text) => text.replace(/[\\|<]/g, "\\$&").replaceAll("\n", " ")).join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+function latexOf(head, rows) {
+  const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
+  const escape = (text) => text.replace(/[\\~^&%$#_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
+  const line = (cells) => `${cells.map(escape).join(" & ")} \\\\`;
+  return [`\\begin{tabular}{${"l".repeat(head.length)}}`, "\\toprule", line(head), "\\midrule",
+    ...rows.map(line), "\\bottomrule", "\\end{tabular}"].join("\n");
 }

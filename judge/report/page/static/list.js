@@ -1,176 +1,298 @@
-// The list of studies, a page at a time, and the form that narrows it.
+// The list of a view: its rows narrowed, sorted and paged over columns held in memory, with the
+// form that narrows it. A query is made of the words after the # of the address.
 
-import { announce, control, el, grid, newest, option, pager, said } from "./dom.js";
-import { capital, count, number, shown } from "./words.js";
+import { announce, button, control, copyButton, el, grid, isolated, option } from "./dom.js";
+import { remember, remembered } from "./keys.js";
+import { count } from "./words.js";
 
 const LIMIT = 50;
 const WAIT = 120;
 const BRIEF = 20;
+const AROUND = 40;
 
-export function studiesSection(form, columns) {
-  return el("section", { id: "studies", "aria-labelledby": "studies-title" },
-    el("h2", { id: "studies-title", tabindex: "-1" }, "Studies"),
-    form,
-    columns.control(),
-    el("div", { id: "list" }));
-}
+// `ids` are those of the rows and `order` is the rank of each, where none is asked for. A column
+// has a `name`, a `label`, a `kind`, its `value(row)` and perhaps `draw(row)`. A filter has a
+// `name`, a `label` and a `kind`: a "choice" among `choices` of the `values(query)(row)`, a "text"
+// that `value(row)` contains, or a "range" of it. `search(text)` gives the rows, a Set.
+export class Listing {
+  constructor(parts) {
+    Object.assign(this, { noun: { label: "study", plural: "studies" }, filters: [], order: null, search: null }, parts);
+    this.n = this.ids.length;
+    this.rowOf = new Map(this.ids.map((id, row) => [id, row]));
+    this.columnOf = new Map(this.columns.map((column) => [column.name, column]));
+    this.last = { key: null };
+  }
 
-export async function drawList(app) {
-  const page = await newest(app, "drawing", app.store.page(app.query, LIMIT));
-  if (!page) return;
-  const list = document.getElementById("list");
-  const { sort, step } = document.activeElement?.dataset ?? {};
-  const pages = { offset: page.offset, n: page.matching, limit: LIMIT };
-  list.replaceChildren(summary(page, app), studiesTable(page, app), pager(pages, (to) => turnPage(to, app)));
-  if (sort) list.querySelector(`[data-sort="${CSS.escape(sort)}"]`)?.focus();
-  if (step) list.querySelector(`[data-step="${step}"]:enabled`)?.focus();
-  announce(`${count(page.matching, "study", "studies")} of ${page.total} match`);
-}
+  forget() {
+    this.last = { key: null };
+  }
 
-function summary(page, app) {
-  const by = app.view.columns.find(({ name }) => name === app.query.get("sort"));
-  const narrowed = [...app.query.keys()].some((key) => !["sort", "descending", "offset"].includes(key));
-  return el("p", { class: "count" },
-    page.matching === page.total
-      ? `${count(page.total, "study", "studies")}`
-      : `${page.matching.toLocaleString("en")} of ${count(page.total, "study", "studies")}`,
-    by ? [", by ", said(by.label)] : app.query.has("sort") ? "" : ", worst first",
-    narrowed || app.query.has("sort")
-      ? el("button", { type: "button", class: "quiet", on: { click: app.reset } }, "Reset")
-      : null);
-}
+  // The words of a query that ask for what this list does not have; `more` are those of its view.
+  unknown(query, more) {
+    const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
+    const known = {
+      q: () => this.search, sort: (name) => this.columnOf.has(name),
+      descending: (word) => ["true", "false"].includes(word), offset: (text) => /^\d{1,9}$/.test(text), ...more,
+    };
+    for (const { name, kind, choices } of this.filters) {
+      if (kind === "range") known[`min.${name}`] = known[`max.${name}`] = isNumber;
+      else known[name] = (value) => kind === "text" || choices.some((choice) => choice.value === value);
+    }
+    return [...query].filter(([name, value]) => !(Object.hasOwn(known, name) && known[name](value))).map(([name]) => name);
+  }
 
-function studiesTable(page, app) {
-  if (!page.studies.length) return el("p", { class: "empty" }, "No study matches.");
-  const columns = app.columns.shown;
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of studies" },
-    grid("studies one-line", "Studies; a heading sorts by its column",
-      columns.map((column) => heading(column, app)), page.studies.map((study) => line(study, columns, app))));
-}
-
-function heading(column, app) {
-  const sorted = app.query.get("sort") === column.name;
-  const descending = app.query.get("descending") === "true";
-  const direction = descending ? "descending" : "ascending";
-  const sort = () => {
-    app.query.set("sort", column.name);
-    app.query.set("descending", String(sorted ? !descending : column.kind === "count"));
-    app.query.delete("offset");
-    app.changed();
-  };
-  // Wide enough for a label on two lines.
-  const style = { "min-width": `${Math.min(16, Math.ceil(column.label.length / 2) + 2)}ch` };
-  return el("th", { scope: "col", class: column.kind, style, "aria-sort": sorted ? direction : null },
-    el("button", { type: "button", class: "sort", "data-sort": column.name, on: { click: sort } },
-      said(column.label), el("span", { "aria-hidden": "true" }, sorted ? (descending ? " ▾" : " ▴") : "")));
-}
-
-function line(study, columns, app) {
-  const address = app.addressOf(study.id);
-  return el("tr", { on: { click: (event) => { if (!event.target.closest("a")) location.hash = address; } } },
-    columns.map((column) => {
-      if (column.kind === "id") {
-        return el("th", { scope: "row", title: study.id }, el("a", { href: address }, said(study.id)),
-          study.reviews ? el("span", { class: "reviewed", title: "reviewed" }, " ✓",
-            el("span", { class: "unseen" }, "reviewed")) : null);
+  #tests(query) {
+    const tests = [];
+    for (const filter of this.filters) {
+      const { name, kind } = filter;
+      const wanted = query.get(name);
+      if (kind === "range") {
+        for (const [end, fits] of [["min", (a, b) => a >= b], ["max", (a, b) => a <= b]]) {
+          const bound = query.get(`${end}.${name}`);
+          if (bound !== null) tests.push({ filter, test: (row) => filter.value(row) !== null && fits(filter.value(row), Number(bound)) });
+        }
+      } else if (wanted !== null && kind === "choice") {
+        const values = filter.values(query);
+        tests.push({ filter, test: (row) => values(row).includes(wanted) });
+      } else if (wanted) {
+        tests.push({ filter, test: (row) => String(filter.value(row) ?? "").toLowerCase().includes(wanted.toLowerCase()) });
       }
-      const cell = el("td", { class: column.kind }, content(column, study, app));
-      // What the cell's width cuts off.
-      if (cell.textContent.length > BRIEF) cell.title = cell.textContent;
-      return cell;
-    }));
-}
+    }
+    return tests;
+  }
 
-function content(column, study, app) {
-  const value = study.value(column.name);
-  switch (column.kind) {
-    case "score":
-      return app.labels.score(column.name, value);
-    case "count":
-      if (!value) return value === 0 ? "0" : "";
-      return el("span", { class: column.tone ? `pill tone-${column.tone}` : "pill" }, String(value));
-    case "codes":
-      return el("span", {}, codesOf(value, app.labels.codes).flatMap(({ name, text }, at) =>
-        [at && name.length > 1 ? ", " : "", el("abbr", { title: text }, name)]));
-    case "other":
-      return value === null ? "" : number(value, column.whole ? 0 : 3);
-    case "outcome":
-      return value === "annotated" ? value : el("strong", {}, said([value, study.value("reason")].filter(Boolean).join(": ")));
-    case "class":
-      return said(shown(value));
-    default:
-      return value === null || value === undefined ? "" : said(value);
+  // The rows that match, in the order asked for, and by choice filter how many rows each of its
+  // choices would leave.
+  async survey(query) {
+    const key = [...query].filter(([name]) => name !== "offset").join("\n");
+    if (this.last.key === key) return this.last;
+    const tests = this.#tests(query);
+    const text = query.get("q")?.trim();
+    if (text) {
+      const hits = await this.search(text);
+      tests.push({ filter: null, test: (row) => hits.has(row) });
+    }
+    const choices = this.filters.filter(({ kind }) => kind === "choice")
+      .map((filter) => ({ filter, values: filter.values(query), n: new Map(), all: 0 }));
+    const rows = [];
+    for (let row = 0; row < this.n; row += 1) {
+      const failing = tests.filter(({ test }) => !test(row));
+      if (!failing.length) rows.push(row);
+      if (failing.length > 1) continue;
+      for (const choice of choices) {
+        if (failing.length && failing[0].filter !== choice.filter) continue;
+        choice.all += 1;
+        for (const value of choice.values(row)) choice.n.set(value, (choice.n.get(value) ?? 0) + 1);
+      }
+    }
+    this.last = { key, rows: rows.sort(this.#comparison(query)), counts: new Map(choices.map((choice) => [choice.filter.name, choice])) };
+    return this.last;
+  }
+
+  #comparison(query) {
+    const column = this.columnOf.get(query.get("sort"));
+    const sign = query.get("descending") === "true" ? -1 : 1;
+    if (!column) return (a, b) => (this.order ? this.order[a] - this.order[b] : a - b);
+    // A missing value comes last either way.
+    return (a, b) => {
+      const [left, right] = [column.value(a) ?? null, column.value(b) ?? null];
+      if (left === null || right === null) return (left === null) - (right === null) || a - b;
+      const isNumeric = typeof left === "number" && typeof right === "number";
+      const [one, other] = isNumeric ? [left, right] : [String(left), String(right)];
+      if (one < other) return -sign;
+      return one > other ? sign : a - b;
+    };
   }
 }
 
-// Codes of one letter stand without a space: `abd`.
-function codesOf(value, facet) {
-  const isShort = facet.labels.every(({ name }) => name.length === 1);
-  const names = isShort ? [...value] : value.split(", ").filter(Boolean);
-  return names.map((name) => facet.labelOf.get(name));
+// Which columns a list shows: the reader's choice, kept by the browser under the list's key.
+function chosenColumns(listing) {
+  return new URLSearchParams(remembered(`judge.columns.${listing.key}`) ?? "");
 }
 
-function turnPage(to, app) {
-  if (to) app.query.set("offset", String(to)); else app.query.delete("offset");
-  app.changed();
-  document.getElementById("studies-title").scrollIntoView();
+function isShown({ name, kind, shown = true }, chosen) {
+  return kind === "id" || (chosen.has(name) ? chosen.get(name) === "yes" : shown);
 }
 
-const itself = (value) => ({ value, label: value });
+function columnChoice(listing, redraw) {
+  const chosen = chosenColumns(listing);
+  const box = (column) => el("label", {}, el("input", {
+    type: "checkbox", checked: isShown(column, chosen), "data-column": column.name,
+    on: {
+      change: ({ target }) => {
+        chosen.set(column.name, target.checked ? "yes" : "no");
+        remember(`judge.columns.${listing.key}`, chosen.toString());
+        redraw();
+      },
+    },
+  }), isolated(column.label));
+  return el("details", { id: "columns" }, el("summary", {}, "Columns"),
+    el("div", { class: "boxes" }, listing.columns.filter(({ kind }) => kind !== "id").map(box)));
+}
 
-// The form's state is the query itself.
-export function filterForm({ view, canReview }, labels, query, changed) {
-  const { filters } = view;
+function idOf(name) {
+  return `filter-${name.replace(/[^A-Za-z0-9_-]/g, (sign) => `_${sign.codePointAt(0)}`)}`;
+}
+
+// The form of a listing; `set` is given what changes in the query.
+export function filterForm(listing, app) {
   let timer = null;
-  const set = (name, value, wait = 0) => {
+  const later = (changes) => {
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      if (value === null) query.delete(name); else query.set(name, value);
-      query.delete("offset");
-      changed();
-    }, wait);
+    timer = setTimeout(() => app.set(changes), WAIT);
   };
-  const id = (name) => `filter-${name.replace(/[^A-Za-z0-9_-]/g, (sign) => `_${sign.codePointAt(0)}`)}`;
-  const labelled = (name, text, field) => control(id(name), said(text), field);
-  const choice = (name, text, choices) => labelled(name, text, el("select", {
-    on: { change: (event) => set(name, choices[event.target.selectedIndex - 1]?.value ?? null) },
-  }, option("", "all"), choices.map(({ value, label }, at) =>
-    el("option", { selected: query.get(name) === value, value: String(at) }, label))));
-  const typed = (name, text, type, more = {}) => labelled(name, text, el("input", {
-    type, autocomplete: "off", value: query.get(name) ?? "", ...more,
-    on: { input: (event) => set(name, event.target.value || null, WAIT) },
+  const typed = (name, label, properties) => control(idOf(name), isolated(label), el("input", {
+    autocomplete: "off", "data-filter": name, ...properties, on: { input: ({ target }) => later({ [name]: target.value || null }) },
   }));
-
-  const classFilter = () => {
-    if (!filters.classes) return typed("has.study_class", "Class contains", "search");
-    const classes = filters.classes.map(itself);
-    if (filters.no_class) classes.push({ value: "", label: "(none)" });
-    return choice("class", "Class", classes);
+  const drawn = (filter) => {
+    const { name, label, kind } = filter;
+    if (kind === "text") return typed(name, `${label} contains`, { type: "search" });
+    if (kind === "choice") {
+      const change = ({ target }) => app.set({ [name]: filter.choices[target.value]?.value ?? null });
+      return control(idOf(name), isolated(label), el("select", { "data-filter": name, on: { change } }));
+    }
+    const end = (word, shown, value) => typed(`${word}.${name}`, shown, {
+      type: "number", step: "any", inputmode: "decimal", placeholder: String(Math.round(value * 1000) / 1000),
+    });
+    return el("fieldset", { class: "range" }, el("legend", {}, isolated(label)), end("min", "from", filter.low), end("max", "to", filter.high));
   };
-  const score = ({ name, label }) => {
-    const ends = filters.scores[name];
-    if (!ends) return null;
-    const range = { step: "any", inputmode: "decimal" };
-    return el("fieldset", { class: "range" }, el("legend", {}, label),
-      typed(`min.${name}`, "from", "number", { ...range, placeholder: String(Math.round(ends.low * 1000) / 1000) }),
-      typed(`max.${name}`, "to", "number", { ...range, placeholder: String(Math.round(ends.high * 1000) / 1000) }));
-  };
-  const field = ({ name, values }) => (values
-    ? choice(`field.${name}`, name, values.map(itself))
-    : typed(`has.${name}`, `${name} contains`, "search"));
+  const further = listing.filters.filter(({ more }) => more);
+  const isOpen = further.some(({ name }) => ["", "min.", "max."].some((end) => app.query.has(end + name)));
+  return el("form", { class: "filters", role: "search", "aria-label": listing.noun.plural, on: { submit: (event) => event.preventDefault() } },
+    el("div", { class: "controls" },
+      listing.search ? typed("q", listing.searched ?? "Search", { type: "search", class: "wide", "aria-keyshortcuts": "/" }) : null,
+      listing.filters.filter(({ more }) => !more).map(drawn)),
+    further.length ? el("details", { class: "more", open: isOpen }, el("summary", {}, "By score and further fields"),
+      el("div", { class: "controls" }, further.map(drawn))) : null);
+}
 
-  const submit = (event) => event.preventDefault();
-  return el("form", { class: "filters", role: "search", "aria-label": "Studies", on: { submit } },
-  el("div", { class: "controls" },
-    typed("q", "Search in ids, reports, errors", "search", { class: "wide", "aria-keyshortcuts": "/" }),
-    classFilter(),
-    ...filters.labels.map((name) => choice(name, capital(labels.facet(name).label),
-      labels.facet(name).labels.map(({ name: value, text }) => ({ value, label: text })))),
-    choice("outcome", "Outcome", filters.outcomes.map((value) => ({ value, label: capital(value) }))),
-    canReview ? choice("reviewed", "Reviewed", [itself("yes"), { value: "no", label: "not yet" }]) : null,
-    ...filters.fields.filter((one) => one.values && one.values.length > 1 && one.values.length <= 12).map(field)),
-  el("details", { class: "more", open: [...query.keys()].some((key) => /^(min|max|has)\./.test(key)) },
-    el("summary", {}, "By score and further fields"),
-    el("div", { class: "controls" }, ...labels.scores.map(score),
-      ...filters.fields.filter((one) => !one.values || one.values.length > 12).map(field))));
+// The form as the query has it, each choice with the number of rows it would leave.
+function fillForm(form, listing, query, counts) {
+  for (const field of form.querySelectorAll("[data-filter]")) {
+    const name = field.dataset.filter;
+    const wanted = query.get(name);
+    if (!field.matches("select")) {
+      if (field !== document.activeElement) field.value = wanted ?? "";
+      continue;
+    }
+    const { filter: { choices }, n, all } = counts.get(name);
+    const entry = ({ value, label }, at) => (n.has(value) || value === wanted
+      ? option(String(at), `${label} (${(n.get(value) ?? 0).toLocaleString("en")})`) : null);
+    field.replaceChildren(...[option("", `all (${all.toLocaleString("en")})`), ...choices.map(entry)].filter(Boolean));
+    field.value = wanted === null ? "" : String(choices.findIndex(({ value }) => value === wanted));
+  }
+}
+
+export async function drawList(app) {
+  const { listing, query } = app;
+  const { rows, counts } = await listing.survey(query);
+  if (app.listing !== listing || app.query !== query) return;
+  app.rows = rows;
+  fillForm(app.form, listing, query, counts);
+  const offset = Math.min(Number(query.get("offset") ?? 0), Math.max(0, rows.length - 1));
+  const { sort, step } = document.activeElement?.dataset ?? {};
+  app.list.replaceChildren(summary(app), table(rows.slice(offset, offset + LIMIT), app), pager(offset, app));
+  if (sort) app.list.querySelector(`[data-sort="${CSS.escape(sort)}"]`)?.focus();
+  if (step) app.list.querySelector(`[data-step="${step}"]:enabled`)?.focus();
+  const { label, plural } = listing.noun;
+  announce(`${count(rows.length, label, plural)} of ${listing.n} match`);
+}
+
+export function columnsControl(app) {
+  return columnChoice(app.listing, () => drawList(app));
+}
+
+// The page of the list that a row is on.
+export function offsetOf(at) {
+  return at - (at % LIMIT) || null;
+}
+
+function summary(app) {
+  const { listing, query, rows } = app;
+  const { label, plural } = listing.noun;
+  const by = listing.columnOf.get(query.get("sort"));
+  return el("div", { class: "count" },
+    rows.length === listing.n ? count(listing.n, label, plural) : `${rows.length.toLocaleString("en")} of ${count(listing.n, label, plural)}`,
+    by ? [", by ", isolated(by.label)] : listing.ordered ? `, ${listing.ordered}` : "", " ",
+    listing.about?.(rows) ?? null,
+    chips(app),
+    rows.length < listing.n || by ? button("Reset", app.reset, { class: "quiet" }) : null,
+    copyButton("Copy ids", () => rows.map((row) => listing.ids[row]).join("\n")));
+}
+
+// What the list is narrowed by, each with a button that takes it away.
+function chips({ listing, query, set }) {
+  const chip = (name, ...text) => el("span", { class: "chip" }, text, button("×", () => set({ [name]: null }), { class: "quiet", "aria-label": `Remove ${text[0]}` }));
+  return listing.filters.flatMap(({ name, label, kind, choices }) => {
+    if (kind === "range") {
+      return [["min", "≥"], ["max", "≤"]].filter(([end]) => query.has(`${end}.${name}`))
+        .map(([end, sign]) => chip(`${end}.${name}`, `${label} ${sign} ${query.get(`${end}.${name}`)}`));
+    }
+    if (!query.has(name)) return [];
+    return [chip(name, `${label}: `, isolated(choices?.find(({ value }) => value === query.get(name))?.label ?? query.get(name)))];
+  });
+}
+
+function table(rows, app) {
+  const { listing, query } = app;
+  if (!rows.length) return el("p", { class: "empty" }, `No ${listing.noun.label} matches.`);
+  const chosen = chosenColumns(listing);
+  const columns = listing.columns.filter((column) => isShown(column, chosen));
+  const words = listing.snippet && query.get("q")?.trim() ? query.get("q").trim().toLowerCase().split(/\s+/) : null;
+  const head = [...columns.map((column) => heading(column, app)), words ? el("th", { scope: "col" }, "match") : null];
+  return grid("studies", `${listing.noun.plural}; a heading sorts by its column`, head.filter(Boolean),
+    rows.map((row) => line(row, columns, words, app)));
+}
+
+function heading(column, { query, set }) {
+  const isSorted = query.get("sort") === column.name;
+  const isDescending = query.get("descending") === "true";
+  const sort = () => set({ sort: column.name, descending: String(isSorted ? !isDescending : ["count", "number"].includes(column.kind)) });
+  // Wide enough for a label on two lines.
+  const style = { "min-width": `${Math.min(16, Math.ceil(column.label.length / 2) + 2)}ch` };
+  return el("th", { scope: "col", class: column.kind, style, "aria-sort": isSorted ? (isDescending ? "descending" : "ascending") : null },
+    button([isolated(column.label), el("span", { "aria-hidden": "true" }, isSorted ? (isDescending ? " ▾" : " ▴") : "")],
+      sort, { class: "sort", "data-sort": column.name }));
+}
+
+function line(row, columns, words, app) {
+  const { listing } = app;
+  const id = listing.ids[row];
+  const address = app.addressOf(id);
+  const follow = (event) => { if (!event.target.closest("a")) location.hash = address; };
+  return el("tr", { class: row === app.lastOpened ? "current" : null, on: { click: follow } },
+    columns.map((column) => {
+      if (column.kind === "id") {
+        return el("th", { scope: "row", title: id }, el("a", { href: address, "data-row": String(row) }, isolated(id)), column.draw?.(row));
+      }
+      const value = column.value(row) ?? null;
+      const cell = el("td", { class: value === 0 && column.kind !== "score" ? `${column.kind} zero` : column.kind },
+        column.draw ? column.draw(row) : value === null ? "" : isolated(value));
+      // What the cell's width cuts off.
+      if (cell.textContent.length > BRIEF) cell.title = cell.textContent;
+      return cell;
+    }),
+    words ? el("td", { class: "snippet" }, ...snippet(listing.snippet(row), words)) : null);
+}
+
+// The first place where a word of the search stands, with what is around it.
+function snippet(text, words) {
+  const lower = text.toLowerCase();
+  const [at, word] = words.map((each) => [lower.indexOf(each), each]).filter(([place]) => place >= 0)[0] ?? [-1, ""];
+  if (at < 0) return [];
+  const start = Math.max(0, at - AROUND);
+  return [isolated(`${start ? "… " : ""}${text.slice(start, at)}`), el("b", {}, isolated(text.slice(at, at + word.length))),
+    isolated(text.slice(at + word.length, at + word.length + AROUND))];
+}
+
+function pager(offset, app) {
+  const n = app.rows.length;
+  if (n <= LIMIT) return "";
+  const turn = (to) => app.set({ offset: to || null }).then(() => document.getElementById("studies-title").scrollIntoView());
+  const step = (text, to, possible) => button(text, () => turn(to), { "data-step": text, disabled: !possible });
+  const end = Math.min(offset + LIMIT, n);
+  return el("nav", { class: "pager", "aria-label": "Pages of the list" },
+    step("First", 0, offset > 0), step("Previous", Math.max(0, offset - LIMIT), offset > 0),
+    el("span", { class: "small" }, `${offset + 1} to ${end} of ${n.toLocaleString("en")}`),
+    step("Next", offset + LIMIT, end < n), step("Last", Math.floor((n - 1) / LIMIT) * LIMIT, end < n));
 }

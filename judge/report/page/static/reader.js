@@ -26,9 +26,9 @@ export class Reader {
       const dialog = el("dialog", { "aria-labelledby": "reader-title" },
         el("form", { method: "dialog", on: { submit: () => { this.keep(field.value.trim()); } } },
           el("h2", { id: "reader-title" }, this.asking),
-          el("p", {}, `Your name is kept with each ${this.kept}, and in this browser.`),
+          el("p", {}, `Your name is stored with each ${this.kept}, and in this browser.`),
           el("label", { for: "reader-name" }, "Name"), field,
-          el("p", {}, el("button", { class: "main" }, "Go on"))));
+          el("p", {}, el("button", { class: "main" }, "Continue"))));
       dialog.addEventListener("close", () => { dialog.remove(); resolve(this.name); });
       document.body.append(dialog);
       dialog.showModal();

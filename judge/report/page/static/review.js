@@ -1,179 +1,177 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
-import { alarm, announce, el, said } from "./dom.js";
+import { alarm, announce, button, el, isolated } from "./dom.js";
+import { ask } from "./load.js";
 import { capital, count } from "./words.js";
 
-const VERDICTS = [
-  { verdict: "right", text: "Right", key: "a" },
-  { verdict: "wrong", text: "Wrong", key: "d" },
-  { verdict: "wrong_severity", text: "Wrong severity", key: "s" },
-];
+const KEYS = { right: "Shift+A", wrong: "Shift+D", wrong_severity: "Shift+S" };
 
 export class Review {
-  constructor(study, app) {
-    this.study = study;
-    this.app = app;
+  // `study` has its `record`, the `fingerprints` of its errors, the `reviews` so far and the
+  // `labels` of its rubric; `view` knows the reader and is told when something was recorded.
+  constructor(study, view) {
+    Object.assign(this, { study, view, cards: [] });
     this.events = new Map((study.reviews ?? []).map((event) => [keyOf(event), event]));
-    this.cards = [];
+    const { grades } = study.labels;
+    this.verdicts = { right: "Right", wrong: "Wrong", ...(grades ? { wrong_severity: `Wrong ${grades.label}` } : {}) };
   }
 
   item(at) {
-    const box = el("div", { class: "verdicts", role: "group", "aria-label": `Your verdict on ${this.study.labels.noun.label} ${at + 1}` });
-    this.cards[at] = box;
-    this.drawError(at);
-    return box;
+    this.cards[at] = el("div", { class: "verdicts", role: "group", "aria-label": `Your verdict on ${this.study.labels.noun.label} ${at + 1}` });
+    this.#drawItem(at);
+    return this.cards[at];
   }
 
-  drawError(at) {
-    const fingerprint = this.study.fingerprints[at];
-    const all = [...this.events.values()].filter((event) => event.error === fingerprint && event.verdict !== "none");
+  #drawItem(at) {
+    const all = [...this.events.values()].filter((event) => event.error === this.study.fingerprints[at] && event.verdict !== "none");
     const mine = all.find((event) => event.reader === this.me);
-    const press = (verdict) => () => this.judge(at, mine?.verdict === verdict ? "none" : verdict);
     this.cards[at].replaceChildren(
-      ...VERDICTS.map(({ verdict, text, key }) => el("button", {
-        type: "button", class: "verdict", "data-verdict": verdict, "aria-pressed": String(mine?.verdict === verdict),
-        "aria-keyshortcuts": key, on: { click: press(verdict) },
-      }, text)),
-      ...this.ofOthers(all, Boolean(mine), (event) => el("span", { class: "small other" },
-        said(event.reader), `: ${event.verdict.replace("_", " ")}`)));
+      ...Object.entries(this.verdicts).map(([verdict, text]) =>
+        button(text, () => this.judge(at, mine?.verdict === verdict ? "none" : verdict), {
+          class: "verdict", "data-verdict": verdict, "aria-pressed": String(mine?.verdict === verdict), "aria-keyshortcuts": KEYS[verdict],
+        })),
+      ...this.#ofOthers(all, Boolean(mine), (event) => el("span", { class: "small other" },
+        isolated(event.reader), `: ${this.verdicts[event.verdict]?.toLowerCase()}`)));
   }
 
   get me() {
-    return this.app.reader.name;
+    return this.view.reader.name;
   }
 
-  // What others said, drawn by `shown`; how many they are, until the reader has spoken: whoever
+  // What others wrote, drawn by `draw`; how many they are, until the reader has decided: whoever
   // has read another's verdict agrees with it more often.
-  ofOthers(events, hasSpoken, shown) {
+  #ofOthers(events, hasDecided, draw) {
     const others = events.filter((event) => event.reader !== this.me);
-    if (hasSpoken || !others.length) return others.map(shown);
+    if (hasDecided || !others.length) return others.map(draw);
     const n = new Set(others.map((event) => event.reader)).size;
-    return [el("span", { class: "small hidden-verdicts" },
-      `${count(n, "other has", "others have")} said something; shown after yours`)];
+    return [el("span", { class: "small hidden-verdicts" }, `${count(n, "other review")}, hidden until you decide`)];
   }
 
-  // Whether the reader has spoken of the study: of each of its errors, or of it as a whole.
+  // Whether the reader has decided on each error of the study, or on it as a whole.
   get isReviewed() {
     const mine = [...this.events.values()].filter((event) => event.reader === this.me && event.verdict !== "none");
     const { fingerprints } = this.study;
     return mine.some((event) => event.verdict === "missed" || (event.error === null && event.comment))
-      || (fingerprints.length > 0 && fingerprints.every((one) => mine.some((event) => event.error === one)));
+      || (fingerprints.length > 0 && fingerprints.every((error) => mine.some((event) => event.error === error)));
   }
 
-  // Draws what others said and what is one's own anew, for another reader.
+  // Draws it anew, for another reader.
   redraw() {
-    this.cards.forEach((_, at) => this.drawError(at));
-    this.drawSaid();
-    this.comment.value ||= this.ownComment?.comment ?? "";
+    this.cards.forEach((_, at) => this.#drawItem(at));
+    this.#drawWritten();
+    this.comment.value ||= this.#ownComment?.comment ?? "";
   }
 
   async judge(at, verdict) {
-    const kept = await this.send({ error: this.study.fingerprints[at], verdict });
-    if (!kept) return;
+    if (!await this.#send({ error: this.study.fingerprints[at], verdict })) return;
     // The buttons are drawn anew; whoever pressed one by keyboard stays on it.
     const pressed = this.cards[at].contains(document.activeElement) ? document.activeElement.dataset.verdict : null;
-    this.drawError(at);
-    this.drawSaid();
+    this.#drawItem(at);
+    this.#drawWritten();
     if (pressed) this.cards[at].querySelector(`[data-verdict="${pressed}"]`)?.focus();
-    const word = verdict === "none" ? "verdict withdrawn" : verdict.replace("_", " ");
-    announce(`${capital(this.study.labels.noun.label)} ${at + 1}: ${word}`);
+    announce(`${capital(this.study.labels.noun.label)} ${at + 1}: ${verdict === "none" ? "verdict withdrawn" : this.verdicts[verdict]}`);
   }
 
-  async send(event) {
-    const reader = await this.app.reader.known();
+  async #send(event) {
+    const reader = await this.view.reader.known();
     if (!reader) return null;
     try {
-      const kept = await this.app.store.review({ study_id: this.study.view.study_id, comment: "", ...event, reader });
-      this.events.set(keyOf(kept), kept);
-      this.app.reviewed();
-      return kept;
+      const body = { study_id: this.study.record.study_id, comment: "", ...event, reader };
+      const saved = await ask(`${this.view.base}/reviews`, { method: "POST", body });
+      this.events.set(keyOf(saved), saved);
+      this.view.reviewed();
+      return saved;
     } catch (error) {
       alarm(error);
       return null;
     }
   }
 
-  // What a reader has to say of the study as a whole.
+  // What a reader has to write of the study as a whole.
   ofStudy() {
-    this.said = el("ul", { class: "missed" });
-    const section = el("section", { class: "part review" }, el("h3", {}, "Your review"), this.said,
-      this.missedForm(), ...this.commentForm());
-    this.drawSaid();
+    this.written = el("ul", { class: "missed" });
+    const section = el("section", { class: "part review" }, el("h3", {}, "Your review"), this.written,
+      this.#missedForm(), this.#commentForm());
+    this.#drawWritten();
     return section;
   }
 
   // The missed errors that were added, and what others wrote.
-  drawSaid() {
+  #drawWritten() {
     const all = [...this.events.values()];
-    const missed = (event) => event.verdict === "missed";
-    const written = (event) => event.verdict === "comment" && event.error === null && event.comment;
-    const shown = (event) => el("li", {}, missed(event) ? this.missed(event) : [said(event.reader), ": ", said(event.comment)]);
-    this.said.replaceChildren(
-      ...all.filter((event) => missed(event) && event.reader === this.me).map(shown),
-      ...this.ofOthers(all.filter((event) => missed(event) || written(event)), this.isReviewed, shown)
-        .map((one) => (one.matches("li") ? one : el("li", {}, one))));
+    const isMissed = (event) => event.verdict === "missed";
+    const isComment = (event) => event.verdict === "comment" && event.error === null && event.comment;
+    const draw = (event) => el("li", {}, isMissed(event) ? this.#missed(event) : [isolated(event.reader), ": ", isolated(event.comment)]);
+    this.written.replaceChildren(
+      ...all.filter((event) => isMissed(event) && event.reader === this.me).map(draw),
+      ...this.#ofOthers(all.filter((event) => isMissed(event) || isComment(event)), this.isReviewed, draw)
+        .map((item) => (item.matches("li") ? item : el("li", {}, item))));
   }
 
-  missed(event) {
+  #missed(event) {
     const { labels } = this.study;
     const withdraw = async () => {
-      if (await this.send({ error: event.id, verdict: "none" })) {
+      if (await this.#send({ error: event.id, verdict: "none" })) {
         this.events.delete(keyOf(event));
-        this.drawSaid();
+        this.#drawWritten();
         this.form.querySelector("summary").focus();
       }
     };
     return [
       el("strong", {}, "Missed: "), (event.categories ?? []).map((name) => `${labels.codes?.labelOf.get(name)?.text ?? name} `),
-      event.level ? `[${labels.grades?.labelOf.get(event.level)?.label ?? event.level}] ` : "", said(event.text ?? ""),
-      el("span", { class: "small" }, " ", said(event.reader)),
-      event.reader === this.me
-        ? el("button", { type: "button", class: "quiet", on: { click: withdraw } }, "Withdraw") : "",
+      event.level ? `[${labels.grades?.labelOf.get(event.level)?.label ?? event.level}] ` : "", isolated(event.text ?? ""),
+      el("span", { class: "small" }, " ", isolated(event.reader)),
+      event.reader === this.me ? button("Withdraw", withdraw, { class: "quiet" }) : "",
     ];
   }
 
-  missedForm() {
-    const { labels } = this.study;
+  #missedForm() {
+    const { codes, grades } = this.study.labels;
     const text = el("textarea", { id: "missed-text", rows: "2", maxlength: "5000" });
     const choice = (id, facet) => facet && el("select", { id },
-      facet.labels.map(({ name, text: shown }) => el("option", { value: name }, shown)));
-    const code = choice("missed-category", labels.codes);
-    const grade = choice("missed-level", labels.grades);
+      facet.labels.map(({ name, text: label }) => el("option", { value: name }, label)));
+    const code = choice("missed-category", codes);
+    const grade = choice("missed-level", grades);
     const add = async () => {
       if (!text.value.trim()) {
         text.focus();
         return;
       }
       const event = { error: null, verdict: "missed", text: text.value, categories: code ? [code.value] : [], level: grade?.value ?? null };
-      if (await this.send(event)) {
+      if (await this.#send(event)) {
         text.value = "";
         this.form.open = false;
-        this.drawSaid();
+        this.#drawWritten();
         announce("Missed error added");
         this.form.querySelector("summary").focus();
       }
     };
-    this.form = el("details", { id: "missed" }, el("summary", { "aria-keyshortcuts": "m" }, "Add an error that the judge missed"),
+    this.form = el("details", { id: "missed" }, el("summary", { "aria-keyshortcuts": "Shift+M" }, "Add an error that the judge missed"),
       el("label", { for: "missed-text" }, "What was missed"), text,
-      ...(code ? [el("label", { for: "missed-category" }, capital(labels.codes.label)), code] : []),
-      ...(grade ? [el("label", { for: "missed-level" }, capital(labels.grades.label)), grade] : []),
-      el("p", {}, el("button", { type: "button", class: "main", on: { click: add } }, "Add")));
+      code ? [el("label", { for: "missed-category" }, capital(codes.label)), code] : [],
+      grade ? [el("label", { for: "missed-level" }, capital(grades.label)), grade] : [],
+      el("p", {}, button("Add", add, { class: "main" })));
     return this.form;
   }
 
-  get ownComment() {
+  openMissed() {
+    this.form.open = true;
+    this.form.querySelector("textarea").focus();
+  }
+
+  get #ownComment() {
     return [...this.events.values()].find((event) => event.verdict === "comment" && event.error === null && event.reader === this.me);
   }
 
-  commentForm() {
-    this.comment = el("textarea", { id: "comment", rows: "2", maxlength: "5000", "aria-keyshortcuts": "c", value: this.ownComment?.comment ?? "" });
+  #commentForm() {
+    this.comment = el("textarea", { id: "comment", rows: "2", maxlength: "5000", "aria-keyshortcuts": "Shift+C", value: this.#ownComment?.comment ?? "" });
     const save = async () => {
-      if (!await this.send({ error: null, verdict: "comment", comment: this.comment.value })) return;
-      this.drawSaid();
-      announce("Comment kept");
+      if (!await this.#send({ error: null, verdict: "comment", comment: this.comment.value })) return;
+      this.#drawWritten();
+      announce("Comment saved");
     };
     return [el("label", { for: "comment" }, "Comment on this study"), this.comment,
-      el("p", {}, el("button", { type: "button", class: "main", on: { click: save } }, "Keep the comment"))];
+      el("p", {}, button("Save comment", save, { class: "main" }))];
   }
 }
 

@@ -1,5 +1,7 @@
 // Numbers and names as they are printed, as on the terminal.
 
+import { clipped } from "./dom.js";
+
 export const NOTHING = "n/a";
 
 export function number(value, digits = 3) {
@@ -20,7 +22,7 @@ function fixed(value, digits) {
 }
 
 // Numbers that Python or JavaScript wrote, with a true minus.
-export function printed(text) {
+export function trueMinus(text) {
   return text.replaceAll("-", "−");
 }
 
@@ -34,13 +36,9 @@ export function count(n, word, words = `${word}s`) {
   return `${n.toLocaleString("en")} ${n === 1 ? word : words}`;
 }
 
-export function shown(value) {
-  return value === null || value === undefined ? "(none)" : String(value);
-}
-
-// The words of an item; one that a reader counted and did not describe has none.
-export function wordsOf(item) {
-  return item.text || (item.edit ? "" : "(no text)");
+// A long value of a field is cut.
+export function valueText(value) {
+  return clipped(String(value));
 }
 
 export function capital(text) {

@@ -1,6 +1,6 @@
 // What can be done with the words, the line or the mark that is chosen: a button for each key.
 
-import { el, said } from "./dom.js";
+import { el, isolated } from "./dom.js";
 import { wordsOf } from "./cards.js";
 import { kindOf, labelled, ofKind } from "./draft.js";
 import { capital } from "./words.js";
@@ -14,7 +14,7 @@ const HINTS = {
 export function button(act, text, key, click, { pressed, tone, disabled, main } = {}) {
   return el("button", {
     type: "button", "data-act": act, class: [tone && `tone-${tone}`, main && "main"].filter(Boolean).join(" ") || null,
-    "aria-pressed": pressed === undefined ? null : String(pressed), "aria-keyshortcuts": key, disabled,
+    "aria-pressed": pressed === undefined ? null : String(pressed), "aria-keyshortcuts": /^[A-Z]$/.test(key) ? `Shift+${key}` : key, disabled,
     on: { click, mousedown: (event) => event.preventDefault() },
   }, key ? el("kbd", { "aria-hidden": "true" }, key) : null, key ? " " : "", text);
 }
@@ -24,7 +24,7 @@ export function idle(desk) {
   const end = lines && lines.at === lines.lines.length;
   const hint = lines ? HINTS.lines : HINTS.words;
   return [
-    el("p", { id: "words-hint", class: "small hint" }, range ? said(`“${range.text}”`) : hint),
+    el("p", { id: "words-hint", class: "small hint" }, range ? isolated(`“${range.text}”`) : hint),
     lines ? el("div", { class: "tools" },
       button("change", "Change line", "Enter", () => desk.begin("change"), { disabled: end }),
       button("delete", "Delete line", "Del", () => desk.begin("delete"), { disabled: end }),
@@ -39,14 +39,14 @@ export function labelling(desk, item) {
   const named = ({ label, key }) => label.replace(new RegExp(`^${key} `), "");
   return [
     el("p", { id: "words-hint", class: "hint" },
-      el("span", { class: "small" }, draft ? "Marking " : `Mark ${chosen + 1}: `), said(`“${wordsOf(item)}”`)),
+      el("span", { class: "small" }, draft ? "Marking " : `Mark ${chosen + 1}: `), isolated(`“${wordsOf(item)}”`)),
     ...kind.facets.map((facet) => el("div", { class: "tools", role: "group", "aria-label": capital(facet.label) },
       facet.labels.map((label) => button(`${facet.name}-${label.name}`, named(label), label.key,
         () => desk.settle(labelled(kinds, item, facet.name, label.name)),
         { pressed: Boolean(item.labels[facet.name]?.includes(label.name)), tone: label.tone })))),
     el("div", { class: "tools" },
       others.map((one) => button(`kind-${one.name}`, capital(one.label), one.key, () => desk.settle(ofKind(item, one)))),
-      draft ? null : button("remove", "Delete mark", "x", () => desk.remove()),
-      button("cancel", draft ? "Leave it" : "Close", "Esc", () => desk.cancel())),
+      draft ? null : button("remove", "Delete mark", "X", () => desk.remove()),
+      button("cancel", draft ? "Cancel" : "Close", "Esc", () => desk.cancel())),
   ];
 }

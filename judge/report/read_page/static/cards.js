@@ -1,6 +1,6 @@
 // The marks of a study, a line each.
 
-import { el, said } from "./dom.js";
+import { el, isolated } from "./dom.js";
 import { shownAs } from "./draft.js";
 
 const EDITS = { change: "changed to", delete: "deleted", insert: "put in" };
@@ -18,9 +18,9 @@ export function cards(kinds, items, at, act) {
     el("span", { class: "error-number" }, String(number + 1)),
     el("strong", { class: `severity tone-${tone}` }, grade),
     el("span", { class: "tags" }, tags.join(", ")),
-    el("span", { class: "of", title: words }, el("span", { class: "small" }, whereOf(item)), " ", said(words)),
+    el("span", { class: "of", title: words }, el("span", { class: "small" }, whereOf(item)), " ", isolated(words)),
     el("button", {
-      type: "button", class: "quiet", "aria-label": `Delete mark ${number + 1}`, "aria-keyshortcuts": "x",
+      type: "button", class: "quiet", "aria-label": `Delete mark ${number + 1}`, "aria-keyshortcuts": "Shift+X",
       on: { click: (event) => { event.stopPropagation(); act.remove(number); } },
     }, "✕"));
   }));

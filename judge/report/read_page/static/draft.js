@@ -1,7 +1,7 @@
 // What a rubric lets a reader mark, each label with its key, and how a mark is made of them.
 
 // Letters that do something else on the page.
-const TAKEN = "nglprvijkxutq";
+const TAKEN = "nprvijkq";
 
 // The kinds of items with their facets, and for each label the key that gives it: a code of one
 // letter is its own key, the labels of other facets have numbers.

@@ -1,6 +1,6 @@
 // The candidate as numbered lines that a reader corrects: changes, deletes, puts in.
 
-import { el, goTo, said } from "./dom.js";
+import { el, goTo, isolated } from "./dom.js";
 
 export class Lines {
   // `act` has `moved`, told the line that the reader is at, and `edit(kind, line, corrected)`.
@@ -100,7 +100,7 @@ export class Lines {
     });
     const button = (words, take) => el("button", { type: "button", class: take ? "main" : null, on: { click: () => end(take) } }, words);
     const row = el("li", { class: "edit-row writing" }, el("span", {}),
-      el("span", {}, field, el("span", { class: "tools" }, button("Take it (Enter)", true), button("Leave it (Esc)", false))));
+      el("span", {}, field, el("span", { class: "tools" }, button("Apply (Enter)", true), button("Cancel (Esc)", false))));
     this.box.querySelector(".writing")?.remove();
     const here = this.box.querySelector('[aria-current="true"]');
     if (kind === "insert") here.before(row);
@@ -112,8 +112,8 @@ export class Lines {
 
 // A line with what is taken out and put in: the words between those that stay at both ends.
 function words(text, edit) {
-  if (!edit) return said(text);
-  if (edit.kind === "delete") return el("del", {}, said(text));
+  if (!edit) return isolated(text);
+  if (edit.kind === "delete") return el("del", {}, isolated(text));
   const [before, after] = [text.split(" "), edit.corrected.split(" ")];
   const most = Math.min(before.length, after.length);
   let [head, tail] = [0, 0];

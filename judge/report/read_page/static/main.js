@@ -1,8 +1,8 @@
 // Starts the page: who reads, the queue, and the study that is next. It asks the service for nothing
 // that a judge or another reader said.
 
-import { alarm, announce, begin, el, frame, newest, said } from "./dom.js";
-import { ask } from "./data.js";
+import { alarm, announce, begin, el, frame, latestOnly, isolated } from "./dom.js";
+import { ask } from "./load.js";
 import { Keys } from "./keys.js";
 import { Reader } from "./reader.js";
 import { button } from "./bar.js";
@@ -64,7 +64,7 @@ class App {
   header() {
     return el("header", { class: "top" },
       el("h1", {}, "Reading ", el("span", { class: "of" }, this.rubric.title)), this.count, this.saved, this.all,
-      el("span", { class: "small" }, "as ", said(this.reader.name), " ",
+      el("span", { class: "small" }, "as ", isolated(this.reader.name), " ",
         el("button", { type: "button", class: "quiet", on: { click: () => this.reader.ask() } }, "Change")),
       this.queue?.length ? el("button", { type: "button", class: "quiet", "aria-keyshortcuts": "?", on: { click: () => this.keys.help() } }, "Keys") : null,
       el("a", { href: "/" }, "Leave"));
@@ -89,12 +89,12 @@ class App {
       return;
     }
     const { study_id: id } = this.queue[at];
-    const study = await newest(this, "opening", this.ahead?.id === id ? this.ahead.study : this.asked("reading/study", { id }));
+    const study = await latestOnly(this, "opening", this.ahead?.id === id ? this.ahead.study : this.asked("reading/study", { id }));
     if (!study) return;
     document.getElementById("alarm").replaceChildren();
     this.at = at;
     const { items = [], comment = "", done = false, texts } = this.mine.get(id) ?? this.saver.unsaved(id) ?? study.reading ?? {};
-    const title = el("h2", { tabindex: "-1" }, `${at + 1} of ${this.queue.length.toLocaleString("en")} `, el("span", { class: "small" }, "study ", said(id)));
+    const title = el("h2", { tabindex: "-1" }, `${at + 1} of ${this.queue.length.toLocaleString("en")} `, el("span", { class: "small" }, "study ", isolated(id)));
     this.desk = new Desk(this, study, { study_id: id, done, items, comment, texts: texts || study.texts }, title);
     this.main.replaceChildren(this.desk.element);
     document.title = `Reading ${at + 1} of ${this.queue.length}`;
@@ -193,7 +193,7 @@ class App {
     const time = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     const words = { saved: `Saved ${time}`, saving: "Saving …", waiting: `Not saved yet, and tried again: ${why}`, refused: `Not saved: ${why}` };
     this.saved.className = `small ${how}`;
-    this.saved.replaceChildren(said(words[how]));
+    this.saved.replaceChildren(isolated(words[how]));
     if (why) announce(words[how]);
     if (how === "refused") {
       this.saved.append(el("button", { type: "button", class: "quiet", on: { click: () => this.saver.flush() } }, "Try again"));
@@ -207,10 +207,10 @@ class App {
     const at = this.steps.contains(document.activeElement) ? document.activeElement.dataset.act : null;
     this.steps.replaceChildren(
       button("previous", "Previous", "p", () => this.step(-1), { disabled: this.at <= 0 }),
-      button("undo", "Undo", "u", () => this.undo().catch(alarm), { disabled: !this.past.length }),
-      button("later", "Later", "l", () => this.step(1), { disabled: this.at + 1 >= this.queue.length }),
-      ...(state ? [button("nothing", "Nothing wrong, next", "n", () => this.finish(true)),
-        button("done", state.done ? "Done ✓, next" : "Done, next", "g", () => this.finish(false), { main: true })] : []));
+      button("undo", "Undo", "U", () => this.undo().catch(alarm), { disabled: !this.past.length }),
+      button("later", "Next, not done", "n", () => this.step(1), { disabled: this.at + 1 >= this.queue.length }),
+      ...(state ? [button("nothing", "No errors - next", "N", () => this.finish(true)),
+        button("done", state.done ? "Done ✓ - next" : "Done - next", "G", () => this.finish(false), { main: true })] : []));
     if (at) this.steps.querySelector(`[data-act="${at}"]`)?.focus();
     if (this.all.open) this.drawQueue();
   }
@@ -226,7 +226,7 @@ class App {
 
 function noSample(run, queue) {
   return el("section", { class: "end" }, el("h2", {}, queue ? "The sample has none of this run's studies" : "No studies are drawn for reading yet"),
-    el("p", {}, "Which studies are read is decided by chance, so that what readers find holds for all of them. In a terminal, where RUN is the folder of this run (", said(run), "):"),
+    el("p", {}, "Which studies are read is decided by chance, so that what readers find holds for all of them. In a terminal, where RUN is the folder of this run (", isolated(run), "):"),
     el("pre", { class: "line" }, "judge sample RUN -n 100"),
     el("p", {}, "draws a hundred. Then load this page again."));
 }

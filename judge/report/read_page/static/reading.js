@@ -1,6 +1,6 @@
 // One study on the reader's desk: both reports, what is marked in them, and the mark in the making.
 
-import { alarm, announce, el, fact, goTo, said } from "./dom.js";
+import { alarm, announce, el, fact, goTo, isolated } from "./dom.js";
 import { isWhole, kindOf, pressed, shownAs } from "./draft.js";
 import { cards, wordsOf } from "./cards.js";
 import { idle, labelling } from "./bar.js";
@@ -37,7 +37,7 @@ export class Desk {
     const { context } = this.study;
     return el("div", { class: "desk" },
       el("header", { class: "desk-head" }, title, context.length ? el("dl", { class: "facts context", tabindex: "0", "aria-label": "Clinical context" },
-        context.map(({ name, value }) => fact(name.replaceAll("_", " "), said(value)))) : null),
+        context.map(({ name, value }) => fact(name.replaceAll("_", " "), isolated(value)))) : null),
       el("div", { class: `sides${this.image ? " imaged" : ""}` }, this.image?.element,
         report("reference", this.reports[0].box), report("candidate", (this.lines ?? this.reports[1]).box)),
       el("div", { class: "below" }, this.list,
@@ -78,7 +78,7 @@ export class Desk {
 
   // Nothing is drawn anew: the comment may be left by pressing a button of what is drawn.
   keepComment() {
-    if (this.comment.value !== this.reading.comment) this.keep({ comment: this.comment.value }, "Comment kept");
+    if (this.comment.value !== this.reading.comment) this.keep({ comment: this.comment.value }, "Comment saved");
   }
 
   restore(reading) {
@@ -223,14 +223,14 @@ export class Desk {
     // Who marks what matches in some studies and forgets it in one has said that nothing matches.
     const forgotten = this.kinds.find(({ name, graded_by: grade }) =>
       !grade && this.app.marked.has(name) && !items.some((item) => item.kind === name));
-    if (this.draft) alarm(new Error("A mark is not whole yet: give it its labels, or press Esc to leave it."));
+    if (this.draft) alarm(new Error("A mark is not whole yet: give it its labels, or press Esc to cancel it."));
     else if (nothing && wrong.length) {
-      alarm(new Error(`Something is marked as wrong (${count(wrong.length, this.kinds[0].label, this.kinds[0].plural)}). Delete it, or press g: done.`));
+      alarm(new Error(`Something is marked as wrong (${count(wrong.length, this.kinds[0].label, this.kinds[0].plural)}). Delete it, or press Shift+G: done.`));
     } else if (forgotten && !this.reading.done && !this.warned) {
       this.warned = true;
       alarm(new Error(`No ${forgotten.label} is marked here, as in other studies. Mark each with ${forgotten.key}; where there is none, say so again.`));
     } else {
-      if (!this.reading.done) this.change({ done: true }, nothing ? "Nothing wrong" : "Done");
+      if (!this.reading.done) this.change({ done: true }, nothing ? "No errors" : "Done");
       return true;
     }
     return false;

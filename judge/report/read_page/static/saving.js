@@ -1,7 +1,7 @@
 // Saves readings one after the other. What the service has not taken yet stays in the browser, also
 // when the page is closed, and is sent until it does.
 
-import { ask } from "./data.js";
+import { ask } from "./load.js";
 import { remember, remembered } from "./keys.js";
 
 const LONGEST_WAIT = 15;

@@ -1,0 +1,354 @@
+// The page of a run: its headline, figures whose bars filter the list, the list, the studies.
+
+import { alarm, button, el, grid, isolated, printedTable } from "./dom.js";
+import { App, factList } from "./app.js";
+import { Listing } from "./list.js";
+import { ask, isFile, load, packets } from "./load.js";
+import { Reader } from "./reader.js";
+import { Review } from "./review.js";
+import { pill } from "./study.js";
+import { NOTHING, capital, count, labels, number, rate, valueText } from "./words.js";
+
+const MOST_CHOICES = 12;
+
+export async function runPage(run, reader) {
+  const base = `/v1/runs/${encodeURIComponent(run)}`;
+  const addressOf = (name) => (name === "index" ? `${base}/studies` : base);
+  const [opened, index] = await Promise.all([load("overview", addressOf), load("index", addressOf)]);
+  const view = new RunView(isFile() ? opened : opened.view, index, run ? base : null);
+  if (run) {
+    view.reader = new Reader(reader, "Who is reviewing?", "verdict");
+    await view.readReviews();
+  }
+  const app = new App(view);
+  await app.start();
+  // The search is made ready while nobody waits for it.
+  if (isFile()) setTimeout(() => view.readTexts().catch(alarm));
+}
+
+class RunView {
+  constructor(overview, { columns, order, packet }, base) {
+    Object.assign(this, { data: overview, index: columns, base, packet, title: overview.title, signature: overview.signature });
+    this.labels = labels(overview);
+    this.notes = overview.judge.note ? [overview.judge.note] : [];
+    this.rank = new Int32Array(order.length);
+    order.forEach((row, at) => { this.rank[row] = at; });
+    this.reviews = new Uint32Array(order.length);
+    this.packetOf = packets();
+  }
+
+  get top() {
+    if (!this.base) return [];
+    this.who = el("span", { class: "small" });
+    this.drawReader();
+    document.addEventListener("reader", () => this.drawReader());
+    const run = decodeURIComponent(this.base.split("/").at(-1));
+    return [el("a", { href: "/" }, "All runs"), el("a", { href: `/read?${new URLSearchParams({ run })}` }, "Read blind"), this.who];
+  }
+
+  drawReader() {
+    const { name } = this.reader;
+    this.who.replaceChildren(name ? el("span", {}, "Reviewing as ", isolated(name), " ") : "",
+      button(name ? "Change" : "Who is reviewing?", () => this.reader.ask(), { class: "quiet" }));
+  }
+
+  overview(app) {
+    const { data } = this;
+    const { figures } = data;
+    this.readers = el("div", { id: "readers" });
+    this.drawReaders();
+    return el("section", { id: "overview", "aria-labelledby": "overview-title" },
+      el("h2", { id: "overview-title", class: "unseen" }, "The run"),
+      el("div", { class: "tiles" }, data.headline.map(tile),
+        el("div", { class: "tile" }, el("p", { class: "tile-name" }, "scored studies"),
+          el("p", { class: "tile-value" }, data.n_scored.toLocaleString("en")),
+          el("p", { class: "small" }, data.n_scored === data.n_studies ? "all of them"
+            : `of ${data.n_studies.toLocaleString("en")}; ${(data.n_studies - data.n_scored).toLocaleString("en")} not scored`))),
+      el("div", { class: "figures" },
+        figures.rates.map((each) => ratesFigure(each, app)),
+        figures.scores.map((each) => scoresFigure(each, app)),
+        figures.tally ? tallyFigure(figures.tally, this.labels, app) : null),
+      this.readers,
+      el("details", {}, el("summary", {}, "Details: facts, tables, downloads"),
+        factList(data.facts),
+        data.tables.map(printedTable),
+        this.base ? el("p", {}, "This run as ", ["csv", "parquet", "json"].flatMap((form, at) => [at ? ", " : "",
+          el("a", { href: `${this.base}/results?format=${form}`, download: "" }, form.toUpperCase())])) : null));
+  }
+
+  async readReviews() {
+    const { events, statistics } = await ask(`${this.base}/reviews`);
+    this.statistics = statistics;
+    const rowOf = new Map(this.index.study_id.map((id, row) => [id, row]));
+    this.reviews.fill(0);
+    for (const { study_id: id } of events) if (rowOf.has(id)) this.reviews[rowOf.get(id)] += 1;
+    this.list?.forget();
+  }
+
+  // A verdict was recorded: numbers that rest on it are asked for when they are next seen.
+  reviewed() {
+    this.isStale = true;
+  }
+
+  async returned() {
+    if (!this.isStale) return;
+    this.isStale = false;
+    await this.readReviews();
+    this.drawReaders();
+  }
+
+  drawReaders() {
+    if (this.base) this.readers.replaceChildren(readersSection(this.statistics, this.labels, `${this.base}/reviews.csv`));
+  }
+
+  listing() {
+    const { data, index, labels: named } = this;
+    const { filters } = data;
+    const of = (name) => (row) => index[name][row];
+    const itself = (value) => ({ value, label: value });
+    const choice = (name, label, choices, read, more = false) =>
+      ({ name, label, kind: "choice", choices, values: () => (row) => [String(read(row) ?? "")], more });
+    const classes = filters.classes && [...filters.classes.map(itself), ...(filters.no_class ? [{ value: "", label: "(none)" }] : [])];
+    this.list = new Listing({
+      key: data.rubric.name,
+      ids: index.study_id,
+      order: this.rank,
+      ordered: "worst first",
+      columns: data.columns.map((column) => ({ ...column, value: of(column.name), draw: this.#drawing(column) })),
+      filters: [
+        classes ? choice("class", "Class", classes, of("study_class"))
+          : { name: "class", label: "Class", kind: "text", value: of("study_class") },
+        ...filters.labels.map((name) => this.#labelFilter(name)),
+        choice("outcome", "Outcome", filters.outcomes.map((value) => ({ value, label: capital(value) })), of("outcome")),
+        ...(this.base ? [choice("reviewed", "Reviewed", [itself("yes"), { value: "no", label: "not yet" }], (row) => (this.reviews[row] ? "yes" : "no"))] : []),
+        ...named.scores.filter(({ name }) => filters.scores[name]).map(({ name, label }) =>
+          ({ name, label, kind: "range", value: of(name), ...filters.scores[name], more: true })),
+        ...filters.fields.map(({ name, values }) => (values ? choice(`field.${name}`, name, values.map(itself), of(name), values.length > MOST_CHOICES || values.length < 2)
+          : { name: `has.${name}`, label: name, kind: "text", value: of(name), more: true })),
+      ],
+      searched: "Search in ids, reports, errors",
+      search: (text) => this.#search(text),
+      snippet: this.base ? null : (row) => this.texts[row],
+    });
+    return this.list;
+  }
+
+  // The labels of a facet that some item of a study has, beside the other labels asked for.
+  #labelFilter(name) {
+    const { filters } = this.data;
+    const choices = this.labels.facet(name).labels.map(({ name: value, text }) => ({ value, label: text }));
+    const values = (query) => {
+      const others = filters.labels.filter((other) => other !== name && query.get(other)).map((other) => [other, query.get(other)]);
+      const counted = choices.map(({ value }) => [value, counting(filters.counts, [...others, [name, value]]).map((each) => this.index[each.name])]);
+      return (row) => counted.filter(([, columns]) => columns.some((counts) => counts[row] > 0)).map(([value]) => value);
+    };
+    return { name, label: capital(this.labels.facet(name).label), kind: "choice", choices, values };
+  }
+
+  #drawing({ name, kind, tone, whole }) {
+    const value = (row) => this.index[name][row];
+    return {
+      id: (row) => (this.reviews[row] ? el("span", { class: "reviewed", title: "reviewed" }, " ✓", el("span", { class: "unseen" }, "reviewed")) : null),
+      score: (row) => this.labels.score(name, value(row)),
+      count: (row) => (value(row) === null ? "" : pill(value(row), tone)),
+      codes: (row) => codesOf(value(row), this.labels.codes).flatMap(({ name: code, text }, at) =>
+        [at && code.length > 1 ? ", " : "", el("abbr", { title: text }, code)]).reduce((box, part) => { box.append(part); return box; }, el("span", {})),
+      other: (row) => (value(row) === null ? "" : number(value(row), whole ? 0 : 3)),
+      outcome: (row) => (value(row) === "annotated" ? value(row) : el("strong", {}, isolated([value(row), this.index.reason[row]].filter(Boolean).join(": ")))),
+      class: (row) => isolated(value(row) ?? "(none)"),
+    }[kind];
+  }
+
+  // While one packet is read, the next is unpacked; a click never waits long.
+  readTexts() {
+    this.texts ??= [];
+    return this.reading ??= (async () => {
+      let next = 0;
+      const read = async () => {
+        while (next < this.rank.length) {
+          const first = next;
+          next += this.packet;
+          const views = await load(`packet-${first / this.packet}`);
+          views.forEach((view, at) => { this.texts[first + at] = searched(view); });
+        }
+      };
+      await Promise.all([read(), read()]);
+    })();
+  }
+
+  async #search(text) {
+    if (this.base) return new Set((await ask(`${this.base}/search?${new URLSearchParams({ q: text })}`)).rows);
+    await this.readTexts();
+    const words = text.toLowerCase().split(/\s+/);
+    return new Set([...this.texts.keys()].filter((row) => {
+      const lower = this.texts[row].toLowerCase();
+      return words.every((word) => lower.includes(word));
+    }));
+  }
+
+  async study(row) {
+    const { view: record, ...more } = this.base ? await ask(`${this.base}/study?${new URLSearchParams({ row })}`)
+      : { view: (await this.packetOf(Math.floor(row / this.packet)))[row % this.packet] };
+    const measured = ({ name, label, unit, undefined: why }) => [label, record.measures[name] === null ? `undefined (${why})`
+      : [this.labels.score(name, record.measures[name]), unit].filter(Boolean).join(" ")];
+    const study = {
+      id: record.study_id,
+      title: "Study",
+      facts: [
+        ["class", isolated((record.study_class ?? "(none)") + (record.class_inferred ? " (inferred)" : ""))],
+        ...(record.measures ? [...this.labels.scores, ...this.labels.checks].map(measured) : []),
+        ...Object.entries(record.fields).map(([name, value]) => [name, valueText(value)]),
+      ],
+    };
+    this.review = this.base ? new Review({ record, ...more, labels: this.labels }, this) : null;
+    study.review = this.review;
+    study.columns = [{ key: "", letter: "", record, labels: this.labels, review: this.review, signature: this.signature }];
+    return study;
+  }
+
+  actions(app, inStudy) {
+    if (!this.base) return [];
+    document.addEventListener("reader", () => app.study && this.review.redraw());
+    const verdict = (word) => {
+      const { cards, at } = app.at();
+      if (!cards.length) return;
+      // With one error there is no doubt which is meant; the first, when none is chosen yet.
+      if (at < 0) app.move(1);
+      this.review.judge(Math.max(0, at), word).catch(alarm);
+    };
+    return [
+      { keys: "A", text: "agree: the error is right", act: inStudy(() => verdict("right")) },
+      { keys: "D", text: "disagree: the error is wrong", act: inStudy(() => verdict("wrong")) },
+      { keys: "S", text: "right, but the wrong significance", act: inStudy(() => verdict("wrong_severity")) },
+      { keys: "U", text: "withdraw the verdict", act: inStudy(() => verdict("none")) },
+      { keys: "M", text: "add an error that was missed", act: inStudy(() => this.review.openMissed()) },
+      { keys: "C", text: "comment on the study", act: inStudy(() => document.getElementById("comment").focus()) },
+    ];
+  }
+}
+
+// What a search looks through: the same text that `search_text` gives a service.
+function searched(view) {
+  const parts = [view.study_id, ...Object.values(view.fields)];
+  for (const side of [view.reference, view.candidate]) parts.push(side.map(({ text }) => text).join(""));
+  for (const item of view.items) parts.push(item.text, item.edit?.corrected);
+  parts.push(...view.lists.flatMap(({ texts }) => texts), view.explanation, view.reason, view.detail);
+  return parts.filter((part) => part !== "" && part !== null && part !== undefined).join("\n");
+}
+
+// The counts that together tell of all labels asked for: those of the fewest further facets.
+function counting(counts, asked) {
+  const fitting = counts.filter(({ labels: own }) => asked.every(([facet, value]) => own[facet] === value));
+  const least = Math.min(...fitting.map(({ labels: own }) => Object.keys(own).length));
+  return fitting.filter(({ labels: own }) => Object.keys(own).length === least);
+}
+
+// Codes of one letter are written without a space: `abd`.
+function codesOf(value, facet) {
+  const isShort = facet.labels.every(({ name }) => name.length === 1);
+  const names = isShort ? [...value] : value.split(", ").filter(Boolean);
+  return names.map((name) => facet.labelOf.get(name));
+}
+
+function tile({ label, text, interval, value, low, high, is_share: isShare }) {
+  return el("div", { class: "tile" }, el("p", { class: "tile-name" }, label), el("p", { class: "tile-value" }, text),
+    isShare ? bar({ value, low, high }) : null,
+    interval ? el("p", { class: "small" }, `95% CI ${interval}`) : null);
+}
+
+function bar({ value, low, high }) {
+  return el("span", { class: "track", "aria-hidden": "true" }, value === null ? null : [
+    el("span", { class: "fill", style: { width: `${100 * value}%` } }),
+    low === null || low === undefined ? null
+      : el("span", { class: "whisker", style: { left: `${100 * low}%`, width: `${100 * (high - low)}%` } }),
+  ]);
+}
+
+// The figures are drawn with boxes; every number in them is also written out.
+function bars(rows) {
+  return el("ul", { class: "bars" }, rows.map(([name, drawn, value]) => el("li", {},
+    el("span", { class: "bar-name" }, name), drawn, el("span", { class: "bar-value" }, value))));
+}
+
+function ratesFigure({ label, definition, rows }, app) {
+  const isClass = (group) => app.view.data.filters.classes?.includes(group);
+  return el("figure", { class: "figure" },
+    el("figcaption", {}, `Studies with ${definition ?? label}`),
+    bars(rows.map((row) => [isClass(row.group) ? filtering(isolated(row.group), { class: row.group }, app) : isolated(row.group), bar(row), rate(row)])),
+    el("p", { class: "small" }, "Share of scored studies with its 95% Wilson interval."));
+}
+
+// A name that narrows the list when it is pressed.
+function filtering(text, changes, app) {
+  const click = () => app.set(changes).then(() => document.getElementById("studies-title").scrollIntoView());
+  return button(text, click, { class: "quiet", title: "Filter the list" });
+}
+
+function tallyFigure({ title, rows, columns, counts }, named, app) {
+  const [facet, parts] = [named.facet(rows), named.facet(columns).labels];
+  const totals = counts.map(({ n }) => parts.reduce((sum, { name }) => sum + n[name], 0));
+  const most = Math.max(1, ...totals);
+  const isFilter = app.view.data.filters.labels.includes(rows);
+  const byPart = (n) => parts.filter(({ name }) => n[name]).map(({ name, label }) => `${label}: ${n[name]}`).join("; ");
+  return el("figure", { class: "figure" },
+    el("figcaption", {}, `${title} and ${named.facet(columns).label}`),
+    el("ul", { class: "legend" }, parts.map(({ label, tone }) =>
+      el("li", {}, el("span", { class: `swatch tone-${tone}`, "aria-hidden": "true" }), label))),
+    bars(counts.map(({ name, n }, at) => {
+      const { text } = facet.labelOf.get(name);
+      return [
+        isFilter && totals[at] ? filtering(text, { [rows]: name }, app) : text,
+        el("span", { class: "track", "aria-hidden": "true" }, parts.map((part) => el("span", {
+          class: `part tone-${part.tone}`, style: { width: `${(100 * n[part.name]) / most}%` },
+        }))),
+        totals[at] ? byPart(n) : parts.every(({ name: part }) => n[part] === null) ? NOTHING : "0",
+      ];
+    })));
+}
+
+function scoresFigure({ name, label, n, bins, whole, higher_is_better: higher }, app) {
+  const most = Math.max(1, ...bins.map((bin) => bin.n));
+  const text = ({ low, high }) => (low === high ? String(low) : whole ? `${low} to ${high}` : `${number(low, 2)} to ${number(high, 2)}`);
+  const few = bins.length <= 12;
+  // A bin holds its lower edge; the range filter holds both.
+  const narrow = ({ low, high }) => filtering([], { [`min.${name}`]: String(low), [`max.${name}`]: String(high) }, app);
+  const ticks = few || !bins.length ? [] : [0, 0.25, 0.5, 0.75, 1].map((at) => bins[0].low + at * (bins.at(-1).high - bins[0].low));
+  return el("figure", { class: "figure" },
+    el("figcaption", {}, `${capital(label)}, ${count(n, "scored study", "scored studies")}`),
+    el("div", { class: "histogram" }, bins.map((bin) => {
+      const column = narrow(bin);
+      column.className = "column";
+      column.title = `${text(bin)}: ${bin.n}`;
+      column.disabled = !bin.n;
+      column.append(el("span", { class: "unseen" }, `${label} ${text(bin)}: `),
+        el("span", { class: bin.n ? "column-n" : "unseen" }, String(bin.n)),
+        el("span", { class: "column-fill", style: { "--share": bin.n / most } }),
+        few ? el("span", { class: "column-name", "aria-hidden": "true" }, text(bin)) : "");
+      return column;
+    })),
+    ticks.length ? el("p", { class: "axis small", "aria-hidden": "true" }, ticks.map((tick) => el("span", {}, number(tick, whole ? 0 : 2)))) : null,
+    el("p", { class: "small" }, `Studies by score; ${higher ? "higher is better" : "lower is better"}. A bar filters the list.`));
+}
+
+// The judge's precision among the errors that readers have marked, and their agreement.
+function readersSection(statistics, named, file) {
+  if (!statistics || !(statistics.n_reviewed_errors || statistics.missed)) {
+    return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
+  }
+  const name = (code) => (code === "all" ? "all" : named.codes.labelOf.get(code).text);
+  return el("div", {},
+    el("h3", {}, "What readers made of it"),
+    el("p", {}, `${count(statistics.n_reviewed_errors, "error")} reviewed`,
+      statistics.n_studies ? ` in ${count(statistics.n_studies, "study", "studies")}` : "",
+      `, ${count(statistics.missed ?? 0, "missed error")} added, by `,
+      ...(statistics.readers ?? []).flatMap((reader, at) => [at ? ", " : "", isolated(reader)]), "."),
+    el("figure", { class: "figure" },
+      el("figcaption", {}, "The judge's precision among reviewed errors"),
+      bars(statistics.precision.filter(({ n }) => n).map((row) => [name(row.code), bar(row), rate(row)]))),
+    statistics.kappa?.length ? grid(null, "Agreement of two readers (Cohen's kappa)",
+      ["readers", "errors both reviewed", "kappa"].map((text) => el("th", { scope: "col" }, text)),
+      statistics.kappa.map((pair) => el("tr", {}, [pair.readers.join(" and "), String(pair.n), number(pair.kappa, 2)]
+        .map((text) => el("td", {}, isolated(text))))), true) : null,
+    statistics.note ? el("p", { class: "small" }, statistics.note) : null,
+    el("p", {}, el("a", { href: file, download: "" }, "All reviews as CSV")));
+}

@@ -1,0 +1,103 @@
+// The page of a stress test: its tables, the list of pairs, and a pair with what was changed in it.
+
+import { clipped, el, isolated, printedTable } from "./dom.js";
+import { App, factList, figuresSection } from "./app.js";
+import { Listing } from "./list.js";
+import { figureAddress, load, packets } from "./load.js";
+import { capital, itemLabels } from "./words.js";
+
+const OPEN_TABLES = 2;
+const EFFECTS = {
+  fewer: "the judge found fewer errors than without the text", more: "the judge found more errors than without the text",
+  other: "the judge read it otherwise than without the text", unreadable: "the answer cannot be read, and that without the text could",
+};
+// What was changed is marked as a judge's errors are.
+const CHANGED = { grade: () => ({ tone: "good", label: "" }), noun: { label: "change", plural: "changes" } };
+
+export async function stressPage() {
+  const [overview, columns, figures] = await Promise.all([load("overview"), load("columns"), load("figures")]);
+  await new App(new StressView(overview, columns, figures)).start();
+}
+
+class StressView {
+  constructor(overview, index, figures) {
+    Object.assign(this, { data: overview, index, figures, title: document.title, signature: overview.signature, notes: overview.notes });
+    this.labels = itemLabels(overview.rubric);
+    this.packetOf = packets();
+    this.listTitle = "Pairs";
+  }
+
+  overview() {
+    const tables = this.data.tables.map(printedTable);
+    const more = this.data.tables.slice(OPEN_TABLES).map(({ title }) => title);
+    return el("section", { id: "summary", "aria-labelledby": "summary-title" },
+      el("h2", { id: "summary-title" }, "Summary"),
+      factList(this.data.facts),
+      tables.slice(0, OPEN_TABLES),
+      more.length ? el("details", {}, el("summary", {}, `More tables: ${more.join("; ")}`), tables.slice(OPEN_TABLES)) : null);
+  }
+
+  below() {
+    return this.data.n_figures === 0 ? null : figuresSection(this.figures, figureAddress);
+  }
+
+  listing() {
+    const { ids, study, studies, change, changes, came, k, n_errors: found } = this.index;
+    const { came: outcomes } = this.data;
+    const choice = (name, label, values, of) => ({ name, label, kind: "choice", choices: values.map((value) => ({ value, label: value })), values: () => of });
+    const cameOf = (row) => came[row].map((at) => outcomes[at]);
+    return new Listing({
+      noun: { label: "pair", plural: "pairs" },
+      key: "stress",
+      ids,
+      columns: [
+        { name: "id", label: "pair", kind: "id", value: (row) => ids[row] },
+        { name: "group", label: "group", kind: "text", value: (row) => changes[change[row]].group },
+        { name: "outcome", label: "outcome", kind: "text", value: (row) => cameOf(row).join("; ") },
+        { name: "injected", label: "errors injected", kind: "number", value: (row) => k[row] },
+        { name: "found", label: "errors found", kind: "number", value: (row) => found[row], draw: (row) => String(found[row] ?? "n/a") },
+      ],
+      filters: [
+        choice("group", "Group", [...new Set(changes.map(({ group }) => group))], (row) => [changes[change[row]].group]),
+        choice("change", "Change", changes.map(({ name }) => name), (row) => [changes[change[row]].name]),
+        choice("outcome", "Outcome", outcomes, cameOf),
+        { name: "of", label: "Study id", kind: "text", value: (row) => studies[study[row]] },
+      ],
+    });
+  }
+
+  async study(row, app) {
+    const pair = (await this.packetOf(Math.floor(row / this.index.packet)))[row % this.index.packet];
+    const outcomes = this.index.came[row].map((at) => this.data.came[at]);
+    const intro = outcomes.length ? el("p", {}, el("strong", {}, capital(outcomes.join("; "))),
+      pair.effect ? `: ${EFFECTS[pair.effect] ?? pair.effect}.` : ".") : null;
+    return {
+      id: this.index.ids[row],
+      title: "Pair",
+      facts: [
+        ["change", isolated(pair.change), pair.does ? [": ", isolated(pair.does)] : null],
+        ["expected", pair.expected, pair.base === null ? null : [": ", el("a", { href: app.addressOf(pair.base) }, isolated(pair.base))]],
+      ],
+      intro,
+      columns: [
+        { key: "change", letter: "T", title: "Injected change", labels: CHANGED, record: { ...pair.marked, items: pair.words }, body: injected(pair) },
+        { key: "judge", letter: "", title: "What the judge wrote", labels: this.labels, record: pair.record },
+      ],
+    };
+  }
+}
+
+function injected({ put_in: errors, words, whole }) {
+  const weight = ({ significance }) => (significance === "doubtful" ? "radiologists would differ on its significance" : significance);
+  return el("div", {},
+    errors.length ? el("ul", { class: "matched" }, errors.map((error) => el("li", {}, `${error.categories.join(" or ")}, ${weight(error)}`))) : null,
+    whole ? el("p", {}, "Rewritten completely.") : null,
+    words.length ? el("ol", { class: "errors" }, words.map(([before, after], at) => el("li", {
+      id: `error-change${at}`, class: "error tone-good", tabindex: "-1", "data-errors": `change${at}`,
+    },
+    el("span", { class: "error-number" }, `T${at + 1}  `),
+    el("span", { id: `error-change${at}-words`, class: "text", dir: "auto" },
+      before.trim() ? el("del", {}, ...clipped(before.trim())) : null, before.trim() && after.trim() ? " → " : "",
+      after.trim() ? el("ins", {}, ...clipped(after.trim())) : null)))) : null,
+    words.length || whole ? null : el("p", {}, "Nothing was changed."));
+}

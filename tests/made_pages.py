@@ -1,0 +1,123 @@
+"""A file of each page for the tests: of the examples, and with hostile words in every text."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+from page_records import FIGURES, records_of
+from pagemaking import examples, hostile, write_run
+from seeded_comparison import seeded
+from support import EXAMPLES, write_json
+
+from judge import rubrics
+from judge.cli import main
+from judge.comparing.names import RunChoice
+from judge.report.compare_page.data import page as comparison_page
+from judge.report.compare_page.data import wanted
+from judge.report.page.file import html_file
+from judge.report.validate_page.data import Beside, PageRater
+from judge.report.validate_page.data import page as validation_page
+from judge.stats.compare import Comparison
+from judge.validating.raters import RatedStudies, rated, raters, readers_below, records
+from judge.validating.validation import validate
+
+RUBRICS = ("green", "fineradscore", "facts")
+EVIL = (
+    '</script><img src="http://evil.example/x" onerror="window.struck=1"><b>bold</b>'
+    "<script>window.struck=2</script><!-- \u202e\u2066 ${window.struck=3} javascript:alert(1)"
+)
+LONG = "Indication: cough, fever and a fall from a ladder two weeks ago, on the left side. " * 3
+
+
+def cli(*words: object) -> None:
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+
+
+def run_pages(folder: Path) -> None:
+    """Runs, each with its page: `green`, `green-evil`, and so on. The examples have a long field."""
+    for name in RUBRICS:
+        rubric = rubrics.load(name)
+        made = examples(name)
+        plain = [(replace(one, fields={**one.fields, "note": LONG}), *rest) for one, *rest in made]
+        for kind, ends in ((name, plain), (f"{name}-evil", [hostile(rubric, EVIL), *made[:3]])):
+            run = write_run(folder / kind, rubric, ends)
+            pieces = html_file(run.summary(), run.table(), run.records(), rubric)
+            (folder / f"{kind}.html").write_text("".join(pieces), "utf-8")
+
+
+def comparison() -> Comparison:
+    return seeded(3, 120, by=["study_class"], tests=True)
+
+
+def comparison_text(c: Comparison, say: Any = str, most: int = 10_000) -> str:
+    return "".join(comparison_page(c, records_of(wanted(c, most=most), say), FIGURES))
+
+
+def stress_pages(folder: Path) -> None:
+    """`stress.html` with the run `stressed`, and `stress-evil.html`."""
+    refs = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+    evil = {
+        f"{name} {EVIL}&%2F": {
+            key: f"{value} {value} {EVIL}" if key.startswith("section") else value
+            for key, value in one.items()
+        }
+        for name, one in list(refs.items())[:2]
+    }
+    few = {name: refs[name] for name in sorted(refs)[2:]}
+    for name, source, out in (("stress", few, "stressed"), ("stress-evil", evil, "stressed-evil")):
+        file = write_json(folder / f"{name}.json", source)
+        cli("stress", "make", file, "--out", folder / name)
+        cli("green", folder / name / "preds.jsonl", folder / name / "refs.jsonl", "--out",
+            folder / out, "--min-coverage", 0)  # fmt: skip
+        cli("stress", "report", folder / out, "--html", folder / f"{name}.html")
+
+
+def rated_studies(readers: Path, judged: Path, judge: str = "lexicon") -> RatedStudies:
+    below = readers_below(RunChoice(readers, "readers"))
+    judges = raters([RunChoice(judged, "judged", judge)], readers=False)
+    return rated(judges, raters(below, readers=True))
+
+
+def validation_pages(folder: Path) -> None:
+    """`validation.html` of the example readings, and `validation-evil.html`."""
+    rows = list(
+        csv.DictReader((EXAMPLES / "readers" / "readings.csv").read_text("utf-8").splitlines())
+    )
+    for name, evil in (("validation", ""), ("validation-evil", EVIL)):
+        work = folder / name
+        work.mkdir()
+        for row in rows:
+            row["study_class"] = evil or row["study_class"]
+            row["candidate"] += f" {evil}" if row["candidate"] and evil else ""
+            row["text"] += f" {evil}" if row["text"] and evil else ""
+        with (work / "readings.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        readers, judged = work / "readers", work / "judged"
+        cli("import", "tidy", work / "readings.csv", "--section", "findings", "--out", readers)
+        asked = ("--judge", "lexicon", "--min-coverage", 0)
+        cli("green", readers / "reader-fern", *asked, "--out", judged)
+        studies = rated_studies(readers, judged, judge=evil or "lexicon")
+        sides = tuple(PageRater(one.name, one.is_reader, one.run.rubric) for one in studies.raters)
+        of = (studies.study_ids, studies.study_classes, studies.values)
+        every = list(range(len(studies.study_ids)))
+        said = records(studies, set(studies.study_ids))
+        pieces = validation_page(Beside(validate(studies), sides, *of), every, said)
+        (folder / f"{name}.html").write_text("".join(pieces), "utf-8")
+
+
+def all_pages(folder: Path) -> Path:
+    run_pages(folder)
+    (folder / "comparison.html").write_text(comparison_text(comparison()), "utf-8")
+    evil = comparison_text(comparison(), lambda text: f"{text} {EVIL} \ud800 \x00\x1b[31m")
+    (folder / "comparison-evil.html").write_text(evil, "utf-8")
+    stress_pages(folder)
+    validation_pages(folder)
+    return folder

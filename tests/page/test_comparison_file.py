@@ -1,0 +1,81 @@
+"""What goes into the file of a comparison's page: which reports, and nothing that could run."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from page_records import records_of
+from seeded_comparison import seeded, seeded_panel
+
+from judge.report.compare_page import FRONTEND
+from judge.report.compare_page.data import page, wanted
+from judge.stats.compare import Comparison, compare
+
+
+def text_of(c: Comparison, most: int = 10_000) -> str:
+    return "".join(page(c, records_of(wanted(c, most=most))))
+
+
+def data_of(c: Comparison) -> dict[str, bytes]:
+    parts = re.findall(
+        r'<script type="text/plain" id="data-([\w-]+)">([\w+/=]*)</script>', text_of(c)
+    )
+    return {name: gzip.decompress(base64.b64decode(text)) for name, text in parts}
+
+
+@pytest.mark.parametrize(("n_models", "most"), [(4, 3), (4, 333), (1, 20)])
+def test_of_many_studies_those_come_in_which_models_differ_most(n_models: int, most: int) -> None:
+    c = seeded(n_models, 300)
+    found = wanted(c, most=most)
+    assert most - 2 * n_models < sum(map(len, found.values())) <= most
+    green = c.panel.values["green"]
+    apart = np.nanmax(green, axis=1) - np.nanmin(green, axis=1)
+    furthest = int(np.nanargmin(green) if n_models == 1 else np.nanargmax(apart))
+    if most > n_models:
+        assert all(c.panel.study_ids[furthest] in ids for ids in found.values())
+
+
+def test_values_come_back_as_they_are() -> None:
+    c = seeded(3, 60)
+    data = data_of(c)
+    for at, metric in enumerate(c.panel.metrics):
+        values = np.frombuffer(data[f"values-{at}"], "<f8").reshape(3, 60).T
+        np.testing.assert_array_equal(values, c.panel.of_study(metric.name))
+
+
+def test_groups_come_in_the_order_of_their_numbers() -> None:
+    panel = seeded_panel(2, 60, fields=("site",))
+    values = ["Site 10", "site 2", None, "Site 1", 12, 3.5, "Site " + "9" * 5000]
+    sites = tuple(values[at % len(values)] for at in range(60))
+    c = compare(replace(panel, fields={"site": sites}), by=["site"])
+    names = [group["name"] for group in json.loads(data_of(c)["overview"])["groups"]]
+    assert [name.removeprefix("site ")[:7] for name in names] == [
+        *("all stu", "3.5", "12", "Site 1", "site 2", "Site 10", "Site 99", "(none)"),
+    ]
+
+
+def test_a_large_comparison_stays_small() -> None:
+    assert len(text_of(seeded(24, 1000), most=2_000)) < 2_500_000
+
+
+def test_only_the_pages_own_script_and_style_may_run() -> None:
+    text = text_of(seeded(2, 20))
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert not re.findall(
+        r"https?://|\bsrc=|\bhref=\"|<link|<iframe|\sstyle=|\son[a-z]+=",
+        text[: text.index("<script")],
+    )
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"
+        r"|XMLHttpRequest|WebSocket|https?://|\bimport\(",
+        FRONTEND.script,
+    )

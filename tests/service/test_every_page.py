@@ -1,0 +1,396 @@
+"""What holds of every page of results, as a file and from the service, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from answered_runs import records_of
+from browserhelp import NARROW, WIDE, Watch, axe_in_both_schemes, chromium, expect, ready, watch
+from made_pages import EVIL, LONG, all_pages, comparison, comparison_text, rated_studies
+from served import Served
+
+from judge.report import leaderboard
+from judge.report.compare_page.data import wanted
+from judge.running.folder import Run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+VIEWS = ("green", "fineradscore", "comparison", "stress", "validation")
+SERVED = ("runs/green", "compare?run=green&run=fineradscore&allow=judge")
+MINUS = "\N{MINUS SIGN}"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return all_pages(tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture(scope="module")
+def service(made: Path) -> Iterator[Served]:
+    with Served(made, *(made / name for name in ("green", "fineradscore", "green-evil"))) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def browser(made: Path) -> Iterator[Browser]:
+    assert made.is_dir()  # made before it starts: beside it no judge can be asked
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport=WIDE)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def seen(page: Page) -> Iterator[Watch]:
+    """What the page does. At the end: it said nothing, and asked for nothing but itself."""
+    found = watch(page)
+    yield found
+    found.assert_quiet()
+    assert page.evaluate("window.struck") is None
+    asked = found.outside("blob:", "data:")
+    assert asked
+    assert all(url.startswith(("file:///", "http://127.0.0.1:")) for url in asked)
+    assert len({url for url in asked if url.startswith("file:")}) <= len(page.context.pages) + 2
+
+
+pytestmark = pytest.mark.usefixtures("seen")
+
+
+def show(page: Page, address: Path | str) -> None:
+    page.goto(address.as_uri() if isinstance(address, Path) else address)
+    ready(page)
+
+
+def ids(page: Page) -> list[str]:
+    return page.locator("#list tbody th").all_inner_texts()
+
+
+def settle(page: Page, n: int) -> None:
+    expect(page.locator("#list tbody tr")).to_have_count(n)
+
+
+def open_first(page: Page) -> None:
+    page.locator("#list tbody a").first.press("Enter")
+    page.wait_for_selector("#study-title:focus")
+
+
+def open_everything(page: Page) -> None:
+    """Unfold what is folded, and ask for the rest of long texts."""
+    page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
+    for button in page.locator("main button:visible", has_text="Show all").all():
+        button.click()
+
+
+def assert_fits(page: Page) -> None:
+    width = page.viewport_size["width"] if page.viewport_size else 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def rows_of(page: Page, table: str) -> list[list[str]]:
+    rows: list[list[str]] = page.locator(f"{table} tbody tr").evaluate_all(
+        "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    return [[" ".join(text.replace(MINUS, "-").split()) for text in row] for row in rows]
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_everyone_can_use_it_and_print_it(
+    page: Page, made: Path, view: str, size: dict[str, int]
+) -> None:
+    page.set_viewport_size(size)  # type: ignore[arg-type]
+    show(page, made / f"{view}.html")
+    open_everything(page)
+    assert axe_in_both_schemes(page) == []
+    assert_fits(page)
+    n = page.locator("img.drawn").count()
+    assert n or view not in ("comparison", "stress")
+    page.emulate_media(media="print", color_scheme="light")
+    drawn = "all => all.filter(one => one.complete && one.naturalWidth && one.offsetHeight).length"
+    assert page.locator("img.drawn").evaluate_all(drawn) == n  # none waits to be scrolled to
+    hidden = page.locator(".steps, .filters, .params, .top button").all()
+    assert not any(one.is_visible() for one in hidden)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.emulate_media(media="screen")
+    open_first(page)
+    open_everything(page)
+    assert axe_in_both_schemes(page) == []
+    assert_fits(page)
+
+
+@pytest.mark.parametrize("view", [*VIEWS, "facts", *SERVED])
+def test_the_keyboard_leads_to_a_study_and_back(
+    page: Page, made: Path, service: Served, view: str
+) -> None:
+    show(page, f"{service.url}/{view}" if view in SERVED else made / f"{view}.html")
+    order = ids(page)
+    page.locator(".skip").press("Enter")
+    page.wait_for_selector("#studies-title:focus")
+    page.locator("#list tbody a").nth(1).press("Enter")
+    page.wait_for_selector("#study-title:focus")
+    if page.locator("#study .error").count():
+        page.keyboard.press("j")
+        page.wait_for_selector("#study .error:focus")
+    text = page.locator(".report.candidate .text").first
+    before = text.inner_text()
+    page.keyboard.press("d")
+    assert before.split()[-1] in text.inner_text()
+    page.keyboard.press("d")
+    for key, at in (("n", 2), ("p", 1), ("p", 0), ("n", 1)):
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "id => document.querySelector('#study-title bdi').innerText === id", arg=order[at]
+        )
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open] >> text=next error")
+    page.keyboard.press("Escape")
+    page.reload()  # the address has the study
+    ready(page)
+    assert page.locator("#study-title bdi").inner_text() == order[1]
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#studies:visible")
+    page.evaluate("location.hash = '#study=nope&odd=1'")
+    page.locator("#alarm", has_text="nope").wait_for()
+    assert ids(page) == order
+
+
+@pytest.mark.parametrize("view", [*VIEWS, "facts", "runs/green"])
+def test_hostile_texts_do_nothing(page: Page, made: Path, service: Served, view: str) -> None:
+    served = view.startswith("runs/")
+    if not served:
+        assert EVIL not in (made / f"{view}-evil.html").read_text("utf-8")
+    show(page, f"{service.url}/{view}-evil" if served else made / f"{view}-evil.html")
+    open_everything(page)
+    if view in ("green", "fineradscore", "facts"):
+        page.fill("#filter-q", "onerror")
+        settle(page, 1)
+    open_first(page)
+    page.keyboard.press("j")
+    open_everything(page)
+    assert "onerror" in page.inner_text("#study")
+    inert = "main :is(img:not(.drawn), script, svg, iframe, [onerror], a[href^='javascript'])"
+    assert page.locator(inert).count() == 0
+    # Text that runs from right to left turns nothing beside it.
+    for cell in page.locator("#study dd bdi").all():
+        assert cell.evaluate("node => getComputedStyle(node).unicodeBidi") == "isolate"
+    assert_fits(page)
+
+
+def test_a_script_from_elsewhere_is_refused(page: Page, made: Path, seen: Watch) -> None:
+    show(page, made / "green.html")
+    refused = page.evaluate("try { document.body.innerHTML = '<b>x</b>'; '' } catch (e) { e.name }")
+    assert refused == "TypeError"
+    assert any("TrustedHTML" in text or "Trusted" in text for text in seen.console)
+    seen.console.clear()
+
+
+@pytest.mark.parametrize("address", ["", "class=normal&sort=green", "category=b", "study=ex-010"])
+def test_file_and_service_show_the_same(
+    page: Page, made: Path, service: Served, address: str
+) -> None:
+    texts = []
+    for at in ((made / "green.html").as_uri(), f"{service.url}/runs/green"):
+        page.goto("about:blank")
+        show(page, f"{at}#{address}")
+        parts = page.locator("#study .reports, #list, .tiles, .figures, .error-head, .matched")
+        texts.append([text for text in parts.all_inner_texts() if text])
+    assert texts[0] == texts[1] != []
+
+
+def test_a_run_is_filtered_sorted_and_searched(page: Page, made: Path) -> None:
+    table = Run(made / "green").table().set_index("study_id")
+    show(page, made / "green.html")
+    assert (len(ids(page)), ids(page)[0]) == (15, "ex-015")
+    for first, direction in (("ex-001", "ascending"), ("ex-015", "descending")):
+        page.click("[data-sort=study_id]")
+        assert ids(page)[0] == first
+        assert page.get_attribute("th.id", "aria-sort") == direction
+    page.click("text=Reset")
+    options = page.locator("#filter-category option").all_inner_texts()
+    n = int((table["significant_b"] + table["insignificant_b"] > 0).sum())
+    assert f"(b) missing finding ({n})" in options
+    # Category and significance are of one error.
+    page.select_option("#filter-category", label=f"(b) missing finding ({n})")
+    settle(page, n)
+    page.locator("#filter-significance option", has_text="insignificant (1)").wait_for(
+        state="attached"
+    )
+    page.select_option("#filter-significance", label="clinically insignificant (1)")
+    settle(page, 1)
+    page.click(".chip button >> nth=0")
+    page.click("text=Reset")
+    settle(page, 15)
+    page.get_by_role("button", name="GREEN 0.65 to 0.70:").click()  # a bar filters
+    settle(page, int(table["green"].between(0.65, 0.7).sum()))
+    page.reload()
+    ready(page)
+    settle(page, int(table["green"].between(0.65, 0.7).sum()))
+    page.click("text=Reset")
+    page.fill("#filter-q", "Tension  PNEUMOTHORAX")
+    settle(page, 1)
+    assert ids(page) == ["ex-015"]
+    assert "ension" in page.inner_text("#list td.snippet b")
+    assert "1 study of 15" in page.inner_text("#announcer")
+    page.click("text=Reset")
+    # What the browser keeps may be anything; the columns that a reader chooses are kept there.
+    page.evaluate("localStorage.setItem('judge.columns.green', '{\"%zz\": &=&toString=yes')")
+    page.reload()
+    page.locator("#columns > summary").click()
+    page.locator("#columns").get_by_label("note", exact=True).check()
+    page.reload()
+    page.wait_for_selector("#list thead th:has-text('note')")
+    cell = page.locator("#list tbody td", has_text="ladder").first
+    assert cell.get_attribute("title") == LONG  # of which one line is shown
+
+
+@pytest.mark.parametrize("view", ["green", "fineradscore"])
+def test_an_error_is_marked_in_the_reports(page: Page, made: Path, view: str) -> None:
+    show(page, f"{(made / f'{view}.html').as_uri()}#study=ex-010")
+    marks = page.locator(".report mark bdi").all_inner_texts()
+    assert marks == ["Severe cardiomegaly", "Mild cardiomegaly"]
+    page.keyboard.press("j")
+    assert page.locator("mark.lit").count() == 2
+    if view == "fineradscore":
+        assert page.locator(".edit-rows del").all_inner_texts() == ["Mild"]
+        assert page.locator(".edit-rows ins").all_inner_texts() == ["Severe"]
+    page.keyboard.press("r")
+    assert page.locator(".answer pre").inner_text().strip()
+    page.keyboard.press("d")
+    assert page.locator(".candidate del").all_inner_texts() == ["Severe"]
+    assert page.locator(".candidate ins").all_inner_texts() == ["Mild"]
+
+
+def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: Path) -> None:
+    c = comparison()
+    show(page, made / "comparison.html")
+    models = c.panel.models
+    for at, group in enumerate(c.groups):
+        name = leaderboard.group_name(group.key)
+        page.select_option("#group", name)
+        expected = leaderboard.board(c, group, c.panel.metrics).rows
+        cells = [[text.split(" ") for text in row] for row in expected]
+        words = "rows => rows.map(row => [...row.querySelectorAll('.cell')].map(cell => [...cell.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join('')))"
+        figures = page.locator("#board tbody tr").evaluate_all(words)
+        for row, shown in zip(cells, figures, strict=True):
+            wanted_ = [words_[0] for words_ in row[2:] if words_ != ["n/a"]]
+            assert [text.replace(MINUS, "-") for text in shown] == wanted_
+        for metric_name, tests in c.tests[at].items():
+            metric = c.panel.metric(metric_name)
+            page.select_option("#metric", metric_name)
+            for test in tests[:2]:
+                page.select_option("#model", models[test.a])
+                (row,) = [one for one in rows_of(page, "#pairs") if one[0] == models[test.b]]
+                turned = leaderboard.difference_and_interval(test, metric, 1)
+                assert row[1:3] == [text or "n/a" for text in turned]
+                assert row[3] == leaderboard.p_value(test.p)
+                assert row[4].startswith(leaderboard.p_value(test.p_holm))
+                assert row[5].split(" ")[0] == str(test.n)
+    shown_ = [row[1:] for row in rows_of(page, "#correlations")]
+    tables = leaderboard.correlation_tables(c)
+    assert shown_ == [list(row[1:]) for table in tables for row in table.rows]
+
+
+def test_a_number_of_the_leaderboard_lists_its_studies(page: Page, made: Path) -> None:
+    c = comparison()
+    show(page, made / "comparison.html")
+    first, last = c.order[0], c.order[-1]
+    page.locator(f'[data-cell="{last} fineradscore_sum"]').press("Enter")
+    page.locator("#studies-title:focus").wait_for()
+    values = c.panel.values["fineradscore_sum"]
+    a, b, by = (page.input_value(f"#param-{name}") for name in ("a", "b", "by"))
+    assert (a, by) == (c.panel.models[last], "fineradscore_sum")
+    ahead = values[:, c.panel.models.index(b)] - values[:, last]  # less is better
+    known = ahead[~np.isnan(ahead)]
+    text = f"A is ahead in {(known > 0).sum()}, behind in {(known < 0).sum()}, "
+    assert text in page.inner_text("#list .count")
+    study = c.panel.study_ids.index(ids(page)[0])
+    assert ahead[study] == np.nanmin(ahead)  # where it loses most
+    page.select_option("#param-by", "green")
+    page.select_option("#param-a", c.panel.models[first])
+    page.locator("#list thead th", has_text=f"A: {c.panel.models[first]}").wait_for()
+    green = c.panel.values["green"]
+    order = c.panel.models.index(page.input_value("#param-b"))
+    for row in rows_of(page, "#list")[:10]:
+        left, right = green[c.panel.study_ids.index(row[0])][[first, order]]
+        assert row[-3:] == [f"{x:.3f}" for x in (left, right, left - right)]
+    open_first(page)
+    assert f"candidate of {c.panel.models[first]}" in page.inner_text("#study")
+    assert page.locator("#study .findings-of").count() == 4  # two models, two rubrics
+
+
+def test_reports_that_are_not_in_the_page(page: Page, tmp_path: Path) -> None:
+    c = comparison()
+    file = tmp_path / "few.html"
+    file.write_text(comparison_text(c, most=300), "utf-8")
+    show(page, file)
+    here = wanted(c, most=300)[c.panel.models[0], "green"]
+    assert "This page holds" in page.inner_text("footer")
+    page.select_option("#filter-here", label=f"yes ({len(here)})")
+    page.wait_for_selector(f"text={len(here)} of 120 studies")
+    page.select_option("#filter-here", label=f"no ({120 - len(here)})")
+    page.wait_for_selector(f"text={120 - len(here)} of 120 studies")
+    open_first(page)
+    assert "judge audit" in page.inner_text("#study")
+
+
+def test_a_pair_shows_what_was_changed_and_what_was_found(page: Page, made: Path) -> None:
+    all_ = records_of(made / "stressed")
+    show(page, made / "stress.html")
+    n = sum(record["fields"]["change"] == "denied" for record in all_)
+    page.select_option("#filter-change", label=f"denied ({n})")
+    page.wait_for_selector(f"text={n} of {len(all_)} pairs")
+    plain = (
+        "all => all.map(one => { const copy = one.cloneNode(true); "
+        "copy.querySelectorAll('sup').forEach(sup => sup.remove()); return copy.textContent; })"
+    )
+    for change in ("denied", "side_swapped", "removed"):
+        record = [r for r in all_ if r["fields"]["change"] == change][-1]
+        show(page, f"{(made / 'stress.html').as_uri()}#study={record['study_id']}")
+        page.wait_for_function(
+            "id => document.querySelector('#study-title bdi')?.textContent === id",
+            arg=record["study_id"],
+        )
+        rests = []
+        for side in ("reference", "candidate"):
+            part = page.locator(f".report.{side}")
+            (whole,) = part.locator(".text").evaluate_all(plain)
+            assert "".join(whole.split()) == "".join(record[side].split())
+            for text in part.locator('mark[data-errors*="change"]').evaluate_all(plain):
+                whole = whole.replace(text, "", 1)
+            rests.append("".join(whole.split()))
+        assert len(rests[0]) == len(rests[1])  # without the marked words they are the same
+        items = [i for i in record["annotation"]["items"] if i["kind"] == "error"]
+        assert page.locator("[data-column=judge] .error").count() == len(items)
+
+
+def test_counts_are_crossed_and_lead_to_judge_and_readers(page: Page, made: Path) -> None:
+    work = made / "validation"
+    studies = rated_studies(work / "readers", work / "judged")
+    grid = studies.values["errors"]
+    judge, mean = grid[:, 0], np.nanmean(grid[:, 1:], axis=1)
+    show(page, made / "validation.html")
+    cells = page.locator("#crossed .cell")
+    assert sum(map(int, cells.all_inner_texts())) == len(judge)
+    assert cells.count() == len(set(zip(judge, mean, strict=True)))
+    page.get_by_role("button", name="judge 1, readers 1:").click()
+    alike = (judge == 1) & (mean == 1)
+    settle(page, int(alike.sum()))
+    assert sorted(ids(page)) == sorted(np.array(studies.study_ids)[alike])
+    row, rater = (int(one[0]) for one in np.nonzero(np.isnan(grid)))
+    page.evaluate("id => { location.hash = `#study=${id}`; }", studies.study_ids[row])
+    page.wait_for_selector(f"#study-title:has-text('{studies.study_ids[row]}')")
+    columns: list[Any] = page.locator(".findings-of").all()
+    assert len(columns) == len(studies.raters)
+    assert "not read" in columns[rater].inner_text()
+    assert studies.raters[1].name in columns[1].inner_text()
