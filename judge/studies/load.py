@@ -1,8 +1,7 @@
 """Files and what Python holds, each as one DataFrame: a row a record, its index the study ids.
 
-Values are Python's own, None where one is missing. The index is named after the field that the ids
-are from, None where records are only numbered. `attrs["name"]` is what messages call the records,
-and `attrs["file"]` their `InputFile`, None for what Python holds.
+The index is named after the field that the ids are from, None where records are only numbered.
+`attrs["name"]` is what messages call the records, `attrs["file"]` their `InputFile`, if any.
 """
 
 from __future__ import annotations
@@ -151,8 +150,7 @@ def decode(content: Content) -> str:
         text = content.data.decode(encoding).removeprefix("\ufeff")
     except (LookupError, ValueError) as error:
         raise JudgeError(
-            f"{content.name} is no text in {encoding} ({error}): save it as UTF-8 or name its "
-            f"encoding (--encoding), or {_FORMS}"
+            f"{content.name} is no text in {encoding} ({error}): name its --encoding, or {_FORMS}"
         ) from error
     if not text.strip():
         raise JudgeError(f"{content.name} is empty")
@@ -218,19 +216,16 @@ def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
         return {TEXT: values, KEYS: list(entries)}
     for key, value in entries.items():
         if not isinstance(value, Mapping):
-            raise JudgeError(
-                f"{name} holds objects by study id, but a {type(value).__name__} under "
-                f"{str(key)!r}; give each study an object of fields"
-            )
+            kind = type(value).__name__
+            raise JudgeError(f"{name} holds objects by study id, but a {kind} under {str(key)!r}")
     return {**_from_list(name, values), KEYS: list(entries)}
 
 
 def _read_delimited(name: str, text: str) -> Columns:
-    """Read CSV or TSV by the names in its first line, an empty one called by its place, `column_1`.
+    """Read CSV or TSV; the delimiter is the most frequent in its first line, which has the names.
 
-    The delimiter (comma, tab or semicolon) is the most frequent in that line. A cell that holds
-    only `NaN` or `nan` is None, as pandas and numpy write a missing value. Not by pandas, which
-    fills up a row that is short, and reads on over a quote that is never closed.
+    Not by pandas, which fills up a row that is short, and reads on over a quote that is never
+    closed.
     """
     header = text.lstrip("\r\n").splitlines()[0]
     delimiter = max(_DELIMITERS, key=header.count)

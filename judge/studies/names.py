@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -58,11 +59,10 @@ _CLASSES = ("normal", "abnormal")
 
 @dataclass(frozen=True, slots=True)
 class NamedFields:
-    """The fields that the user named; None where a name that is known here is to serve.
+    """The fields that the user named, None for the usual names, and how the files are read.
 
-    `several` says that studies may have several references, which the field
-    `reference_id` tells apart. `encoding` is that of the files, and `max_input` the most bytes
-    that one may decode to.
+    With `several` studies may have several references, which the field `reference_id` tells apart.
+    `max_input` is the most bytes that a file may decode to.
     """
 
     id: str | None = None
@@ -92,7 +92,6 @@ class NamedFields:
 
 
 KNOWN_NAMES = NamedFields()
-"""No field is named: the names that are known here serve."""
 
 
 def plain(name: str) -> str:
@@ -102,10 +101,8 @@ def plain(name: str) -> str:
 
 def named(columns: Iterable[str], name: str) -> list[str]:
     """Return the columns that a user means by `name`: of that very name, else of its letters."""
-    columns = list(columns)
-    return (
-        [name] if name in columns else [field for field in columns if plain(field) == plain(name)]
-    )
+    alike = [column for column in columns if plain(column) == plain(name)]
+    return [name] if name in alike else alike
 
 
 def matching(names: Iterable[str], role: str) -> list[str]:
@@ -153,11 +150,7 @@ def stem_of(path: str) -> str:
 
 
 def merge(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
-    """Merge the fields of both sides, one value a study.
-
-    A field that both have is one where they agree or PREDS says nothing; else that of
-    PREDS is kept as `candidate_<name>`.
-    """
+    """Merge the fields of both sides; where they differ that of PREDS is `candidate_<name>`."""
     merged = {name: tidy_column(column) for name, column in refs.items()}
     for name, values in preds.items():
         column = tidy_column(values)
@@ -189,12 +182,8 @@ def renamed(
 
 def free_name(name: str, taken: Collection[str]) -> str:
     """Return `name`, or the first of `name_2`, `name_3`, ... that isn't taken."""
-    number = 2
-    free = name
-    while free in taken:
-        free = f"{name}_{number}"
-        number += 1
-    return free
+    names = (name if number == 1 else f"{name}_{number}" for number in count(1))
+    return next(free for free in names if free not in taken)
 
 
 def tidy_column(values: Sequence[object]) -> tuple[object, ...]:

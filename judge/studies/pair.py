@@ -70,11 +70,9 @@ def read_pair(
         preds, refs: Paths, or `-` for standard input. Without `refs`, `preds` holds both sides,
             or is the folder of a run, whose reports are judged again.
         fields: The fields that have unusual names, and how the files are read.
-        section: `findings`, `impression` or `report`; by default findings where most references
-            have them, else the whole report.
+        section: By default findings where most references have them, else the whole report.
         allow_missing: Leave out, and count, studies that are on one side only or lack a text.
-        model: The model that the candidates are of; by default the field `model` where that is
-            the same for all studies, else what the file of `preds` is named after.
+        model: By default the field `model`, else what the file of `preds` is named after.
         reserved: A field of such a name is kept as `field_<name>`.
 
     Raises `JudgeError` for what is wrong with the input.
@@ -161,9 +159,7 @@ def _pair_several(
     """Join two tables, which may be one, whose studies have several references.
 
     They are a list of texts in a cell, or several records of one id. In `references` is a study's
-    first that has the section, and in `every_reference` are all. Raises `JudgeError` also where no
-    study has two, for a reader without a name or with two texts, and for records of one study that
-    differ in its class or its context.
+    first that has the section.
     """
     is_one = preds is refs
     refs = _exploded(refs, fields)
@@ -243,12 +239,10 @@ def from_given(
 ) -> StudySet:
     """Make a study set of reports as a caller in Python has them.
 
-    DataFrames, `datasets` and dictionaries of records are read as files are: two joined by id, or
-    one that holds both sides. Dictionaries of texts and Series are joined by their keys and index;
-    lists go by their order, and so does all with `study_ids`. Texts are judged whole where no
-    `section` is named. `study_classes` and `fields` are beside texts, in the order of the
-    references. Raises `JudgeError` for what cannot be joined, and as
-    `read_pair` does.
+    DataFrames, `datasets` and dictionaries of records are read as files are. Dictionaries of texts
+    and Series are joined by their keys and index; lists go by their order, and so does all with
+    `study_ids`. Texts are judged whole where no `section` is named. `study_classes` and `fields`
+    are beside texts, in the order of the references. Raises `JudgeError` as `read_pair`.
     """
     further = dict(fields or {})
     if study_classes is not None:

@@ -63,9 +63,7 @@ def split_report(text: str) -> dict[str, str | None]:
 
     A section is None where it has no heading. A heading is a known name in any case with a
     colon, at the start of a line or of a sentence, or anywhere if capitalised; or a capitalised
-    name alone on its line. Markdown around it is ignored. "Conclusion:" is an impression; a
-    heading for something else ("Indication:", "Comparison:", "Technique:", ...) ends a section.
-    Two sections of one name are put one under the other.
+    name alone on its line. A heading for something else ("Comparison:", ...) ends a section.
     """
     sections: dict[str, str | None] = {"findings": None, "impression": None}
     if len(text) > _LONGEST_HEADING and ":" not in text and "\n" not in text:

@@ -19,11 +19,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that was read: its path as given, its role, and what identifies its content.
-
-    `role` is `preds`, `refs` or `both`; `sha256` is of the bytes as they lie in the file,
-    before decompression; `n_records` counts the file's records, joined or not.
-    """
+    """A file that was read as `preds`, `refs` or `both`; `sha256` is of its bytes as they are."""
 
     path: str
     role: str
@@ -35,17 +31,13 @@ class InputFile:
 class StudySet:
     """Studies as parallel columns, in the order of the references.
 
-    `full_references` are the whole reference reports where the input has more than the
-    section, else the section. `of_candidates` are the fields that the candidates' file alone has,
-    where there are two files. A study class that isn't known is None; `class_inferred`
-    marks one that was inferred, and `class_field` names the field that gave the others.
-    `model` is the model whose reports the candidates are, None where nothing says so.
-    `judge_context` names the fields that the judge is shown beside the reports.
-    `read_from` names what the ids, candidates and references were read from.
-    `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
-    first few of them. `notes` say what was odd about the input. `every_reference` has, where
-    studies have several, all of each study's with what they are called, the one that stands in
-    `references` among them.
+    `full_references` are the whole reports where the input has more than the section.
+    `of_candidates` are the fields that the candidates' file alone has. A study class that isn't
+    known is None; `class_inferred` marks one that was inferred, `class_field` gave the others.
+    `model` wrote the candidates, None where nothing says so. `read_from` names the fields of ids,
+    candidates and references. `omitted` counts the studies that were left out, by reason, and
+    `omitted_ids` has the first few. `every_reference` has all references of each study by their
+    names, where studies have several.
     """
 
     study_ids: tuple[str, ...]
@@ -92,11 +84,7 @@ class StudySet:
         )
 
     def drawn(self, n: int, seed: int) -> Self:
-        """Return `n` studies, all where there are no more, in their order.
-
-        Which ones depends on the seed and the ids, not on the order; a larger `n` has those of
-        a smaller.
-        """
+        """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
 
         def lot(row: int) -> str:
             key = json.dumps(["study", seed, self.study_ids[row]])
