@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
@@ -17,6 +17,7 @@ from judge.rubrics.crimson.measures import (
     ATTRIBUTES,
     CANDIDATE,
     FALSE,
+    LEVELS,
     MATCH,
     MISSING,
     MODALITY_OF,
@@ -42,23 +43,20 @@ SIGNIFICANT = "significant"
 _LONGEST = 80
 _APART = re.compile(r"[\s_\-/,]+(?:(?:and|but|or)[\s_\-]+)?")
 _SEVERAL = re.compile(r"[|;,/]")
-_ALSO = {
-    "side": "laterality",
-    "bi_rads": "birads",
-    "birads_category": "birads",
-    "bi_rads_category": "birads",
-    "breast_density": "density",
-    "calcifications": "calcification",
-    "segment": "level",
-    "contrast_phase": "phase",
-    "extent": "severity",
-    "descriptors": "descriptor",
-    "morphological_descriptor": "descriptor",
-    "morphological_descriptors": "descriptor",
-    "measurements": "measurement",
-    "comparison": "temporal",
-    "nonspecific": "unspecific",
+_OTHER_NAMES = {
+    "laterality": "side",
+    "birads": "bi_rads birads_category bi_rads_category",
+    "density": "breast_density",
+    "calcification": "calcifications",
+    "level": "segment",
+    "phase": "contrast_phase",
+    "severity": "extent",
+    "descriptor": "descriptors morphological_descriptor morphological_descriptors",
+    "measurement": "measurements",
+    "temporal": "comparison",
+    "unspecific": "nonspecific",
 }
+_ALSO = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
 
 def _words(value: object) -> object:
@@ -89,25 +87,10 @@ def _attributes(value: object) -> object:
 
 
 _Id = Annotated[StrictStr, BeforeValidator(_words)]
-_Significance = Literal[
-    "urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"
-]
-_Type = Literal[
-    "location",
-    "severity",
-    "descriptor",
-    "measurement",
-    "certainty",
-    "unspecific",
-    "overinterpretation",
-    "temporal",
-    "level",
-    "phase",
-    "laterality",
-    "birads",
-    "density",
-    "calcification",
-]
+if TYPE_CHECKING:
+    _Significance = _Type = str
+else:
+    _Significance, _Type = Literal[LEVELS], Literal[ATTRIBUTES]
 
 
 class Finding(Form):
@@ -165,10 +148,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
     Every finding is matched, or false or missing, once; an attribute error is of two that match.
     """
-    return _annotation(checked(Reply, read_json(text)), study.modality)
-
-
-def _annotation(reply: Reply, modality: str | None) -> Annotation:
+    reply = checked(Reply, read_json(text))
     ours, theirs = reply.reference_findings, reply.predicted_findings
     reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
     items = [_item(one, REFERENCE.name, "reference") for one in ours]
@@ -198,7 +178,7 @@ def _annotation(reply: Reply, modality: str | None) -> Annotation:
         at = reference[one.ref_id]
         own = items[at].label(SIGNIFICANCE.name)
         labels = {
-            TYPE.name: _types(one.error_types, modality),
+            TYPE.name: _types(one.error_types, study.modality),
             SIGNIFICANCE.name: (NEGLIGIBLE if one.severity == NEGLIGIBLE else own,),
         }
         links = (at, candidate[one.pred_id])
@@ -215,10 +195,8 @@ def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
 
 
 def _positions(findings: Sequence[Finding], first: int) -> _At:
-    found = {one.id: at for at, one in enumerate(findings, first)}
-    if len(found) < len(findings):
-        _once([one.id for one in findings])
-    return found
+    _once([finding.id for finding in findings])
+    return {finding.id: place for place, finding in enumerate(findings, first)}
 
 
 def _once(ids: Collection[str]) -> None:
@@ -257,9 +235,6 @@ def alone(items: Sequence[Item], at: int, what: str) -> Item:
     return Item(ERROR, one.text, labels, one.side, (at,))
 
 
-_Json = dict[str, object]
-
-
 def render(annotation: Annotation) -> str:
     """Return the annotation as a reply; raises ValueError for one that no reply expresses."""
     reference, candidate = (annotation.of_kind(kind.name) for kind in (REFERENCE, CANDIDATE))
@@ -267,18 +242,21 @@ def render(annotation: Annotation) -> str:
     names += [f"P{at}" for at, _ in enumerate(candidate, 1)]
     errors = annotation.of_kind(ERROR)
     try:
+        one_sided = {
+            what: [names[error.links[0]] for error in errors if error.labels[TYPE.name] == (what,)]
+            for what in (FALSE, MISSING)
+        }
+        attributes = [
+            error for error in errors if error.labels[TYPE.name] not in ((FALSE,), (MISSING,))
+        ]
         reply = {
             "reference_findings": _findings(reference, names),
             "predicted_findings": _findings(candidate, names[len(reference) :]),
-            "matched_findings": [_pair(one, names) for one in annotation.of_kind(MATCH.name)],
+            "matched_findings": [_pair(match, names) for match in annotation.of_kind(MATCH.name)],
             "errors": {
-                "false_findings": [names[one.links[0]] for one in errors if _is(one, FALSE)],
-                "missing_findings": [names[one.links[0]] for one in errors if _is(one, MISSING)],
-                "attribute_errors": [
-                    _attribute(one, names)
-                    for one in errors
-                    if not _is(one, FALSE) and not _is(one, MISSING)
-                ],
+                "false_findings": one_sided[FALSE],
+                "missing_findings": one_sided[MISSING],
+                "attribute_errors": [_attribute(error, names) for error in attributes],
             },
         }
     except (IndexError, KeyError) as error:
@@ -292,23 +270,19 @@ def _modality(errors: Iterable[Item]) -> str | None:
     return next((MODALITY_OF[name] for name in types if name in MODALITY_OF), None)
 
 
-def _is(error: Item, what: str) -> bool:
-    return error.labels[TYPE.name] == (what,)
-
-
-def _findings(items: tuple[Item, ...], names: list[str]) -> list[_Json]:
+def _findings(items: tuple[Item, ...], names: list[str]) -> list[dict[str, object]]:
     return [
         {"id": name, "finding": one.text, "clinical_significance": one.label(SIGNIFICANCE.name)}
         for name, one in zip(names, items, strict=False)
     ]
 
 
-def _pair(item: Item, names: list[str]) -> _Json:
+def _pair(item: Item, names: list[str]) -> dict[str, object]:
     reference, candidate = item.links
     return {"ref_id": names[reference], "pred_id": names[candidate]}
 
 
-def _attribute(error: Item, names: list[str]) -> _Json:
+def _attribute(error: Item, names: list[str]) -> dict[str, object]:
     is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
     return {
         **_pair(error, names),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
+from judge.rubrics.contract import EVERYWHERE, Counted, Facet, Kind, Label, Measure, Statistic
 from judge.sentences import ITEM, lines, sentences
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study
 
@@ -236,58 +235,51 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-def _statistic(
-    *names: str,
-    over: str,
-    per: str | None = None,
-    is_bad: bool = False,
-    shown: Collection[Literal["head", "groups", "compare"]] = ("head", "groups", "compare"),
-) -> Statistic:
-    name, label, definition = names
-    return Statistic(
-        *(name, label, "ratio" if per else "mean", (over,)),
-        higher_is_better=not is_bad,
-        per=(per,) if per else (),
-        scale=(0, 1),
-        definition=definition,
-        shown=frozenset(shown),
-    )
-
-
-STATISTICS = (
-    _statistic(
-        *("macro_precision", "precision (macro)", "precision of facts, mean of studies"),
-        over="precision",
-    ),
-    _statistic(
-        *("macro_recall", "recall (macro)", "recall of facts, mean of studies"), over="recall"
-    ),
-    _statistic(*("macro_f1", "F1 (macro)", "F1 of facts, mean of studies"), over="f1"),
-    _statistic(
-        *("micro_precision", "precision (micro)", "precision of all facts"),
-        over="n_candidate_entailed",
-        per="n_candidate",
-        shown=("head", "compare"),
-    ),
-    _statistic(
-        *("micro_recall", "recall (micro)", "recall of all facts"),
-        over="n_reference_entailed",
-        per="n_reference",
-        shown=("head", "compare"),
-    ),
-    _statistic(
+_HEAD = frozenset({"head", "compare"})
+_LOWERED = f"precision of facts, lowered below {FEWEST} facts, mean of studies"
+_OVER = (
+    ("macro_precision", "precision (macro)", "precision of facts, mean of studies", "precision"),
+    ("macro_recall", "recall (macro)", "recall of facts, mean of studies", "recall"),
+    ("macro_f1", "F1 (macro)", "F1 of facts, mean of studies", "f1"),
+)
+_PER = (
+    ("micro_precision", "precision (micro)", "precision of all facts", "candidate", ENTAILED),
+    ("micro_recall", "recall (micro)", "recall of all facts", "reference", ENTAILED),
+    (
         *("contradicted", "contradicted", "candidate's facts that the reference contradicts"),
-        over="n_candidate_contradicted",
-        per="n_candidate",
-        is_bad=True,
-        shown=("head", "compare"),
+        *("candidate", CONTRADICTED),
     ),
-    _statistic(
+)
+STATISTICS = (
+    *(
+        Statistic(
+            *(name, label, "mean", (over,)),
+            higher_is_better=True,
+            scale=(0, 1),
+            definition=definition,
+            shown=EVERYWHERE,
+        )
+        for name, label, definition, over in _OVER
+    ),
+    *(
+        Statistic(
+            *(name, label, "ratio", (f"n_{side}_{verdict}",)),
+            higher_is_better=verdict == ENTAILED,
+            per=(f"n_{side}",),
+            scale=(0, 1),
+            definition=definition,
+            shown=_HEAD,
+        )
+        for name, label, definition, side, verdict in _PER
+    ),
+    Statistic(
         "penalised_precision",
         f"length-penalised precision (g={FEWEST})",
-        f"precision of facts, lowered below {FEWEST} facts, mean of studies",
-        over="penalised_precision",
-        shown=(),
+        *("mean", ("penalised_precision",)),
+        higher_is_better=True,
+        scale=(0, 1),
+        definition=_LOWERED,
+        shown=frozenset(),
     ),
 )
 
