@@ -32,10 +32,7 @@ ERRORS = Statistic(
 
 
 def no_error(grade: str, named: str) -> Statistic:
-    """Return the share of the studies without an error of a grade, counted by `n_GRADE`.
-
-    `named` says which errors those are: "clinically significant errors".
-    """
+    """Return the share of the studies without an error of a grade, `named` in words."""
     return Statistic(
         f"no_{grade}_error",
         f"no {grade} error",
@@ -103,10 +100,7 @@ _MARKED = re.compile(r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", 
 
 
 def category_of(value: object) -> Category | None:
-    """Return the category that `value` names: a letter, a number from 1, a name, or two in accord.
-
-    None for anything that is none of the six.
-    """
+    """Return the category that `value` names: a letter, a number from 1, a name, or both."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _ORDER[value - 1] if 1 <= value <= len(_ORDER) else None
     if not isinstance(value, str) or len(value) > LONGEST:
@@ -132,10 +126,7 @@ def _named(text: str) -> Category | None:
 
 
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
-    """Return the measures that count a kind's items: by grade, then by grade and code.
-
-    Their names are `n_GRADE` and `GRADE_CODE`, such as `n_significant` and `significant_a`.
-    """
+    """Return the measures that count a kind's items: `n_GRADE`, then `GRADE_CODE`."""
 
     def counting(name: str, label: str, labels: Mapping[str, str]) -> Measure:
         return Measure(name, label, is_whole=True, counts=Counted(kind.name, labels))

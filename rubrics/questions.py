@@ -29,10 +29,9 @@ _CUT = {"text", "finish_reason"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the default `prompt`, how an answer is read, and the form of a reply.
+    """What is asked: the default `prompt`, the form of a reply, and how an answer is read.
 
-    `check` is called as `Parse`, with the texts that the step's `study` holds; it raises
-    `UnparsedError` for an answer that cannot be read.
+    `check` is called as `Parse`, with the texts that the step's `study` holds.
     """
 
     prompt: str
@@ -42,11 +41,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One asking of a question.
+    """One asking of a question, `name`d within its study.
 
-    `name` tells it from the study's others. `study` holds the texts that it is about and nothing
-    else: studies that share them share the answer. `asks` is what the question asks about, as its
-    prompts say (`Prompt.asks`).
+    `study` holds the texts that it is about and nothing else: studies that share them share the
+    answer. `asks` is what the question asks about, as its prompts say (`Prompt.asks`).
     """
 
     name: str
@@ -76,10 +74,7 @@ def check_end(completion: Completion) -> None:
 
 
 def composed(answers: Mapping[str, Completion]) -> Completion:
-    """Return the answers to a study's steps, if it takes any, as one completion.
-
-    Its text is a JSON object of each step's name and raw answer, its usage that of all.
-    """
+    """Return the answers to a study's steps as one completion, whose text is JSON of them all."""
     written = {
         name: {"text": one.text, "finish_reason": one.finish_reason}
         if one.finish_reason in _ENDS
@@ -100,10 +95,7 @@ def composed(answers: Mapping[str, Completion]) -> Completion:
 
 
 def parts(text: str) -> dict[str, str]:
-    """Return the raw answers in the text of such a completion, by their step's name.
-
-    Raises `UnparsedError` for any other text, and for an answer that did not end as it should.
-    """
+    """Return the raw answers in the text of such a completion, by their step's name."""
     try:
         value = jsonio.read(text)
     except jsonio.JsonError as error:
