@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts, rubrics
-from judge.rubrics.facts.measures import Fact, Quotable, annotated
+from judge.rubrics.facts.answers import Fact, Quotable, annotated
 from judge.rubrics.questions import composed, parts
 from judge.rubrics.reply_text import same_words
 from judge.sentences import lines

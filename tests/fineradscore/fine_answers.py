@@ -7,8 +7,7 @@ import re
 from hypothesis import strategies as st
 
 from judge.rubrics.categories import error
-from judge.rubrics.fineradscore.answers import _NOTHING, says
-from judge.rubrics.fineradscore.measures import NAMES
+from judge.rubrics.fineradscore.answers import _NOTHING, NAMES, says
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Study
 

@@ -15,7 +15,7 @@ import pytest
 
 from judge import rubrics
 from judge.rubrics.categories import error
-from judge.rubrics.fineradscore.measures import NAMES
+from judge.rubrics.fineradscore.answers import NAMES
 from judge.stats.table import TableBuilder, summarise
 from judge.types import Annotated, Annotation, Category, Edit, Study
 

@@ -17,7 +17,7 @@ import judge
 from judge import rubrics
 from judge.cli import main
 from judge.report.overview import index, overview
-from judge.rubrics.facts.measures import Fact, annotated
+from judge.rubrics.facts.answers import Fact, annotated
 from judge.running.aggregate import Aggregation, Rule, aggregate, numbers
 from judge.running.folder import Run
 from judge.running.records import judged_of, study_of
