@@ -62,23 +62,11 @@ def test_latex_bibtex_and_json_say_the_same(invoke: Invoke, judged_examples: Pat
     assert run["works"] == [one["key"] for one in found["works"]]
 
 
-def test_readings_take_the_judges_bias_out(invoke: Invoke) -> None:
+def test_a_reader_is_called_one(invoke: Invoke) -> None:
     readings = EXAMPLES / "readers" / "readings.csv"
     line = ("import", "tidy", readings, "--section", "findings", "--out", "readers")
     assert invoke(*line).exit_code == 0
     assert "The reader was fern." in invoke("cite", "readers/reader-fern").stdout
-    assert invoke("green", "readers/reader-fern", "--out", "judged").exit_code == 0
-    printed = invoke("cite", "judged", "--readings", "readers").stdout
-    asked = ("rates", "judged", "--readings", "readers", "--format", "json")
-    rates = json.loads(invoke(*asked).stdout)
-    fixed = rates["statistics"]["no_significant_error"]["corrected"]
-    assert "from readings of 15 studies by fern, moss and reed, all studies: " in printed
-    assert f"no significant error (no clinically significant error) {100 * fixed['value']:.1f}% [" in printed
-    assert rates["readings"]["signature"] in printed
-    assert "at random" not in printed
-    assert {"angelopoulos2023ppi", "angelopoulos2023ppipp"} <= {*KEY.findall(printed)}
-    done = invoke("cite", "judged", "readers/reader-fern", "--readings", "readers")
-    assert (done.exit_code, "--readings" in done.stderr) == (2, True)
 
 
 def test_what_was_not_scored_is_said(invoke: Invoke) -> None:
