@@ -283,7 +283,8 @@ def _attributes(value: object) -> object:
 
 _Id = Annotated[StrictStr, BeforeValidator(_words)]
 if TYPE_CHECKING:
-    _Significance = _Type = str
+    _Significance = str
+    _Type = str
 else:
     _Significance, _Type = Literal[LEVELS], Literal[ATTRIBUTES]
 

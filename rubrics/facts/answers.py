@@ -243,7 +243,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-_HEAD = frozenset({"head", "compare"})
+_HEAD = EVERYWHERE - {"groups"}
 _LOWERED = f"precision of facts, lowered below {FEWEST} facts, mean of studies"
 _OVER = (
     ("macro_precision", "precision (macro)", "precision of facts, mean of studies", "precision"),

@@ -278,13 +278,13 @@ def _category(mark: str, label: str) -> str:
 
 
 def _matched(body: str, *, is_whole: bool, faithful: bool) -> _List:
-    first, *below = _lines(body, MATCHED)
-    first = first.strip()
+    lines = _lines(body, MATCHED)
+    first, below = lines[0].strip(), lines[1:]
     if below and _NUMBERED.fullmatch(first):
         if not is_whole:
             raise UnparsedError("truncated", "a list without a count may go on")
-        texts = _below([first, *below], TITLES[MATCHED])
-        return _checked(len(texts), texts, TITLES[MATCHED], faithful=False)
+        items = _below(lines, TITLES[MATCHED])
+        return _checked(len(items), items, TITLES[MATCHED], faithful=False)
     count, texts = _list(first, below, MATCHED, TITLES[MATCHED], faithful=faithful)
     if not is_whole and (
         (count and first[-1] != "." and not texts)  # 1 may be the head of 12
