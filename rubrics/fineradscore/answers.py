@@ -296,7 +296,7 @@ def _of_lines(pairs: Pairs) -> Iterator[dict[str, Any]]:
         if not isinstance(entry, dict):
             raise UnparsedError("unexpected form", f"{key!r} is no correction")
         line = int(place[1]) if place[1] else None
-        fields: dict[str, Any] = {_FIELDS.get(name, name): entry[name] for name in entry}
+        fields: dict[str, Any] = {_FIELDS.get(name) or name: entry[name] for name in entry}
         is_deletion = _DELETE.fullmatch(str(fields.get("corrected"))) is not None
         if is_deletion:
             fields["corrected"] = ""
