@@ -1,7 +1,7 @@
 # judge in a container: docker build -t judge .
 #
 #   VARIANT  cpu, or gpu: with vLLM, for NVIDIA's cards
-#   EXTRAS   what to install, as pip names extras: serve,plots or serve,metrics
+#   EXTRAS   what to install, as pip names extras: serve,figures or serve,metrics
 #   BASE     Debian 12, or an image like it
 #
 # docs/install.md says how to run it.

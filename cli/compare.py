@@ -77,6 +77,12 @@ _CHOSEN_IN = ("table", "md", "latex")
     show_default=True,
     help="How many sites, or data sets, by size, a heat map of ranks shows.",
 )
+@click.option(
+    "--highlight",
+    multiple=True,
+    metavar="MODEL",
+    help="Set this model's name in bold in the figures (repeat it).",
+)
 @list_option(
     "--tables",
     metavar="NAME",
@@ -116,6 +122,8 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     if (options["tables"] or options["columns"]) and form not in _CHOSEN_IN:
         raise JudgeError(f"--tables and --columns go with --format {', '.join(_CHOSEN_IN)}")
     check_tables(options["tables"])
+    if options["highlight"] and not (options["figures"] or options["html"]):
+        raise click.UsageError("--highlight goes with --figures or --html")
     check_drawn(options["html"], options["figures"], MARK)
     files = read_files(options)
     compared, comparison = compare_runs(
@@ -130,16 +138,22 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     )
     metrics = comparison.panel.metrics
     columns = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None
+    _check_models(comparison, options["highlight"])
     # Runs may turn out to be damaged: before the figures are drawn, not after it.
     records = _records(comparison, compared) if options["html"] else {}
     # Whoever reads the output may stop early, as head does: files come first.
     if options["figures"]:
-        from judge.plots import draw_figures
+        from judge.figures import draw_figures
 
-        drawn = draw_figures(comparison, options["figures"], top_sites=options["top_sites"])
+        drawn = draw_figures(
+            comparison,
+            options["figures"],
+            top_sites=options["top_sites"],
+            highlight=options["highlight"],
+        )
         say_drawn(drawn, options["figures"])
     if options["html"]:
-        _write_page(comparison, records, options["html"], options["top_sites"])
+        _write_page(comparison, records, options)
     _print(comparison, compared, form, Shown(options["tables"] or TABLES, columns))
 
 
@@ -162,14 +176,23 @@ def _records(comparison: Comparison, compared: AlignedRuns) -> Records:
     return records(compared, wanted(comparison))
 
 
-def _write_page(comparison: Comparison, records: Records, path: Path, top_sites: int) -> None:
+def _check_models(comparison: Comparison, names: Sequence[str]) -> None:
+    models = comparison.panel.models
+    if unknown := [name for name in names if name not in models]:
+        raise JudgeError(
+            f"--highlight {unknown[0]}: there is no such model, there are {', '.join(models)}"
+        )
+
+
+def _write_page(comparison: Comparison, records: Records, options: Mapping[str, Any]) -> None:
     from judge.cli.page import write_html
-    from judge.plots import available, page_figures
+    from judge.figures import available, page_figures
     from judge.report.compare_page.data import MARK, page
 
-    figures = page_figures(comparison, top_sites=top_sites) if available() else ()
-    write_html(page(comparison, records, figures=figures), path, MARK)
-    note(f"page  {path}")
+    drawn = options["top_sites"], options["highlight"]
+    figures = page_figures(comparison, *drawn) if available() else ()
+    write_html(page(comparison, records, figures=figures), options["html"], MARK)
+    note(f"page  {options['html']}")
 
 
 def _print(comparison: Comparison, compared: AlignedRuns, form: str, shown: Shown) -> None:

@@ -13,7 +13,7 @@ from judge.cli.options import Decorator, NamedPath
 from judge.cli.output import emit, note, print_facts, print_tables
 
 if TYPE_CHECKING:
-    from judge.plots import WrittenFigures
+    from judge.figures import WrittenFigures
 
 _WRITERS = {"md": "as_markdown", "latex": "as_latex", "csv": "as_csv"}
 
@@ -24,7 +24,7 @@ def figures_option(shown: str = "") -> Decorator:
         "--figures",
         type=NamedPath(file_okay=False),
         metavar="DIR",
-        help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib)"
+        help="Draw the figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)"
         f"{shown and ': '}{shown}.",
     )
 
@@ -44,7 +44,7 @@ def check_drawn(html: Path | None, figures: Path | None, mark: str) -> None:
 
         check_html(html, mark)
     if figures:
-        from judge.plots import check_figures
+        from judge.figures import check_figures
 
         check_figures(figures)
 

@@ -330,7 +330,7 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
     from judge.report import stress
 
     if figures:
-        from judge.plots import draw_stress
+        from judge.figures import draw_stress
 
         data = report.plain()
         say_drawn(draw_stress({data["judge"]["name"]: data}, figures), figures)
@@ -341,7 +341,7 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
 
 def _write_page(report: StressReport, path: Path) -> None:
     from judge.cli.page import write_html
-    from judge.plots import available, stress_page_figures
+    from judge.figures import available, stress_page_figures
     from judge.report.stress_page.data import MARK, page, pairs
 
     data = report.plain()

@@ -95,7 +95,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     pieces = _page(found, studies) if options["html"] else ()
     # Whoever reads the output may stop early, as head does: files come first.
     if options["figures"]:
-        from judge.plots import draw_validation
+        from judge.figures import draw_validation
 
         folder = options["figures"]
         say_drawn(draw_validation(found, studies.values, folder), folder)

@@ -36,7 +36,7 @@ PACKAGES = {
     "local": "torch",
     "official/test_official_ids.py": "tokenizers",
     "parity": "radeval",
-    "plots/test_plots_drawn.py": "matplotlib",
+    "figures/test_figure_files.py": "vl-convert-python",
     "ray_cluster": "ray",
     "ray_cluster/test_real_ray.py": "vllm",
     "reward/test_trl.py": "trl",

@@ -40,7 +40,7 @@ def cli(*words: object) -> None:
 
 
 def run_pages(folder: Path) -> None:
-    """Runs, each with its page: `green`, `green-evil`, and so on. The examples have a long field."""
+    """Runs, each with its page: `green`, `green-evil`, and so on. Examples have a long field."""
     for name in RUBRICS:
         rubric = rubrics.load(name)
         made = examples(name)

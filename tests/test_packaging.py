@@ -88,10 +88,12 @@ def test_the_container_is_for_a_user_without_rights_and_asks_for_a_token() -> No
 
 
 def test_a_message_names_a_package_with_its_bounds_and_its_extra() -> None:
-    assert install("matplotlib") == "pip install 'matplotlib>=3.8' (the extra plots)"
+    command = "pip install 'vl-convert-python>=1.9' (the extra figures)"
+    assert install("vl-convert-python") == command
     two = install("torch", "tokenizers")
     assert two == "pip install 'torch>=2.4' 'tokenizers>=0.21' (the extra hf)"
-    assert install("torch", "matplotlib").endswith("'matplotlib>=3.8'"), "no extra has both"
+    both = install("torch", "vl-convert-python")
+    assert both.endswith("'vl-convert-python>=1.9'"), "no extra has both"
     with pytest.raises(KeyError):
         install("no-such-package")
     for folder in FOLDERS:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from command_pages import own_rubrics
 
 from judge import rubrics
-from judge.rubrics.contract import Facet, Kind, Measure, Rubric, Statistic
-from judge.rubrics.contract import Source
+from judge.rubrics.contract import Facet, Kind, Measure, Rubric, Source, Statistic
 
 _FOLDER = "reference/rubrics/"
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from judge.comparing.comparison import AlignedRuns, compare_runs
 from judge.comparing.names import RunChoice
-from judge.plots import available, page_figures
+from judge.figures import available, page_figures
 from judge.report import leaderboard_formats
 from judge.report.compare_page import data
 from judge.report.frontend import as_json

@@ -86,7 +86,9 @@ def open_first(page: Page) -> None:
 
 def open_everything(page: Page) -> None:
     """Unfold what is folded, and ask for the rest of long texts."""
-    page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
+    page.evaluate(
+        "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
+    )
     for button in page.locator("main button:visible", has_text="Show all").all():
         button.click()
 

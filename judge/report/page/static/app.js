@@ -245,6 +245,6 @@ export function figuresSection(figures, addressOf) {
       addressOf(at).then((address) => { image.src = address; }, alarm);
       return el("figure", { class: "figure" }, el("h3", {}, isolated(figure.title)), image,
         el("figcaption", { class: "small" }, isolated(figure.caption)));
-    })) : el("p", { class: "small" }, "None: the extra plots, which draws them, is not installed."));
+    })) : el("p", { class: "small" }, "None: the extra figures, which draws them, is not installed."));
 }
 
