@@ -188,7 +188,7 @@ def says_left_out(min_coverage: float) -> bool:
 def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
     """Read the studies, and what `TOLD_OPTIONS` say that the judge is told of them."""
     from judge.stats.table import reserved_names
-    from judge.studies.context import attach_context
+    from judge.studies.study_set import attach_context
 
     given = options["context_fields"]
     if options["no_context"] and given:

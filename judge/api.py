@@ -27,7 +27,7 @@ from judge.running.shards import Shard
 from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
-from judge.studies.context import attach_context
+from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 T = TypeVar("T")

@@ -28,9 +28,8 @@ from judge.running.records import Judged
 from judge.running.session import JudgeThread, RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_given
-from judge.studies.context import CONTEXT_FIELDS, attach_context, prior_report
-from judge.studies.names import plain
-from judge.studies.sections import says_nothing
+from judge.studies.names import plain, says_nothing
+from judge.studies.study_set import CONTEXT_FIELDS, attach_context, prior_report
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")

@@ -22,8 +22,8 @@ from judge.running.records import Judged, to_record
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession, JudgeThread, RequestPolicy
 from judge.studies import from_given
-from judge.studies.context import attach_context
-from judge.studies.sections import says_nothing
+from judge.studies.names import says_nothing
+from judge.studies.study_set import attach_context
 from judge.types import Annotated, JudgeError
 
 # What the sample has already, or only a cache reads.

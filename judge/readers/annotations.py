@@ -13,7 +13,7 @@ from judge.rubrics.categories import CATEGORY, ERROR
 from judge.rubrics.green.layout import MATCHED, matched_finding
 from judge.rubrics.reading import REFERENCE
 from judge.running.records import SampleRead
-from judge.studies.sections import Section
+from judge.studies.names import Section
 from judge.types import Annotation, Item, JudgeError, Study
 
 CODES = tuple(label.name for label in CATEGORY.labels)

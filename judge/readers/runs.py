@@ -21,8 +21,7 @@ from judge.running.records import FORMAT, Judged, adapter
 from judge.running.run import versions, with_classes
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
-from judge.studies.names import model_of, renamed, tidy_column
-from judge.studies.sections import Section
+from judge.studies.names import Section, model_of, renamed, tidy_column
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import Annotated, Annotation, JudgeError
 

@@ -23,8 +23,8 @@ from judge.running.session import JudgeSession
 from judge.signature import Signature, safe_name
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
-from judge.studies.context import mentions_prior, prior_report
-from judge.studies.sections import says_nothing
+from judge.studies.names import says_nothing
+from judge.studies.study_set import mentions_prior, prior_report
 
 if TYPE_CHECKING:
     from judge.running.aggregate import Rule

@@ -39,8 +39,7 @@ from judge.service import ProblemError
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import Worker
 from judge.signature import safe_name
-from judge.studies.names import NamedFields
-from judge.studies.sections import SECTIONS
+from judge.studies.names import SECTIONS, NamedFields
 from judge.types import MODALITIES, JudgeError
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"

@@ -20,7 +20,7 @@ from judge.service.budget import PAYMENT_REQUIRED, SPENT
 from judge.service.settings import ServiceSettings
 from judge.service.worker import say, time_limit
 from judge.studies import StudySet, from_given
-from judge.studies.context import attach_context
+from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 # A reader waits for the answer: an outage is theirs to sit out, not ours.

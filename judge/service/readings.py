@@ -24,7 +24,7 @@ from judge.sentences import sentences
 from judge.service import ProblemError, images
 from judge.service.catalogue import OpenRun
 from judge.service.service import Here, JsonRoute, RunId, as_json, reader_name, returns
-from judge.studies.context import CONTEXT_FIELDS
+from judge.studies.study_set import CONTEXT_FIELDS
 from judge.types import Edit
 
 routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["readings"])

@@ -25,8 +25,8 @@ from judge.service.jobs import Job, RunRequest
 from judge.service.worker import Channel, memory_limit, say
 from judge.stats.table import reserved_names
 from judge.studies import StudySet, read_pair
-from judge.studies.context import attach_context
 from judge.studies.names import model_of
+from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 _LOOK_SECONDS = 0.25

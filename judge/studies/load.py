@@ -25,12 +25,12 @@ from judge import jsonio
 from judge.studies.names import (
     KNOWN_NAMES,
     MAX_INPUT,
+    TEXT,
     NamedFields,
     listed,
     matching,
     the_field,
 )
-from judge.studies.sections import TEXT
 from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 

@@ -13,37 +13,34 @@ from typing import Any
 import pandas as pd
 
 from judge import jsonio
-from judge.studies.context import CONTEXT_FIELDS
 from judge.studies.load import KEYS, STDIN, id_of, load, load_object, values_of
 from judge.studies.names import (
     FIELD_NAMES,
     KNOWN_NAMES,
     MAX_INPUT,
+    SECTIONS,
+    TEXT,
     NamedFields,
+    Section,
     as_text,
     find_classes,
+    is_report_field,
+    known_section,
     listed,
     matching,
     merge,
     model_of,
     named,
     plain,
-    renamed,
-    the_field,
-    without_class,
-)
-from judge.studies.sections import (
-    SECTIONS,
-    TEXT,
-    Section,
-    is_report_field,
-    known_section,
     read_reports,
+    renamed,
     report_fields,
     says_nothing,
+    the_field,
     usual_section,
+    without_class,
 )
-from judge.studies.study_set import InputFile, StudySet, first_ids
+from judge.studies.study_set import CONTEXT_FIELDS, InputFile, StudySet, first_ids
 from judge.types import JudgeError
 
 ONLY_IN_PREDS = "only in PREDS"

@@ -4,13 +4,195 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeVar
+from functools import lru_cache
+from typing import Any, Self, TypeVar
 
-from judge.studies.context import NO_CONTEXT, JudgeContext
-from judge.studies.sections import Section
-from judge.types import Study
+from judge import jsonio
+from judge.studies.names import Section, as_text, plain, the_field
+from judge.types import MODALITIES, JudgeError, Study
+
+CONTEXT_FIELDS = (
+    *("context", "age", "patient_age", "sex", "patient_sex", "gender"),
+    *("indication", "indications", "history", "clinical_history", "clinical_indication"),
+    *("clinical_information", "clinical_data", "reason_for_exam", "reason_for_examination"),
+    *("procedure", "exam", "examination", "technique", "comparison", "comparisons"),
+)
+"""Names of fields that describe the patient and the examination."""
+
+_DICOM = {"cr": "xr", "dx": "xr", "mri": "mr"}
+# ReXrank's context is one text, "Age:50-60.Gender:M.Indication: ... Comparison: ...".
+_TAG = re.compile(r"\s*<context>(.*)</context>\s*", re.IGNORECASE | re.DOTALL)
+_LABEL = re.compile(
+    r"(?:(?<=\A)|(?<=[.\s;,]))(age|gender|sex|(?:clinical )?(?:indication|history)|comparison"
+    r"|technique|procedure|exam(?:ination)?)\s*:",
+    re.IGNORECASE,
+)
+_MISSING = {"", "nan", "inf", "-inf", "none", "null", "n/a", "na", "unknown", "-"}
+_COMPARISON = re.compile(
+    r"\b(?:unchanged|compar(?:ed|ison)|prior|previous(?:ly)?|interval|new(?:ly)?|stable|again"
+    r"|since|worsen(?:ed|ing)|improv(?:ed|ing|ement)|(?:in|de)creased)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeContext:
+    """The fields that the judge is shown beside the two reports.
+
+    `modality` (a key of `MODALITIES`) holds for all studies, `modality_field` gives each its own.
+    """
+
+    context: tuple[str, ...] = ()
+    prior: str | None = None
+    modality: str | None = None
+    modality_field: str | None = None
+
+    def read(self, fields: Mapping[str, object]) -> dict[str, Any]:
+        """Return `context`, `prior` and `modality` of the study with these fields."""
+        parts = [
+            (field, name, value)
+            for field in self.context
+            for name, value in read_context(field, fields[field]).items()
+        ]
+        modality = self.modality
+        value = fields[self.modality_field] if self.modality_field else None
+        if value is not None and (modality := _modality(as_text(value))) is None:
+            known = ", ".join(MODALITIES)
+            raise JudgeError(f"unknown modality {as_text(value)!r}; there are: {known}")
+        prior = prior_report(fields[self.prior]) if self.prior else None
+        return {"context": _merge(parts), "prior": prior, "modality": modality}
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that are read."""
+        return (*self.context, *filter(None, (self.prior, self.modality_field)))
+
+    @property
+    def signature(self) -> list[str]:
+        """The parts of a signature that name the fields; none where nothing is shown."""
+        parts = {"context": self.context, "prior": (self.prior,)}
+        parts["modality"] = (self.modality_field or self.modality,)
+        names = {part: [_quoted(name) for name in fields if name] for part, fields in parts.items()}
+        return [f"{part}:{','.join(fields)}" for part, fields in names.items() if fields]
+
+
+NO_CONTEXT = JudgeContext()
+
+
+def attach_context(
+    studies: StudySet,
+    *,
+    context: Sequence[str] | None,
+    prior: str | None = None,
+    modality: str | None = None,
+) -> StudySet:
+    """Return studies whose judge is shown some of their fields.
+
+    `context` names fields; None is those called as in `CONTEXT_FIELDS` but for the fields of the
+    candidates' file alone, whose author must not choose what the judge reads. `modality` is a code
+    of `MODALITIES` or a field. Raises `JudgeError` for a field or a value that will not do.
+    """
+    if context is None:
+        rank = {plain(name): place for place, name in enumerate(CONTEXT_FIELDS)}
+        known = [name for name in studies.fields if plain(name) in rank]
+        names = [name for name in known if name not in studies.of_candidates]
+        names.sort(key=lambda name: rank[plain(name)])
+    else:
+        names = [the_field(studies.fields, name, "--context-field") for name in context]
+    shown = JudgeContext(tuple(dict.fromkeys(names)))
+    if prior:
+        field = the_field(studies.fields, prior, "--prior-field")
+        if not any(map(prior_report, studies.fields[field])):
+            raise JudgeError(f"the field {field} of --prior-field is empty for every study")
+        shown = replace(shown, prior=field)
+    if modality is not None:
+        option = f"--modality ({', '.join(MODALITIES)})"
+        code = _modality(modality)
+        by_field = None if code else the_field(studies.fields, modality, option)
+        shown = replace(shown, modality=code, modality_field=by_field)
+    columns = {name: studies.fields[name] for name in shown.fields}
+    for row, study_id in enumerate(studies.study_ids) if columns else ():
+        try:
+            shown.read({name: column[row] for name, column in columns.items()})
+        except JudgeError as error:
+            raise JudgeError(f"study {study_id}: {error}") from None
+    return replace(studies, judge_context=shown)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def read_context(field: str, value: object) -> Mapping[str, str]:
+    """Return what a field's value says of the patient, each thing by its name.
+
+    An object gives its own names; ReXrank's text, `Age:50-60.Gender:M.Indication: ...`, those of
+    its labels; any other value that of the field.
+    """
+    text = "" if value is None else as_text(value).strip()
+    if tagged := _TAG.fullmatch(text):
+        text = tagged[1].strip()
+    if text.startswith(("{", "[")):
+        parts = _parse_object(field, text)
+    elif (labels := [*_LABEL.finditer(text)]) and not text[: labels[0].start()].strip():
+        ends = [label.start() for label in labels[1:]] + [len(text)]
+        parts = [(m[1], text[m.end() : end]) for m, end in zip(labels, ends, strict=True)]
+    else:
+        parts = [(field, text)]
+    triples = []
+    for label, words in parts:
+        name = re.sub(r"\W+", "_", label.strip().lower()).removeprefix("patient_")
+        words = " ".join(words.split()).strip(" ;,")
+        words = words.removesuffix(".") if name in ("age", "gender", "sex") else words
+        if words.lower() not in _MISSING:
+            triples.append((field, "sex" if name == "gender" else name, words))
+    return _merge(triples)
+
+
+def prior_report(value: object) -> str | None:
+    """Return a prior report as text; None for a missing value."""
+    text = "" if value is None else as_text(value)
+    return None if text.strip().lower() in _MISSING else text
+
+
+def _modality(text: str) -> str | None:
+    code = text.strip().lower()
+    code = _DICOM.get(code, code)
+    return code if code in MODALITIES else None
+
+
+def mentions_prior(report: str) -> bool:
+    """Whether a report seems to compare with a prior examination, judged by single words."""
+    return _COMPARISON.search(report) is not None
+
+
+def _parse_object(field: str, text: str) -> list[tuple[str, str]]:
+    try:
+        data = jsonio.read(text, nan=True)
+    except jsonio.JsonError:
+        return [(field, text)]  # words that begin with a bracket: "[Clinical] cough"
+    if not isinstance(data, dict) or any(isinstance(value, dict | list) for value in data.values()):
+        raise JudgeError(f"the field {field} is no context: give text, or an object of texts")
+    return [(name, as_text(value)) for name, value in data.items() if value is not None]
+
+
+def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field, name, value
+    merged: dict[str, tuple[str, str]] = {}
+    for source, name, value in parts:
+        first, known = merged.setdefault(name, (source, value))
+        if known != value:
+            by = f"field {source} gives" if source == first else f"fields {first} and {source} give"
+            raise JudgeError(
+                f"the {by} two values of {name}: {known!r} and {value!r}; choose by --context-field"
+            )
+    return {name: value for name, (_, value) in merged.items()}
+
+
+def _quoted(name: str) -> str:
+    if name != "none" and not any(mark in name for mark in ',|"'):
+        return name
+    return json.dumps(name, ensure_ascii=False).replace("|", "\\u007c")  # a signature's separator
+
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from support import Invoke, write_json
 from judge import prompts
 from judge.running.folder import Run
 from judge.studies import StudySet, from_given, read_pair
-from judge.studies.context import attach_context, read_context
+from judge.studies.study_set import attach_context, read_context
 from judge.types import Failed, JudgeError, Study
 
 REXRANK = "Age:50-60.Indication: Chest pain, dyspnea Comparison: None."
