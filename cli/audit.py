@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.drawn import html_option
+from judge.cli.drawn import html_option, write_html
 from judge.cli.output import note, print_lines, print_tables
 from judge.types import JudgeError
 
@@ -66,7 +66,6 @@ def command(
 
 
 def _write_page(run: Run, path: Path) -> None:
-    from judge.cli.page import write_html
     from judge.report.page.file import MARK, html_file
 
     try:

@@ -19,7 +19,14 @@ from judge.cli.asking import (
     sampling_options,
     settings_of,
 )
-from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
+from judge.cli.drawn import (
+    check_drawn,
+    figures_option,
+    html_option,
+    put,
+    say_drawn,
+    write_html,
+)
 from judge.cli.judging import account, end_stopped, end_uncovered, shared_servers, watching
 from judge.cli.options import GroupedCommand, NamedPath, heading, with_options
 from judge.cli.output import emit, format_of, format_option, list_option, note, print_tables
@@ -340,7 +347,6 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
 
 
 def _write_page(report: StressReport, path: Path) -> None:
-    from judge.cli.page import write_html
     from judge.figures import available, stress_page_figures
     from judge.report.stress_page.data import MARK, page, pairs
 
