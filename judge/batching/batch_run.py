@@ -11,7 +11,7 @@ import hashlib
 import json
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -78,10 +78,7 @@ class GoneError(JudgeError):
 def read_answer(
     line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, tool: str | None
 ) -> Completion:
-    """Return the answer in a line to what was asked with `sampling`, `mode` and `tool`.
-
-    Raises what asking directly raises, and `TransientError` for what the batch did not come to.
-    """
+    """Return the answer in a line; raises what asking raises, or `TransientError` without one."""
     response = line.get("response")
     if not isinstance(response, Mapping):
         error = line.get("error")
@@ -92,13 +89,6 @@ def read_answer(
         reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
         raise reply.meaning(sampling, mode, NO_KEY)
     return completion_of(body, mode, tool, NO_KEY)
-
-
-def _checked(batch: RemoteBatch) -> RemoteBatch:
-    # openai's package reads any JSON as a batch.
-    if not (batch.id and batch.status):
-        raise ValueError("a batch has an id and a status")
-    return batch
 
 
 class Provider:
@@ -128,40 +118,38 @@ class Provider:
 
     async def create(self, file_id: str, mark: str) -> RemoteBatch:
         """Make the batch of an uploaded file; an error may leave it made or not."""
-        with self._explained():
-            batch = await self._client.batches.create(
-                completion_window="24h",
-                endpoint=_ENDPOINT,
-                input_file_id=file_id,
-                metadata={_MARK: mark},
-            )
-            return _checked(batch)
+        creating = self._client.batches.create(
+            completion_window="24h",
+            endpoint=_ENDPOINT,
+            input_file_id=file_id,
+            metadata={_MARK: mark},
+        )
+        return await self._batch(creating)
 
     @retry_transient
     async def marked(self) -> dict[str, RemoteBatch]:
         """Return all the batches at the provider that were made here, by their ids here."""
         with self._explained():
             batches = [batch async for batch in self._client.batches.list(limit=100)]
-            marks = [(batch.metadata or {}).get(_MARK) for batch in batches]
-            return {
-                mark: _checked(batch) for mark, batch in zip(marks, batches, strict=True) if mark
-            }
+            return {mark: batch for batch in batches if (mark := (batch.metadata or {}).get(_MARK))}
 
     async def look(self, remote_id: str) -> RemoteBatch:
         """Return how a batch is."""
-        with self._explained():
-            return _checked(await self._client.batches.retrieve(remote_id))
+        return await self._batch(self._client.batches.retrieve(remote_id))
 
     async def cancel(self, remote_id: str) -> RemoteBatch:
         """Have a batch end with what it has answered."""
+        return await self._batch(self._client.batches.cancel(remote_id))
+
+    async def _batch(self, reply: Awaitable[RemoteBatch]) -> RemoteBatch:
         with self._explained():
-            return _checked(await self._client.batches.cancel(remote_id))
+            batch = await reply
+            if not (batch.id and batch.status):  # openai's package reads any JSON as a batch
+                raise ValueError("a batch has an id and a status")
+            return batch
 
     async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
-        """Yield the lines of a file of answers, at most `most` bytes of it.
-
-        Of a line that has more than `longest` bytes the rest is passed over.
-        """
+        """Yield the lines of the first `most` bytes of a file, and of each its first `longest`."""
         line, room = bytearray(), most
         with self._explained():
             content = self._slow.files.with_streaming_response.content(file_id)
@@ -184,8 +172,7 @@ class Provider:
         except openai.APIStatusError as error:
             if error.status_code == 404:
                 raise GoneError(
-                    f"{self.url} has lost a batch or its file: judge batch cancel forgets it, and "
-                    "its questions are asked again"
+                    f"{self.url} has lost a batch or its file: judge batch cancel forgets it"
                 ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
@@ -240,9 +227,8 @@ def ask_in_batches(
 ) -> None:
     """Ask all questions about `studies` in batches; the answers are in the session's cache then.
 
-    The session knows the batches, what they took, and the questions without an answer. Raises
-    `RunStoppedError` where the budget has no more or a batch was cancelled, `UnreadableError` where
-    most of the first answers cannot be read, and `JudgeError`.
+    Raises `RunStoppedError` where the budget has no more or a batch was cancelled, and
+    `UnreadableError` where most of the first answers cannot be read.
     """
     judge = require_batch_judge(session)
     assert session.cache is not None
@@ -263,12 +249,7 @@ def ask_in_batches(
 
 @dataclass(slots=True)
 class Contents:
-    """What the files of a batch hold.
-
-    `ends` has, for each question that has a line, why it was not answered, or None. `strange` lines
-    answer nothing that was asked. `left_out` is what the model does not take, `refusal` why the
-    provider takes no request.
-    """
+    """What the files of a batch hold: how each question ended, and lines that answer none."""
 
     ends: dict[str, AskError | None] = field(default_factory=dict)
     spent: Progress = field(default_factory=lambda: Progress(total=0))
