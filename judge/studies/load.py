@@ -99,8 +99,7 @@ def values_of(name: str, given: Any) -> list[Any]:  # noqa: ANN401
     """Return a list of values, one a study; raises `JudgeError` for one text, a set, a mapping."""
     is_other = isinstance(given, str | bytes | Mapping | set | frozenset)
     if is_other or hasattr(given, "columns") or not isinstance(given, Iterable):
-        kind = type(given).__name__
-        raise JudgeError(f"{name} is one {kind}; give a list with one value a study")
+        raise JudgeError(f"{name} is one {type(given).__name__}; give a list with a value a study")
     return list(map(_cleaned, given))
 
 
@@ -241,13 +240,11 @@ def _read_delimited(name: str, text: str) -> Columns:
                 rows.append([None if cell in _MISSING_CELLS else cell for cell in row])
             else:
                 raise JudgeError(
-                    f"{name}: the row that ends in line {lines.line_num} has {len(row)} cells, the "
-                    f"header {len(names)}; quote texts that hold the delimiter or a line break"
+                    f"{name}: the row that ends in line {lines.line_num} has {len(row)} cells and "
+                    f"the header {len(names)}: quote texts with a delimiter or line break"
                 )
     except csv.Error as error:
-        raise JudgeError(
-            f"{name} is not a readable CSV or TSV file: {error} in line {lines.line_num}"
-        ) from error
+        raise JudgeError(f"{name}: no CSV or TSV in line {lines.line_num}: {error}") from error
     _check_names(name, names)
     return {field: [row[at] for row in rows] for at, field in enumerate(names)}
 
@@ -299,7 +296,7 @@ def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401
 
 
 def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd.DataFrame:
-    """Make a DataFrame of columns, of which one becomes the ids, `wanted` if the user named it."""
+    """Make a DataFrame of columns, of which one (`wanted`, if it is named) becomes the ids."""
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")
@@ -309,9 +306,9 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
     ids = [id_of(value) for value in values]
     if None in ids:
         row = ids.index(None)
+        value = str(values[row])[:40]
         raise JudgeError(
-            f"{name}: record {row + 1} of {count} has {str(values[row])[:40]!r} as {id_field!r}; "
-            "every record needs an id, a text or a number"
+            f"{name}: record {row + 1} of {count} has no id in {id_field!r}: {value!r}"
         )
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
     again = [field for field in matching(columns, "id") if list(map(id_of, columns[field])) == ids]

@@ -120,10 +120,8 @@ def the_field(fields: Iterable[str], wanted: str, option: str, where: str = "the
     matches = named(fields, wanted)
     if len(matches) == 1:
         return matches[0]
-    wrong = "several fields" if matches else "no field"
-    raise JudgeError(
-        f"{where}: {wrong} {wanted!r}, for {option}; the fields are: {listed(fields, 30) or 'none'}"
-    )
+    wrong, there = "several fields" if matches else "no field", listed(fields, 30) or "none"
+    raise JudgeError(f"{where}: {wrong} {wanted!r}, for {option}; the fields are: {there}")
 
 
 def listed(items: Iterable[str], most: int = 10) -> str:
@@ -350,9 +348,8 @@ def report_fields(
         if not chosen:
             there = [name for name in (frame.index.name, *frame.columns) if name]
             raise JudgeError(
-                f"{frame.attrs['name']} has no field for the {side}s "
-                f"({listed(FIELD_NAMES[side], 2)}); its fields are: {listed(there)}; name it with "
-                f"--{side}-field{', or give two files, PREDS and REFS' if is_one else ''}"
+                f"{frame.attrs['name']} has no field for the {side}s, only: {listed(there)}; name "
+                f"it with --{side}-field{', or give two files, PREDS and REFS' if is_one else ''}"
             )
     return candidate, reference
 
@@ -380,8 +377,8 @@ def _find(
         names = [name for name in names if any(frame[name])] or names
         if odd := [name for name in names if list(frame[name]) != list(frame[names[0]])]:
             raise JudgeError(
-                f"{frame.attrs['name']} has more than one field that could be the {side}, and they "
-                f"differ: {listed([names[0], *odd])}; say which is meant (--{side}-field)"
+                f"{frame.attrs['name']}: say by --{side}-field which field holds the {side}: "
+                f"{listed([names[0], *odd])}"
             )
         if names:
             fields[part] = names[0]
@@ -438,8 +435,7 @@ def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
             kind = type(value).__name__
             way = "; --references takes several of a study" if kind == "list" else ""
             raise JudgeError(
-                f"{source}: {name!r} of study {study_id!r} is not a text but a {kind}: "
-                f"{str(value)[:40]}{way}"
+                f"{source}: {name!r} of study {study_id!r} is not a text but a {kind}{way}"
             )
     return [text and text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in frame[name]]
 
