@@ -133,16 +133,6 @@ def facts(entailed: int, contradicted: int, unsaid: int) -> list[Fact]:
     ]
 
 
-def test_micro_is_the_ratio_of_sums_and_macro_the_mean_of_those_that_have_it() -> None:
-    by_name = {one.name: one for one in RUBRIC.statistics}
-    assert (by_name["micro_precision"].measures, by_name["micro_precision"].per) == (
-        ("n_candidate_entailed",),
-        ("n_candidate",),
-    )
-    assert by_name["macro_recall"].measures == ("recall",)
-    assert not by_name["penalised_precision"].shown
-
-
 def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:
     first = Completion("{}", "stop", "m", Usage(10, 2, 4), "2026-01-01T00:00:00", "json_schema")
     cut = Completion('{"a', "length", "m", Usage(1, 1), "2026-01-02T00:00:00", "json_schema")
