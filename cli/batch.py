@@ -73,7 +73,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
 
 async def _cancelled(batch: Batch) -> str:
     from judge.backends.base import TIMEOUT
-    from judge.backends.connection import Connection
+    from judge.backends.servers import Connection
     from judge.batching.batch_run import ENDED, Provider
 
     connection = Connection(batch.server, TIMEOUT)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.options import GroupedCommand, NamedPath, heading
-from judge.cli.output import by_option, emit, format_of, note, print_facts, print_tables
+from judge.cli.output import emit, format_of, note, print_facts, print_tables
 from judge.cli.studies import encoding_option
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 )
 @encoding_option
 @heading("Output")
-@by_option
 @format_of("table", "json", text="What to print: the readers for people, or JSON.")
 def command(
     *,
@@ -63,7 +62,6 @@ def command(
     reader: str | None,
     strict: bool,
     encoding: str | None,
-    by: list[str],
     form: str,
 ) -> None:
     """Make a run of what each reader wrote in FILE, which rates, audit, compare and serve open.
@@ -80,18 +78,17 @@ def command(
 
     known = known_section(section)
     arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}
-    arguments |= {"reader": reader, "strict": strict, "by": by}
+    arguments |= {"reader": reader, "strict": strict}
     if layout == own.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported of one run at a time")
         opened = Run(Path(files[0]))
-        found, inputs = own.finished(opened, reader)
-        whole, model = [*found.values()], model or opened.manifest.get("model")
+        readings, inputs = own.finished(opened, reader)
+        model = model or opened.manifest.get("model")
     else:
         layout, readings, inputs = datasets.read(layout, files, reader, encoding, strict=strict)
-        whole = [readings]
     runs = write_runs(
-        layout, whole, inputs, out, model=model, section=known, by=by, arguments=arguments
+        layout, readings, inputs, out, model=model, section=known, arguments=arguments
     )
     if form == "json":
         from judge.report.formats import as_json

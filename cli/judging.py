@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from judge.cli.asking import (
+from judge.cli.options import (
     RUNNING_OPTIONS,
     SERVER_OPTIONS,
     WHO,
     WORDING,
+    FiniteRange,
+    GroupedCommand,
+    heading,
     policy_of,
     sampling_options,
     settings_of,
+    with_options,
 )
-from judge.cli.options import FiniteRange, GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
 from judge.cli.studies import (
     TOLD_OPTIONS,
@@ -44,14 +47,14 @@ from judge.signature import safe_name
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.cost import Budget
     from judge.running.engine import (
         Progress,
         ProgressListener,
         RunStoppedError,
         UnreadableError,
     )
-    from judge.running.run import Finished
-    from judge.running.session import JudgeSession
+    from judge.running.session import Finished, JudgeSession
     from judge.running.shards import Shard
     from judge.studies import StudySet
     from judge.types import Study
@@ -59,9 +62,6 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN_LINES = 30.0
 _LONGEST_TROUBLE = 60
 _LOW_COVERAGE = 3
-# The most requests of a batch: `judge.batching.MOST_REQUESTS`.
-_MOST_REQUESTS = 50_000
-
 # OpenAI takes no more in a batch.
 _MOST_REQUESTS = 50_000
 BATCH_OPTIONS = (
@@ -262,28 +262,31 @@ def command_for(rubric: Rubric) -> click.Command:
 
 def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dict[str, Finished]:
     from judge.backends import LEXICON
-    from judge.running.run import run as run_session
     from judge.running.session import JudgeSession
+    from judge.running.session import run as run_session
 
     batches, names = _batch_policy(options), options.pop("judge_names")
     settings, policy = settings_of(options), policy_of(options)
-    shard = budget = None
+    shard = None
     if options["shard"] is not None:
         from judge.running.shards import Shard
 
         shard = Shard.of(options["shard"])
-    if policy.max_cost is not None:
-        from judge.running.cost import Budget
 
-        budget = Budget(policy.max_cost)  # of all runs
-
-    def session(name: str) -> JudgeSession:
+    def session(name: str, budget: Budget | None = None) -> JudgeSession:
         return JudgeSession.load(
             rubric.name, name, settings, policy=policy, cache=options["cache"], budget=budget
         )
 
-    judges = [session(name) for name in names or (LEXICON,)]
-    _check_judges(judges, batches, options)
+    name, *others = names or (LEXICON,)
+    if others and not options["dry_run"]:
+        raise click.UsageError("name one --judge; several go with --dry-run")
+    judges = [session(each) for each in (name, *others)]
+    if batches is not None:
+        from judge.batching.batch_run import require_batch_judge
+
+        for each in judges:
+            require_batch_judge(each)
     sets = _read(rubric, files, options)
     if not names:
         note(f"No --judge given: using {LEXICON}, {judges[0].judge.note}.")
@@ -292,22 +295,20 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
     if options["dry_run"]:
         foretell(judges, every, in_batches=batches is not None)
         return {}
-    out = options["out"]
-    folders = dict.fromkeys(sets, out) if len(sets) == 1 else _folders(sets, out)
     if len(sets) > 1:
         foretell(judges, every, in_batches=batches is not None, say=note)
-    # What a judge says of its questions is of one run.
-    sessions = [judges[0], *(session(names[0] if names else LEXICON) for _ in [*sets][1:])]
+    # What a judge says of its questions is of one run; what the first may cost is for all.
+    sessions = [judges[0], *(session(name, judges[0].budget) for _ in [*sets][1:])]
     finished = {}
     with shared_servers(sessions):
         for each, (label, (arguments, studies)) in zip(sessions, sets.items(), strict=True):
             if len(sets) > 1:
                 note(f"judging {label}")
-            arguments |= {"judge_name": names[0] if names else None}
+            arguments |= {"judge_name": name if names else None}
             with each, watching() as listener:
                 run = run_session(
                     *(each, studies),
-                    out=folders[label],
+                    out=arguments["out"],
                     by=options["by"],
                     arguments={k: v for k, v in arguments.items() if k not in _NOT_OF_THE_RUN},
                     shard=shard,
@@ -320,18 +321,6 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
             note(f"run folder  {run.path}")  # first: who reads the table may close it early
             finished[label] = run
     return finished
-
-
-def _check_judges(
-    judges: Sequence[JudgeSession], batches: BatchPolicy | None, options: Mapping[str, Any]
-) -> None:
-    if len(judges) > 1 and not options["dry_run"]:
-        raise click.UsageError("name one --judge; several go with --dry-run")
-    if batches is not None:
-        from judge.batching.batch_run import require_batch_judge
-
-        for session in judges:
-            require_batch_judge(session)
 
 
 def _read(
@@ -348,14 +337,20 @@ def _read(
     is_several = len(preds) > 1 or len(sections) > 1
     if is_several and options["form"] not in ("table", "json"):
         raise click.UsageError("several models or sections go with --format table and json")
-    sets = {}
+    sets, folders = {}, {""}
     for path in preds:
         for section in sections:
             own = {**options, "preds": path, "refs": refs, "section": section or None}
             studies = told_studies(own, rubric)
             label = section if len(sections) > 1 else studies.model or path
-            if label in sets:
-                raise click.UsageError(f"two files are of the model {label!r}; rename {path}")
+            folder = safe_name(label)
+            if label in sets or (is_several and options["out"] and folder in folders):
+                raise click.UsageError(
+                    f"{path}: {label!r} gives no folder of its own below --out; rename it"
+                )
+            folders.add(folder)
+            if is_several and options["out"]:
+                own["out"] = options["out"] / folder
             note(f"{label}: {reading(studies)}" if is_several else reading(studies))
             if options["limit"]:
                 studies = limited(studies, options["limit"])
@@ -363,17 +358,6 @@ def _read(
     if len(sections) > 1:
         check_sections_differ(studies for _, studies in sets.values())
     return sets
-
-
-def _folders(labels: Collection[str], out: Path | None) -> dict[str, Path | None]:
-    """Return the run folder of each below `out`; raises where two would be one."""
-    folders = {label: out and out / safe_name(label) for label in labels}
-    if out is not None and len({out, *folders.values()}) <= len(folders):
-        raise click.UsageError(
-            f"--out has no folder of its own for each of {', '.join(map(repr, labels))}; rename "
-            "the files, or leave --out away"
-        )
-    return folders
 
 
 def _print(
@@ -482,8 +466,6 @@ def account(progress: Progress) -> list[str]:
             f"{progress.damaged:,} cached answers were damaged and asked for again "
             "(judge cache info --check looks at the others)"
         )
-    if progress.without_usage:
-        lines.append(f"{progress.without_usage:,} answers came without a token count")
     if progress.retries:
         tried = ", ".join(f"{reason} {n:,}" for reason, n in sorted(progress.retries.items()))
         lines.append(f"sent again after: {tried}")

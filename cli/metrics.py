@@ -141,7 +141,7 @@ def _give(tracks: Sequence[_Track], by: Sequence[str]) -> None:
 
 
 def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> list[_Track]:
-    from judge.running.run import with_classes
+    from judge.running.session import with_classes
     from judge.signature import safe_name
 
     sections = read_sections(options)

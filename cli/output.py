@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judge.cli.options import Decorator
 from judge.report.words import harmless
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, JustifyMethod, RenderableType
 
-    from judge.report.study import Beside, Line
+    from judge.cli.options import Decorator
+    from judge.report.study import Line
     from judge.report.tables import Table
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
-_SIDE_BY_SIDE = 120
-"""Columns from which two reports stand side by side."""
 _STYLES = {
     "title": "bold",
     "heading": "bold cyan",
@@ -112,21 +111,19 @@ def console(pipe_width: int = _PIPE_WIDTH) -> Console:
 
 def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None:
     """Print a summary in the format asked for."""
-    from judge.report import formats
-    from judge.report.tables import headline, tables, unread_lines
+    from judge.report.tables import headline, signatures, tables, unread_lines
 
-    if form == "json":
-        emit(formats.as_json(summary))
-    elif form == "csv":
-        emit(formats.as_csv(summary, rubric))
-    elif form == "md":
-        emit(formats.as_markdown(summary, rubric))
+    if form != "table":
+        from judge.report import formats
+
+        writes = {"csv": formats.as_csv, "md": formats.as_markdown}
+        emit(writes[form](summary, rubric) if form in writes else formats.as_json(summary))
     else:
         print_facts(headline(summary, rubric))
         print_tables(tables(summary, rubric))
         for line in unread_lines(summary, rubric):
             emit(f"{line}\n")
-        for name, line in formats.signatures(summary):
+        for name, line in signatures(summary):
             emit(f"{name:9}  {line}")
 
 
@@ -144,8 +141,6 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 def print_tables(tables: Iterable[Table]) -> None:
     """Print tables one below the other."""
-    from judge.report.terminal import as_rich
-
     out = console(_PIPE_TABLE_WIDTH)
     for table in tables:
         _show(out, as_rich(table, out.width))
@@ -157,35 +152,13 @@ def _show(out: Console, renderable: RenderableType) -> None:
     click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
 
 
-def print_lines(lines: Iterable[Line | Beside]) -> None:
+def print_lines(lines: Iterable[Line]) -> None:
     """Print an audit's lines; reports are text from outside and never read as markup."""
-    from rich.console import Group
-    from rich.table import Table as RichTable
-
-    from judge.report.study import Beside
-
     out = console()
-    has_room = out.is_terminal and out.width >= _SIDE_BY_SIDE
     for line in lines:
-        if not isinstance(line, Beside):
-            _print_line(out, line)
-        elif has_room:
-            grid = RichTable.grid(padding=(0, 4, 0, 0), expand=True)
-            grid.add_column(ratio=1)
-            grid.add_column(ratio=1)
-            sides = ([_as_rich(out, each) for each in side] for side in (line.left, line.right))
-            grid.add_row(*(Group(*side) for side in sides))
+        if line.style == "heading":
             click.echo()
-            _show(out, grid)
-        else:
-            for each in (*line.left, *line.right):
-                _print_line(out, each)
-
-
-def _print_line(out: Console, line: Line) -> None:
-    if line.style == "heading":
-        click.echo()
-    _show(out, _as_rich(out, line))
+        _show(out, _as_rich(out, line))
 
 
 def _as_rich(out: Console, line: Line) -> RenderableType:
@@ -207,3 +180,66 @@ def _as_rich(out: Console, line: Line) -> RenderableType:
     grid = RichTable.grid()
     grid.add_row(Text(harmless(line.lead), style=style), text)
     return grid
+
+
+# What a name may be broken to before the numbers beside it are.
+_FOLD = 12
+# An interval, a count of studies, a number with its sign before it, or a word.
+_PIECE = re.compile(r"\[[^\]]*\]|\([^)]*\)|[±<] \S+|\S+")
+
+
+def as_rich(table: Table, width: int) -> RenderableType:
+    """Return a table for a terminal of `width` characters, its text never read as markup.
+
+    Where a row does not fit in one line, its cells take several, and numbers stay whole. Where even
+    that is too wide, each cell of a row gets a line of its own after the name of its column.
+    """
+    from rich import box
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    head, *rows = [
+        [harmless(cell).replace("\n", " ").replace("\t", " ") for cell in row]
+        for row in (table.head, *table.rows)
+    ]
+    title = Text(harmless(table.title), "bold", overflow="fold")
+    note: list[RenderableType] = []
+    if table.note:
+        note = [Text(harmless(table.note), "dim", overflow="fold"), ""]
+    columns = list(zip(head, *rows, strict=True))
+    whole = list(map(_longest, columns))
+    widths = [_longest([piece for cell in column for piece in _pieces(cell)]) for column in columns]
+    widths[: table.n_left] = [min(_FOLD, name) for name in widths[: table.n_left]]
+    gap = 3 if sum(whole) + 3 * len(head) <= width else 2
+    spare = width - gap * len(head) - sum(widths)
+    if spare < 0:
+        records = ["\n".join(map("{}: {}".format, head, row)) for row in rows]
+        return Group(title, "", Text("\n\n".join(records), overflow="fold"), "", *note)
+    grid = Grid(box=box.SIMPLE, show_edge=False, padding=(0, gap - 2, 0, 1), header_style="bold")
+    for at, name in enumerate(head):
+        more = min(spare, whole[at] - widths[at])  # names first: they stand on the left
+        spare -= more
+        widths[at] += more
+        justify: JustifyMethod = "left" if at < table.n_left else "right"
+        grid.add_column(Text(name), width=widths[at], justify=justify, overflow="fold")
+    for row in rows:
+        cells = [
+            cell
+            if at < table.n_left or _longest([cell]) <= widths[at]
+            else "\n".join(_pieces(cell))
+            for at, cell in enumerate(row)
+        ]
+        grid.add_row(*map(Text, cells))
+    return Group(title, Padding(grid, (1, 0, 1, 1)), *note)
+
+
+def _pieces(cell: str) -> list[str]:
+    return _PIECE.findall(cell)
+
+
+def _longest(parts: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, parts), default=1)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import Decorator
 from judge.cli.output import (
     emit,
     format_of,
     format_option,
-    list_option,
     note,
     print_summary,
     print_tables,
@@ -23,21 +20,23 @@ from judge.report.words import NOTHING, counted
 
 if TYPE_CHECKING:
     from judge.report.tables import Table
+    from judge.running.folder import Run
 
+_PATH = click.Path(path_type=Path)
 _COLUMNS = ("run", "model", "judge", "studies", "scored")
 
 
 @click.command("runs")
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER]...")
+@click.argument("folders", nargs=-1, type=_PATH, metavar="[FOLDER]...")
 @format_of("table", "json", text="What to print: tables for people, or JSON.")
 def runs(folders: tuple[Path, ...], form: str) -> None:
     """List the runs in FOLDER, the newest first. Default: judge-runs.
 
-    Shows for each its model, judge, studies, headline figures and age. A FOLDER that is a run
-    itself is listed too. What cannot be read is named on standard error.
+    Shows for each its model, judge, studies, headline figures and when it ended. A FOLDER that is a
+    run itself is listed too. What cannot be read is named on standard error.
     """
     from judge.report.formats import as_json
-    from judge.running.run import RUNS
+    from judge.running.session import RUNS
     from judge.types import JudgeError
 
     chosen = folders or (RUNS,)
@@ -98,45 +97,22 @@ def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
             *(run["run"], run["model"] or NOTHING, run["judge"]),
             *(f"{run[name]:,}" for name in ("studies", "scored")),
             *(run["figures"].get(name, "") for name in figures),
-            _age(run["finished"]),
+            str(run["finished"] or NOTHING)[:16],
         )
         for run in runs
     )
-    return Table(title, (*_COLUMNS, *figures, "age"), rows, n_left=3)
+    return Table(title, (*_COLUMNS, *figures, "finished"), rows, n_left=3)
 
 
-def _age(finished: object) -> str:
-    try:
-        seconds = (datetime.now(UTC) - datetime.fromisoformat(str(finished))).total_seconds()
-    except (ValueError, TypeError):
-        return "unknown"
-    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= size:
-            return counted(int(seconds // size), unit, f"{unit}s")
-    return "just now"
-
-
-def _makes(run: str, by: str) -> Decorator:
-    """Return the arguments of a command that makes one run of several."""
-    path = click.Path(path_type=Path)
-    return lambda command: click.argument("runs", nargs=-1, required=True, type=path)(
-        click.option(
-            *("--out", "out"), required=True, type=path, metavar="DIR", help=f"The folder of {run}."
-        )(
-            list_option(
-                "--by",
-                metavar="FIELD",
-                help="Group the rates by this field (repeat it, or separate with commas, for "
-                f"several). Default: as {by}.",
-            )(command)
-        )
-    )
+_runs = click.argument("runs", nargs=-1, required=True, type=_PATH)
+_out = click.option("--out", required=True, type=_PATH, metavar="DIR", help="The new run's folder.")
 
 
 @click.command("merge")
-@_makes("the merged run", "the shards do")
+@_runs
+@_out
 @format_option
-def merge(runs: tuple[Path, ...], out: Path, by: list[str], form: str) -> None:
+def merge(runs: tuple[Path, ...], out: Path, form: str) -> None:
     """Join the RUNS of all shards of a set, judged with --shard I/N, into one run.
 
     Its files are those of the run of the whole set, to the byte but for manifest.json, which names
@@ -150,13 +126,12 @@ def merge(runs: tuple[Path, ...], out: Path, by: list[str], form: str) -> None:
     from judge.running.folder import Run
     from judge.running.shards import merge as merge_runs
 
-    merged = merge_runs([Run(path) for path in runs], out, by=by or None)
-    note(f"{counted(len(runs), 'shard', 'shards')} merged")
-    _print(merged.path, form)
+    _print(merge_runs([Run(path) for path in runs], out), form)
 
 
 @click.command("panel")
-@_makes("the panel's run", "in the run of the judge that is first by name")
+@_runs
+@_out
 @click.option(
     "--rule",
     type=click.Choice(("majority", "mean")),
@@ -164,21 +139,8 @@ def merge(runs: tuple[Path, ...], out: Path, by: list[str], form: str) -> None:
     help="What a study's numbers become. majority: the middle one, a tie to the worse; mean: the "
     "mean, of rates too.",
 )
-@click.option(
-    "--min-judges",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Score a study that at least N judges scored. Default: all of them.",
-)
 @format_option
-def panel(
-    runs: tuple[Path, ...],
-    out: Path,
-    by: list[str],
-    rule: Any,  # noqa: ANN401 - one of the choices
-    min_judges: int | None,
-    form: str,
-) -> None:
+def panel(runs: tuple[Path, ...], out: Path, rule: Any, form: str) -> None:  # noqa: ANN401
     """Make one run out of the RUNS of several judges, of one rubric over the same studies.
 
     It is a run like any other: judge rates, audit, compare and serve open it. Every judge's
@@ -191,16 +153,14 @@ def panel(
     from judge.running.aggregate import panel as panel_of
     from judge.running.folder import Run
 
-    made = panel_of([Run(path) for path in runs], out, rule, min_judges=min_judges, by=by or None)
-    note(f"{len(runs)} judges, by the rule {rule}")
-    _print(made.path, form)
+    _print(panel_of([Run(path) for path in runs], out, rule), form)
 
 
 @click.command("rescore")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=_PATH)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     metavar="DIR",
     help="Write the new run here. Default: replace RUN's files; its manifest keeps the history.",
 )
@@ -211,14 +171,12 @@ def rescore(run: Path, out: Path | None, form: str) -> None:
     from judge.running.folder import Run
 
     path, n_changed = rescore_run(Run(run), out)
-    n = Run(path).summary()["n_studies"]
+    again = Run(path)
+    n = again.summary()["n_studies"]
     note(f"{n_changed:,} of {counted(n, 'study', 'studies')} read differently")
-    _print(path, form)
+    _print(again, form)
 
 
-def _print(path: Path, form: str) -> None:
-    from judge.running.folder import Run
-
-    run = Run(path)
-    note(f"run folder  {path}")
+def _print(run: Run, form: str) -> None:
+    note(f"run folder  {run.path}")
     print_summary(run.summary(), run.rubric, form)

@@ -85,16 +85,14 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.comparing.names import choice
     from judge.report import validation as printed
     from judge.report.validate_page.data import MARK
-    from judge.validating.raters import rated, raters, readers_below
+    from judge.validating.raters import rated, raters
     from judge.validating.validation import validate
 
     check_drawn(options["html"], options["figures"], MARK)
     files = read_files(options)
     how = resampling(options)
     judges = raters([choice(run) for run in runs], readers=False)
-    readers = raters(
-        [each for run in options["readers"] for each in readers_below(choice(run))], readers=True
-    )
+    readers = raters([choice(run) for run in options["readers"]], readers=True)
     studies = rated(judges, readers, files, options["patient_field"], options["level"])
     found = validate(studies, how, options["epsilon"])
     # Runs may turn out to be damaged: before anything is written, not after it.

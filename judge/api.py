@@ -20,9 +20,8 @@ from judge.running.aggregate import panel as panel_of
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.records import Judged, corrected_report
-from judge.running.run import run as run_session
-from judge.running.run import with_classes
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, with_classes
+from judge.running.session import run as run_session
 from judge.running.shards import Shard
 from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
@@ -184,18 +183,15 @@ def run(
     return _outside_any_loop(work)
 
 
-def merge(
-    runs: Sequence[str | Path | Run], out: str | Path, *, by: Sequence[str] | None = None
-) -> Run:
+def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
     `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
     files are those of the run of the whole set, to the byte but for the manifest, which names the
-    shards and adds up what they spent. `by` are the fields that the rates are grouped by, by
-    default as in the shards. Raises `JudgeError` for shards that are missing, there twice, damaged
-    or not of one run, and for an `out` that holds another run.
+    shards and adds up what they spent. Raises `JudgeError` for shards that are missing, there
+    twice, damaged or not of one run, and for an `out` that holds another run.
     """
-    return Run(merge_runs(_runs(runs), Path(out), by=_names(by)).path)
+    return merge_runs(_runs(runs), Path(out))
 
 
 def panel(
@@ -203,18 +199,13 @@ def panel(
     out: str | Path,
     *,
     rule: Literal["majority", "mean"],
-    min_judges: int | None = None,
-    by: Sequence[str] | None = None,
 ) -> Run:
     """Make one run out of those of several judges, of one rubric over the same studies.
 
-    `rule` is "majority" or "mean", as in `judge panel`; a study is scored where all judges
-    scored it, or at least `min_judges`. `by` are the fields that the rates are grouped by, by
-    default as in the run of the judge that is first by name. Raises `JudgeError` for runs that do
-    not fit together, and for an `out` that holds another run.
+    `rule` is "majority" or "mean", as in `judge panel`. Raises `JudgeError` for runs that do not
+    fit together, and for an `out` that holds another run.
     """
-    finished = panel_of(_runs(runs), Path(out), rule, min_judges=min_judges, by=_names(by))
-    return Run(finished.path)
+    return panel_of(_runs(runs), Path(out), rule)
 
 
 def _open(

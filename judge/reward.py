@@ -25,7 +25,8 @@ from judge.backends import LEXICON
 from judge.plugins import version
 from judge.rubrics.quantities import reward_of
 from judge.running.records import Judged
-from judge.running.session import JudgeThread, RequestPolicy
+from judge.running.session import RequestPolicy
+from judge.running.thread import JudgeThread
 from judge.signature import Signature
 from judge.studies import from_given
 from judge.studies.names import plain, says_nothing

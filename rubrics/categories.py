@@ -39,7 +39,7 @@ def no_error(grade: str, named: str) -> Statistic:
         "rate",
         (f"n_{grade}",),
         higher_is_better=True,
-        definition=f"no {named.replace('errors', 'error')}",
+        definition=f"studies without {named}",
         study_label=named,
     )
 

@@ -11,9 +11,11 @@ import pandas as pd
 from judge import rubrics
 from judge.jsonio import from_line, to_line
 from judge.rubrics import Rubric
-from judge.running.folder import ANNOTATIONS, writing
-from judge.running.records import FORMAT, Judged, read
-from judge.stats.table import summarise
+from judge.running.folder import ANNOTATIONS
+from judge.running.records import Judged, read
+from judge.running.session import write_run
+from judge.signature import studies_digest
+from judge.stats.table import DEFAULT_BY
 from judge.types import Completion, Failed, Measures, Study
 
 
@@ -87,9 +89,16 @@ def answered(
     `fields` have their values by study. Judges of one set of studies may sit on one panel.
     """
     rubric, fields = rubrics.load(rubric_name), fields or {}
+    studies = [
+        Study(
+            *(study_id, reference, candidate, "abnormal"),
+            fields={name: values[study_id] for name, values in fields.items()},
+        )
+        for study_id in answers
+    ]
     made_by: dict[str, Any] = {
         "signature": f"{rubric.name}:{rubric.version}|judge:{judge}|prompt:{prompt}"
-        f"|section:{section}|class:study_class|omitted:0|studies:{len(answers)}+{path.name}"
+        f"|section:{section}|class:study_class|omitted:0|studies:{studies_digest(studies)}"
         "|version:0",
         "rubric": rubric.name,
         "model": path.name,
@@ -100,16 +109,10 @@ def answered(
         "omitted": {},
         "notes": [],
     }
-    with writing(path, rubric, list(fields)) as writer:
-        for at, (study_id, answer) in enumerate(answers.items()):
-            own = {name: values[study_id] for name, values in fields.items()}
-            study = Study(study_id, reference, candidate, "abnormal", fields=own)
-            if answer is None:
-                writer.add(Judged(at, study, Failed("timeout"), None, None))
-            else:
-                completion = Completion(answer, "stop", judge)
-                writer.add(Judged(at, study, *read(rubric, study, completion), completion))
-        table = writer.table()
-        manifest = {"format": FORMAT, **made_by, "inputs": [], "fields": list(fields)}
-        writer.finish(table, {**made_by, **summarise(table, rubric)}, manifest)
+    ends = []
+    for at, (study, answer) in enumerate(zip(studies, answers.values(), strict=True)):
+        completion = None if answer is None else Completion(answer, "stop", judge)
+        end = (Failed("timeout"), None) if completion is None else read(rubric, study, completion)
+        ends.append(Judged(at, study, *end, completion))
+    write_run(path, rubric, ends, made_by, {"inputs": [], "fields": list(fields)}, DEFAULT_BY)
     return path

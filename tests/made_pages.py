@@ -23,7 +23,7 @@ from judge.report.page.file import html_file
 from judge.report.validate_page.data import Beside, PageRater
 from judge.report.validate_page.data import page as validation_page
 from judge.stats.compare import Comparison
-from judge.validating.raters import RatedStudies, rated, raters, readers_below, records
+from judge.validating.raters import RatedStudies, rated, raters, records
 from judge.validating.validation import validate
 
 RUBRICS = ("green", "fineradscore", "facts")
@@ -79,9 +79,8 @@ def stress_pages(folder: Path) -> None:
 
 
 def rated_studies(readers: Path, judged: Path, judge: str = "lexicon") -> RatedStudies:
-    below = readers_below(RunChoice(readers, "readers"))
     judges = raters([RunChoice(judged, "judged", judge)], readers=False)
-    return rated(judges, raters(below, readers=True))
+    return rated(judges, raters([RunChoice(readers, "readers")], readers=True))
 
 
 def validation_pages(folder: Path) -> None:

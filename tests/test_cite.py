@@ -31,7 +31,7 @@ def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
         "rule-based baseline: never report its numbers as those of a judge model",
         "Every study was scored.",
         "GREEN 0.678 [0.529, 0.798]",
-        "no significant error (no clinically significant error) 4/15 26.7% [10.9, 52.0]",
+        "no significant error (studies without clinically significant errors) 4/15 26.7% ",
         "For study_class normal (5 studies, 5 scored): GREEN 0.800 [0.439, 0.953]; no ",
         f"The signature of the run is {run.signature}.",
     ):

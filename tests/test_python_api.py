@@ -59,13 +59,11 @@ def test_a_run_is_written_and_opened(
 
 
 def test_what_is_printed_is_short_and_a_notebook_shows_a_table(runs: dict[str, Run]) -> None:
-    assert str(runs["bad"]) == f"{runs['bad'].path}: 3 of 3 studies scored, {runs['bad'].signature}"
     assert repr(runs["bad"]) == f"Run({str(runs['bad'].path)!r})"
     board = compare(runs, tests=None)
     assert board.signature in str(board)
     assert len(str(board).splitlines()) == 2 + len(board.figures)
-    for shown in (runs["bad"], board):
-        assert "<table" in shown._repr_html_()
+    assert "<table" in board._repr_html_()
 
 
 def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke) -> None:

@@ -15,7 +15,6 @@ from judge import JudgeError, annotate, backends, rubrics
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run, writing
 from judge.running.records import (
-    FORMAT,
     Judged,
     judged_of,
     outcome_of,
@@ -23,8 +22,7 @@ from judge.running.records import (
     study_of,
     to_record,
 )
-from judge.running.session import JudgeSession, RequestPolicy
-from judge.stats.table import summarise
+from judge.running.session import JudgeSession, RequestPolicy, write_run
 from judge.studies import StudySet, from_given
 from judge.types import Annotated, Completion, Failed, Study, Unparsed
 
@@ -96,15 +94,8 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path)
         "omitted": {},
         "notes": [],
     }
-    with writing(tmp_path / "run", GREEN, ["site"]) as writer:
-        for at in (2, 0, 1):
-            writer.add(judged_pair(CLEAR, EFFUSION, at))
-        table = writer.table()
-        writer.finish(
-            table,
-            {**made_by, **summarise(table, GREEN)},
-            {"format": FORMAT, **made_by, "fields": ["site"]},
-        )
+    ends = [judged_pair(CLEAR, EFFUSION, at) for at in (2, 0, 1)]
+    write_run(tmp_path / "run", GREEN, ends, made_by, {"fields": ["site"]}, ["site"])
     opened = Run(tmp_path / "run")
     assert [record["study_id"] for record in opened.records()] == ["s0", "s1", "s2"]
     assert list(opened.table()["study_id"]) == ["s0", "s1", "s2"]

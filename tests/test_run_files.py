@@ -148,6 +148,7 @@ def test_a_number_that_was_changed_by_hand_is_refused_wherever_lines_are_read(
         path.write_bytes(b"".join(lines))
     for words in (
         ("audit", "a", "ex-004"),
+        ("audit", "a", "ex-001"),
         ("audit", "a", "--html", "page.html"),
         ("rescore", "a"),
         ("panel", "a", "b", "--rule", "mean", "--out", "out"),

@@ -73,6 +73,9 @@ def test_max_cost_is_for_all_of_them(
     assert done.exit_code == 3
     assert "--max-cost" in done.stderr  # the price of this model is unknown
     assert server.stats().requests == 0
+    assert invoke("green", *models, REFS, "--max-cost", "1", "--out", "runs").exit_code == 0
+    manifests = [Run(Path("runs", name)).manifest for name in ("alder", "birch")]
+    assert [each["effort"]["max_cost"] for each in manifests] == [1, 1]
 
 
 @pytest.mark.parametrize(

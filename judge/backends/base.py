@@ -1,4 +1,4 @@
-"""What every judge has, and what one is made from."""
+"""What every judge has, what one is made from, and how asking it can go wrong."""
 
 from __future__ import annotations
 
@@ -16,13 +16,63 @@ from judge.types import Completion, CompletionRequest, JudgeError, Study, Unpars
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from judge.backends.pool import Servers
+    from judge.backends.servers import Servers
+    from judge.backends.structured import Mode
 
 TIMEOUT = 120.0
 CONCURRENCY = 16
 """How many requests are under way where neither the user nor the server says."""
 Form: TypeAlias = "type[BaseModel] | None"
 """The form that a reply is held to, None for text."""
+
+
+class AskError(Exception):
+    """A request brought no answer. `reason` is one of a few fixed words, `detail` the server's."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+class StudyError(AskError):
+    """This request can never be answered (too long, filtered): its study fails, the run goes on."""
+
+
+class TransientError(AskError):
+    """The same request may be answered later, after `retry_after` seconds if that is set."""
+
+    def __init__(self, reason: str, detail: str = "", retry_after: float | None = None) -> None:
+        super().__init__(reason, detail)
+        self.retry_after = retry_after
+
+
+class OverloadError(TransientError):
+    """The server is there and asks for fewer requests (429)."""
+
+
+class UnavailableError(TransientError):
+    """Nobody answers: refused, dropped, timed out, or a gateway that has no server behind it."""
+
+
+class UnreachableError(UnavailableError):
+    """Nobody took the connection: whatever was to be asked, it is not to blame."""
+
+
+class UnreadableReplyError(TransientError):
+    """The server answered with no completion. Worth one more try: it does it again."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("unreadable response", detail)
+
+
+class RefusedError(Exception):
+    """The server refuses the request, which may be for `what`: a parameter's name, or a mode."""
+
+    def __init__(self, what: str | Mode, detail: str = "") -> None:
+        super().__init__(what, detail)
+        self.what = what
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +104,7 @@ class Notes:
     @classmethod
     def read(cls, counted: Iterable[Mapping[str, Any]], others: Iterable[str]) -> Self:
         """Return the notes that a manifest holds."""
-        return cls(tuple(CountedNote(**one) for one in counted), tuple(others))
+        return cls(tuple(CountedNote(**note) for note in counted), tuple(others))
 
     def __add__(self, other: Notes) -> Notes:
         """Return the notes of two parts as those of both."""
@@ -90,6 +140,7 @@ class Judge(ABC):
         is_deterministic: Whether it answers the same question the same each time.
         billing_url: The address whose answers are paid for.
         questions: Prompt and form of each question, where a rubric asks several about a study.
+        counted: What is counted of the questions so far, always the same in the same order.
     """
 
     name: str
@@ -103,6 +154,7 @@ class Judge(ABC):
     billing_url: str | None = None
     servers: Servers | None = None
     questions: Mapping[str, tuple[Prompt, Form]] = MappingProxyType({})
+    counted: tuple[CountedNote, ...] = ()
 
     @property
     def concurrency(self) -> int:
@@ -114,11 +166,6 @@ class Judge(ABC):
         """The wordings of all that is asked about a study."""
         several = tuple(prompt for prompt, _ in self.questions.values())
         return several or (() if self.prompt is None else (self.prompt,))
-
-    @property
-    def counted(self) -> tuple[CountedNote, ...]:
-        """What is counted of the questions asked so far, always the same in the same order."""
-        return ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -142,7 +189,7 @@ class Judge(ABC):
 
     @abstractmethod
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the judge's raw answer; raises `judge.backends.errors.AskError` without one."""
+        """Return the judge's raw answer; raises `AskError` without one."""
 
     def repair_request(
         self,

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import jsonio
-from judge.backends import sampling, structured
-from judge.backends.base import CountedNote, Judge
-from judge.backends.errors import StudyError
+from judge.backends import structured
+from judge.backends.base import CountedNote, Judge, StudyError
 from judge.plugins import install
 from judge.prompts import CHAT, GREEN, Prompt
 from judge.rubrics.questions import Step
@@ -345,7 +344,7 @@ class LocalJudge(Judge):
         """
         if self.encoder.layout == CHAT:
             return structured.repair_request(request, completion.text, unparsed)
-        if sampling.is_greedy(request.sampling):
+        if request.sampling.get("temperature") == 0:
             self._counts["greedy"] += 1
             return None
         seed = request.sampling.get("seed")

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from judge.backends import structured
-from judge.backends.base import Form, Judge
-from judge.backends.connection import CHAT
-from judge.backends.pool import Servers
-from judge.backends.replies import RefusedError
+from judge.backends import options, structured
+from judge.backends.base import Form, Judge, JudgeSettings, RefusedError
+from judge.backends.servers import CHAT, NO_KEY, OPENAI_URL, Connection, Pool, Servers
 from judge.backends.structured import LABELS, NEXT, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
@@ -24,12 +22,36 @@ if TYPE_CHECKING:
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
 
 
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the judge for a model behind an API."""
+    named = settings.environ.get("OPENAI_BASE_URL", "").strip().rstrip("/")
+    urls = settings.base_urls or (named or OPENAI_URL,)
+    connections = [Connection(url, settings.timeout) for url in urls]
+    if named and not settings.base_urls:
+        settings.say(f"The server is the one that OPENAI_BASE_URL names: {named}")
+    sends, environ = settings.sends, settings.environ
+    places = [(place, place.key(environ) if sends else NO_KEY) for place in connections]
+    prompt, reply = options.prompt_and_reply(rubric, model, settings)
+    return OpenAIJudge(
+        name=model,
+        version=model,
+        served_as=model,
+        rubric=rubric,
+        prompt=prompt,
+        reply=reply,
+        servers=Pool(places, model, settings.say, sends=sends),
+        max_tokens=options.max_tokens(model, settings),
+        asked=settings.sampling,
+        say=settings.say,
+    )
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class OpenAIJudge(Judge):
     """A model behind an OpenAI-compatible server, which knows it by `served_as`.
 
     `asked` are the sampling parameters that the user wants. `mode` is how a reply of a fixed form
-    is asked for today, None for text.
+    is asked for, None for text: the first that the server does not refuse.
     """
 
     name: str
@@ -43,6 +65,7 @@ class OpenAIJudge(Judge):
     asked: Mapping[str, object]
     say: Callable[[str], None]
     mode: Mode | None = field(init=False, default=None)
+    _is_mode_taken: bool = field(init=False, default=False)
     _refused: set[str] = field(init=False, default_factory=set)
     _forms: dict[type[BaseModel], Structured] = field(init=False, default_factory=dict)
     _form: Structured | None = field(init=False, default=None)
@@ -76,9 +99,12 @@ class OpenAIJudge(Judge):
         """Ask the server once, and again where it refuses a part of how it was asked."""
         while True:
             try:
-                return await self.servers.ask(self.body(request), CHAT, self.mode)
+                completion = await self.servers.ask(self.body(request), CHAT, self.mode)
             except RefusedError as error:
-                self.leave_out(error.what)
+                self.leave_out(error.what, error.detail)
+            else:
+                self._is_mode_taken = True
+                return completion
 
     def body(self, request: CompletionRequest) -> dict[str, Any]:
         """Return what is sent for `request`, without all that the model is known to refuse."""
@@ -96,23 +122,29 @@ class OpenAIJudge(Judge):
         sampling = {name: value for name, value in named.items() if name not in refused}
         return {"model": self.served_as, **turns, **sampling}
 
-    def leave_out(self, refused: str | Mode) -> None:
-        """Ask from now on without a parameter, or a mode, that the model refuses.
+    def leave_out(self, refused: str | Mode, detail: str = "") -> None:
+        """Ask from now on without the parameter, or in another mode than the one, that is refused.
 
-        Raises `JudgeError` for a parameter that the user wants.
+        Raises `JudgeError` for a parameter that the user wants, and where no mode is left: then it
+        is not the mode that the server refuses.
         """
         if isinstance(refused, Mode):
-            if self.mode is refused and refused in NEXT:  # not where another request came first
-                self.mode = NEXT[refused]
-                what, instead = LABELS[refused], f"asking for {LABELS[self.mode]}"
-                self.say(f"The model {self.version} refuses {what} as reply; {instead} instead.")
+            if self.mode is not refused:  # another request came first
+                return
+            if self._is_mode_taken or refused not in NEXT:
+                raise JudgeError(f"the model {self.version} refuses the request: {detail}")
+            self.mode = NEXT[refused]
+            what, instead = LABELS[refused], f"asking for {LABELS[self.mode]}"
         elif refused in self.asked:
             raise JudgeError(f"the model {self.version} refuses {refused}; ask without it")
-        elif refused not in self._refused:
+        elif refused in self._refused:
+            return
+        else:
             self._refused.add(refused)
             replacement = _REPLACEMENTS.get(refused)
+            what = refused
             instead = f"sending {replacement} instead" if replacement else "leaving it out"
-            self.say(f"The model {self.version} refuses {refused}; {instead}.")
+        self.say(f"The model {self.version} refuses {what}; {instead}.")
 
     @property
     def tool(self) -> str | None:

@@ -1,29 +1,78 @@
-"""One request to an OpenAI-compatible server, sent by the openai package, and its answer."""
+"""One request to an OpenAI-compatible server, sent by the openai package, and what it brought."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
 import aiohttp
 import httpx2  # comes with openai
 import openai
 
-from judge.backends.connection import CHAT, Connection, shown
-from judge.backends.errors import UnavailableError, UnreachableError, UnreadableReplyError
-from judge.backends.replies import ErrorReply, completion
-from judge.backends.structured import Mode
-from judge.types import Completion, JudgeError
+from judge import jsonio
+from judge.backends.base import (
+    AskError,
+    OverloadError,
+    RefusedError,
+    StudyError,
+    TransientError,
+    UnavailableError,
+    UnreachableError,
+    UnreadableReplyError,
+)
+from judge.backends.servers import CHAT, NO_KEY, Connection
+from judge.backends.structured import KEYS, Mode, called
+from judge.types import Completion, JudgeError, Usage
 
 MOST_BYTES = 16 * 2**20
 """The longest reply that is read, unpacked: thousands of times an answer of 2,048 tokens."""
 BATCHED = 128
 """How many requests at a time feed a server that batches them: 62 to 156, a 7B judge on an H100."""
+LONGEST_WAIT = 300.0
+"""Seconds: how long a server's `Retry-After` is obeyed; then it is asked again."""
+_MOST_TOKENS = 2**53
+
+_IS_LONG = "context_length_exceeded"
+# The words of OpenAI and Azure, vLLM, SGLang, llama.cpp, Ollama and TGI (see the tests).
+_TOO_LONG = re.compile(
+    r"context[ _](length|size|window)|maximum (model|allowed) length|prompt is too long"
+    r"|prompt too long|too long to fit|input is too large to process"
+    r"|max_tokens must be at least 1, got -"
+    r"|`inputs` (must have less than|tokens \+ `max_new_tokens` must be)",
+    re.I,
+)
+_Meaning: TypeAlias = tuple[type[JudgeError] | type[AskError], str]
+_KEY = "{url} refuses the key ({status}: {words}); check the environment variable"
+# What an error reply means, by its status, code or type: the first of these that it has. A
+# `JudgeError` stops the run, since no other request would escape it.
+_MEANINGS: dict[int | str, _Meaning] = {
+    "insufficient_quota": (JudgeError, "{url} has no quota left ({words})"),
+    429: (OverloadError, "rate limit"),
+    401: (JudgeError, _KEY),
+    403: (JudgeError, _KEY),
+    404: (JudgeError, "{url} does not have the model ({words}); check --judge and --base-url"),
+    **dict.fromkeys((502, 503, 504, 520, 522, 524, 529), (UnavailableError, "status {status}")),
+    _IS_LONG: (StudyError, "too long"),
+    **dict.fromkeys((408, 409, 425), (TransientError, "status {status}")),
+    # The server itself found its reply to be of another form than was asked for (Groq).
+    "json_validate_failed": (TransientError, "withheld reply"),
+    "tool_use_failed": (TransientError, "withheld reply"),
+    "content_filter": (StudyError, "content filter"),
+}
+# What may be about a parameter, or the mode.
+_REFUSALS = (400, 422, 501)
+_BY_HUNDREDS: dict[int, _Meaning] = {
+    3: (JudgeError, "{url} redirects elsewhere ({status}); name that address with --base-url"),
+    4: (JudgeError, "{url} refuses the request ({status}: {words})"),
+    5: (TransientError, "status {status}"),
+}
 
 
 def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
@@ -45,27 +94,20 @@ def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
 
 
 def _way(connection: Connection) -> dict[str, Any]:
-    return {
-        "proxy": connection.proxy,
-        "trust_env": False,
-        "verify": httpx2.create_ssl_context(),
-        "follow_redirects": False,
-    }
+    verify = httpx2.create_ssl_context()
+    way = {"proxy": connection.proxy, "trust_env": False, "verify": verify}
+    return {**way, "follow_redirects": False}
 
 
 def capacity(connection: Connection, key: str) -> int | None:
-    """Return how many requests at a time a server of one's own takes; None where it doesn't say."""
+    """Return how many requests at a time feed a server that batches; None for any other."""
     if connection.host.endswith((".openai.com", ".azure.com")):
         return None
     headers = {"Authorization": f"Bearer {key}"}
     http = httpx2.Client(**_way(connection), headers=headers, timeout=2.0)
     with http, suppress(httpx2.HTTPError, ValueError, LookupError, TypeError):
-        owner = http.get(f"{connection.base_url}/models").json()["data"][0]["owned_by"]
-        if owner in ("vllm", "sglang"):
-            return BATCHED
-        if owner == "llamacpp":
-            slots = http.get(f"{connection.base_url.removesuffix('/v1')}/props").json()
-            return int(slots["total_slots"])
+        models = http.get(f"{connection.base_url}/models").json()
+        return BATCHED if models["data"][0]["owned_by"] in ("vllm", "sglang") else None
     return None
 
 
@@ -73,8 +115,7 @@ class Client:
     """Asks one server for completions. Used in one event loop."""
 
     def __init__(self, connection: Connection, key: str) -> None:
-        self._connection, self._key = connection, key
-        self._url = connection.base_url
+        self._connection, self._key, self._url = connection, key, connection.base_url
         self._was_found = False
         self._openai = client(connection, key)
 
@@ -108,7 +149,12 @@ class Client:
         except (OSError, openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
             raise self._unsent(error) from error
         self._was_found = True
-        return completion(data, mode, body, self._key)
+        try:
+            answer = jsonio.read(data, nan=True)  # an odd usage loses no answer
+        except jsonio.JsonError as error:
+            raise UnreadableReplyError("it is no completion") from error
+        tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None
+        return completion_of(answer, mode, tool, self._key)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -119,22 +165,18 @@ class Client:
         causes = [error]
         while cause := causes[-1].__cause__:
             causes.append(cause)
-        words = " ".join(str(causes[-1]).split())[:300]
+        last, words = causes[-1], " ".join(str(causes[-1]).split())[:300]
 
         def is_a(*kinds: type[BaseException]) -> bool:
             return any(isinstance(cause, kinds) for cause in causes)
 
-        if is_a(ssl.SSLError):
+        is_unknown = isinstance(last, socket.gaierror) and last.errno == socket.EAI_NONAME
+        is_refused = isinstance(last, aiohttp.ClientHttpProxyError) and last.status < 500
+        if is_a(ssl.SSLError, ValueError) or is_refused or (is_unknown and not self._was_found):
             return JudgeError(
-                f"{self._url} cannot be reached over TLS ({words}); name whoever signed its "
-                "certificate in SSL_CERT_FILE, or begin the address with http://"
+                f"{self._url} cannot be reached ({words}); check --base-url, the proxy in "
+                "HTTPS_PROXY, and for a certificate of your own SSL_CERT_FILE"
             )
-        if isinstance(refusal := causes[-1], aiohttp.ClientHttpProxyError) and refusal.status < 500:
-            proxy = shown(self._connection.proxy or "")
-            return JudgeError(f"the proxy {proxy} refuses to connect to {self._url} ({words})")
-        is_unknown = isinstance(refusal, socket.gaierror) and refusal.errno == socket.EAI_NONAME
-        if is_a(ValueError) or (is_unknown and not self._was_found):
-            return JudgeError(f"no machine is known for {self._url} ({words}); check --base-url")
         if is_a(TimeoutError):
             return UnavailableError("timeout", "no whole answer in time (--timeout)")
         if is_a(httpx2.DecodingError, aiohttp.http_exceptions.HttpProcessingError):
@@ -153,3 +195,108 @@ async def _read(response: httpx2.Response) -> bytes:
     finally:
         await response.aclose()
     return bytes(data)
+
+
+def completion_of(answer: Any, mode: Mode | None, tool: str | None, key: str) -> Completion:  # noqa: ANN401
+    """Return the answer in the JSON value of a reply; `tool` is the one it was to call, if any.
+
+    Raises `UnreadableReplyError` where it holds none, `StudyError` where it was withheld.
+    """
+    try:
+        choice = answer["choices"][0]
+        finish_reason = str(choice["finish_reason"])
+        message = choice["message"] if "message" in choice else {"content": choice["text"]}
+        text, refusal = message.get("content"), message.get("refusal")
+        # Some models answer in plain words whatever they are told.
+        if tool and (call := called(message, tool)):
+            text, is_asked_for = call
+            if finish_reason in ("stop", "tool_calls"):
+                finish_reason = "stop" if is_asked_for else "tool_calls"
+        model, usage = str(answer["model"]), _usage(answer.get("usage"))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        words = _words(_error(answer), key) if isinstance(answer, Mapping) else ""
+        raise UnreadableReplyError(f"it is no completion{words and f': {words}'}") from error
+    if not isinstance(text, str | None) or not isinstance(refusal, str | None):
+        raise UnreadableReplyError("it is no completion: its text is none")
+    if finish_reason == "content_filter":
+        raise StudyError("content filter", "the server withheld the answer")
+    return Completion(
+        text=refusal or text or "",
+        finish_reason="refusal" if refusal else finish_reason,
+        model=model,
+        usage=usage,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        mode=mode.value if mode else None,
+    )
+
+
+def _usage(usage: object) -> Usage | None:
+    """None where the tokens are not whole numbers: then nothing is known."""
+    if not isinstance(usage, Mapping):
+        return None
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached or 0)
+    known = [n for n in counts if type(n) is int and 0 <= n < _MOST_TOKENS]
+    return Usage(*known) if len(known) == len(counts) else None
+
+
+class ErrorReply:
+    """A reply with another status than success."""
+
+    def __init__(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> None:
+        self._url, self._status, self._headers = url, status, headers
+        body = data.decode("utf-8", "replace").strip()
+        with suppress(jsonio.JsonError):
+            body = jsonio.read(body)
+        self._text, self._error = str(body), _error(body)
+        self._marks = {status, str(self._error.get("code")), str(self._error.get("type"))}
+        # Of an error of its own, a server may say in the same words that its memory is full.
+        is_said = status in (400, 422, 500) and _TOO_LONG.search(self._text)
+        if is_said or self._marks & {413, "exceed_context_size_error"}:
+            self._marks.add(_IS_LONG)
+
+    @property
+    def retry_after(self) -> float | None:
+        """The seconds that the server asks to wait, if it does, and at most `LONGEST_WAIT`."""
+        for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+            with suppress(KeyError, ValueError):
+                seconds = float(self._headers[name]) * unit
+                return min(max(0.0, seconds), LONGEST_WAIT) if seconds == seconds else None
+        return None
+
+    def meaning(self, sent: Mapping[str, Any], mode: Mode | None, key: str) -> Exception:
+        """Return the error that follows for the request `sent`, in the server's words."""
+        status = self._status
+        words = _words(self._error, key) or f"status {status}"
+        meanings = (meaning for mark, meaning in _MEANINGS.items() if mark in self._marks)
+        known = next(meanings, None)
+        if known is None and status in _REFUSALS and (refused := self._refused(sent, mode)):
+            return RefusedError(refused, words)
+        kind, text = known or _BY_HUNDREDS[min(max(status // 100, 3), 5)]
+        reason = text.format(url=self._url, status=status, words=words)
+        if issubclass(kind, TransientError):
+            return kind(reason, words, self.retry_after)
+        return kind(reason, words) if issubclass(kind, AskError) else kind(reason)
+
+    def _refused(self, sent: Mapping[str, Any], mode: Mode | None) -> Mode | str | None:
+        # Servers have no common words for a mode that they do not take: whatever they refuse and do
+        # not say to be something else may be the mode.
+        optional = [name for name in sent if name not in ("model", "messages", "prompt", *KEYS)]
+        param, text = str(self._error.get("param") or ""), self._text.lower()
+        quoted = (name for name in optional if f"'{name}'" in text)
+        named = param if param in optional else next(quoted, None)
+        if named and "support" in text:
+            return named
+        return None if named or (param and not param.startswith(KEYS)) else mode
+
+
+def _error(body: object) -> Mapping[str, object]:
+    error = body.get("error", body) if isinstance(body, Mapping) else body
+    return error if isinstance(error, Mapping) else {"message": error}
+
+
+def _words(error: Mapping[str, object], key: str) -> str:
+    """The server's words, on one line, not too many, and never with the key in them."""
+    text = " ".join(str(error.get("message") or "").split())
+    return (text if key == NO_KEY else text.replace(key, "***"))[:300]

@@ -23,12 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends import local, vllm
-from judge.backends.base import Judge, JudgeSettings
-from judge.backends.connection import CHAT
-from judge.backends.errors import AskError, UnavailableError
+from judge.backends.base import AskError, Judge, JudgeSettings, RefusedError, UnavailableError
 from judge.backends.local import ModelFiles
-from judge.backends.pool import Servers
-from judge.backends.replies import RefusedError
+from judge.backends.servers import CHAT, Servers
 from judge.backends.structured import Mode
 from judge.backends.vllm import Launch, Server
 from judge.plugins import install
@@ -55,8 +52,6 @@ _SPREADS = (("tensor", "-tp"), ("pipeline", "-pp"), ("data", "-dp"))
 
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `ray:MODEL`, whose version and cached answers are those of `vllm:MODEL`."""
-    if settings.base_urls:
-        raise JudgeError("--base-url belongs to servers that run already; ray:MODEL starts its own")
     if find_spec("ray") is None:
         raise JudgeError(f"Ray is not installed: {install('ray')} here and on every node")
     return vllm.load(model, rubric, settings, KIND, _replicas)

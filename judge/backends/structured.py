@@ -8,7 +8,6 @@ paid for and kept.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -45,27 +44,6 @@ NEXT = {Mode.JSON_SCHEMA: Mode.TOOLS, Mode.TOOLS: Mode.JSON}
 LABELS = {Mode.JSON_SCHEMA: "a JSON schema", Mode.TOOLS: "a tool call", Mode.JSON: "plain JSON"}
 # What instructor calls them. Its plain JSON asks nothing of the server.
 _MODES = {Mode.JSON_SCHEMA: "JSON_SCHEMA", Mode.TOOLS: "TOOLS", Mode.JSON: "MD_JSON"}
-
-# What the complaint of a server is about, in the words of OpenAI, Azure, vLLM, SGLang, TGI,
-# llama.cpp, Ollama, Groq, DeepSeek and LM Studio.
-_ABOUT = {
-    Mode.JSON_SCHEMA: re.compile(
-        r"response[_ ]?format|json[_ ]?schema|structured[_ -]outputs?|guided[_ ]|grammar", re.I
-    ),
-    Mode.TOOLS: re.compile(r"\btools?\b|\btool[_ -](choice|call)|function[_ -]call", re.I),
-}
-# llama.cpp calls what it does not have an error of the server.
-_NOT_THERE = re.compile(r"unsupported param|--jinja|must be one of|not supported", re.I)
-
-
-def refuses(mode: Mode, status: int, message: str, param: str = "") -> bool:
-    """Return whether an error response says that the server does not take this mode."""
-    if mode not in _ABOUT:
-        return False
-    is_about, words = _ABOUT[mode].search, message.partition("'input':")[0]
-    if status in (400, 422):
-        return bool(is_about(words) or is_about(param))
-    return status in (500, 501) and bool(is_about(words) and _NOT_THERE.search(words))
 
 
 def called(message: Mapping[str, Any], tool: str) -> tuple[str, bool] | None:
@@ -127,8 +105,8 @@ class Structured:
             self._keys[mode] = {key: body[key] for key in KEYS if key in body}
         return {"messages": messages, **self._keys[mode]}
 
-    def _worded(self, mode: Mode, **given: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _worded(self, mode: Mode, **body: Any) -> dict[str, Any]:  # noqa: ANN401
         import instructor
         from instructor.processing import handle_response_model
 
-        return handle_response_model(self._model, instructor.Mode[_MODES[mode]], **given)[1]
+        return handle_response_model(self._model, instructor.Mode[_MODES[mode]], **body)[1]

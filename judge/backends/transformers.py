@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from judge.backends import local
+from judge.backends import local, options
+from judge.backends.base import Judge, JudgeSettings
 from judge.backends.local import LocalJudge, library
-from judge.prompts import GREEN, Prompt
+from judge.prompts import GREEN, STRUCTURED, Prompt
+from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError, Usage
 
 BATCH = 8
 """How many prompts are generated for together, as many as in the official pipeline."""
+
+
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the judge `hf:MODEL`, which decodes greedily and answers in text."""
+    options.refuse_sampling(settings, f"hf:{model}", temperature=0)
+    prompt, _ = options.prompt_and_reply(rubric, model, settings, is_own=True)
+    if STRUCTURED in (settings.reply, prompt.reply):
+        raise JudgeError("a model in this process answers in text; for a structured reply, vllm:")
+    return TransformersJudge(
+        model,
+        prompt,
+        cpu=bool(settings.options.get("cpu")),
+        environ=settings.environ,
+        max_tokens=options.max_tokens(model, replace(settings, sampling={})),
+        say=settings.say,
+    )
 
 
 @dataclass(slots=True, eq=False)

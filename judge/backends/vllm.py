@@ -21,13 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from judge.backends import local, sampling, wording
-from judge.backends.base import TIMEOUT, Judge, JudgeSettings
-from judge.backends.connection import CHAT, COMPLETIONS, NO_KEY, Connection
-from judge.backends.errors import UnavailableError
+from judge.backends import local, options
+from judge.backends.base import TIMEOUT, Judge, JudgeSettings, UnavailableError
 from judge.backends.local import LocalJudge, ModelFiles
 from judge.backends.openai import OpenAIJudge
-from judge.backends.pool import Pool, Servers
+from judge.backends.servers import CHAT, COMPLETIONS, NO_KEY, Connection, Pool, Servers
 from judge.backends.structured import Mode
 from judge.plugins import install
 from judge.prompts import GREEN, STRUCTURED
@@ -430,9 +428,7 @@ def load(
         raise JudgeError(f"vllm_timeout is a number of seconds, not {start_timeout!r}")
     if settings.base_urls and flags:
         raise JudgeError("--vllm-arg belongs to a server that judge starts, not to --base-url")
-    prompt, reply = wording.for_own_model(
-        rubric, model, settings.prompt, settings.reply, settings.environ
-    )
+    prompt, reply = options.prompt_and_reply(rubric, model, settings, is_own=True)
     if reply != STRUCTURED and "reasoning_effort" in settings.sampling:
         raise JudgeError(
             f"{kind}: text in token ids knows no --reasoning-effort; ask with --reply structured"
@@ -464,7 +460,7 @@ def load(
         "prompt": prompt,
         "served_as": model if settings.base_urls else files.source,
         "servers": servers,
-        "max_tokens": sampling.max_tokens(model, settings.sampling, settings.max_tokens),
+        "max_tokens": options.max_tokens(model, settings),
         "asked": settings.sampling,
         "say": settings.say,
     }

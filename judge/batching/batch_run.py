@@ -26,9 +26,9 @@ import tenacity
 from openai.types import Batch as RemoteBatch
 
 from judge import jsonio
-from judge.backends.connection import NO_KEY, Connection
-from judge.backends.errors import (
+from judge.backends.base import (
     AskError,
+    RefusedError,
     StudyError,
     TransientError,
     UnavailableError,
@@ -36,8 +36,8 @@ from judge.backends.errors import (
 )
 from judge.backends.openai import OpenAIJudge
 from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
-from judge.backends.openai_client import client
-from judge.backends.replies import ErrorReply, RefusedError, completion_of
+from judge.backends.openai_client import ErrorReply, client, completion_of
+from judge.backends.servers import NO_KEY, Connection
 from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.running.cost import Prices

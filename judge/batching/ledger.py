@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from filelock import AsyncFileLock
 
-from judge.backends.errors import AskError, StudyError
+from judge.backends.base import AskError, StudyError
 from judge.types import JudgeError
 
 _FOLDER, _DATABASE = "batches", "ledger.db"

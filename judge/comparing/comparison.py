@@ -103,7 +103,6 @@ def aligned(
     notes += _file_notes(metrics, values, loaded.study_ids, models)
     notes += [note for _, note in merged.values() if note]
     notes += checks.run_notes(runs)
-    notes += [f"{metric.label}: {metric.definition}" for metric in values if metric.definition]
     if any(run.run.summary()["n_class_inferred"] for run in runs):
         notes.append("the study class was inferred by the lexicon")
     judged = {(run.rubric, run.model) for run in runs}

@@ -16,7 +16,7 @@ from typing import Unpack
 import pandas as pd
 
 from judge.api import JudgeOptions, annotate
-from judge.backends.wording import is_green
+from judge.backends.options import is_green
 from judge.rubrics.categories import KEY, SIGNIFICANT
 from judge.studies.load import encodable
 from judge.types import Category, JudgeError

@@ -19,8 +19,8 @@ from judge.backends import LEXICON
 from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import measure_of
 from judge.running.records import Judged, to_record
-from judge.running.run import with_classes
-from judge.running.session import JudgeSession, JudgeThread, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, with_classes
+from judge.running.thread import JudgeThread
 from judge.studies import from_given
 from judge.studies.names import says_nothing
 from judge.studies.study_set import attach_context

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from judge.readers.annotations import (
@@ -14,24 +13,13 @@ from judge.readers.annotations import (
     NO_CATEGORY,
     NO_EDIT,
     NO_MATCHED,
-    PATIENT,
     AnnotationTable,
     FaultError,
     Key,
     Readings,
 )
-from judge.readers.files import (
-    SIGNIFICANCE,
-    File,
-    Row,
-    choice,
-    count_of,
-    identifiers,
-    needed,
-    only,
-    open_file,
-)
-from judge.readers.tidy import is_tidy, tidy
+from judge.readers.files import SIGNIFICANCE, Cells, File, only, open_file
+from judge.readers.tidy import tidy
 from judge.rubrics.categories import CATEGORY, LEVELS
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.reading import EDIT
@@ -54,30 +42,36 @@ _ALL_COUNTS = len(LEVELS) * len(CODES)
 def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read ReXVal: counts by six readers in six categories, of four candidates a study."""
     reports = [file for file in files if file.has(*_REPORTS)]
-    counts = [file for file in files if file not in reports]
+    counts = [file for file in files if not file.has(*_REPORTS)]
     if len(reports) > 1 or len(counts) != 1:
         raise JudgeError("ReXVal is one file of counts, and one of reports or none; name these")
-    (file,) = counts
     table = AnnotationTable(GREEN, {MATCHED: NO_MATCHED})
-    studies = _rexval_reports(table, reports[0]) if reports else None
+    studies: dict[str, str] = {}  # by their numbers, which the counts name
+    for number, row in enumerate(reports[0].rows() if reports else ()):
+        table.source = reports[0].name
+        (study,) = row.ids("study_id")
+        studies[str(number)] = study
+        for name in _CANDIDATES:
+            texts = {"reference": row["gt_report"], "candidate": row[name]}
+            table.describe(f"{study}/{name}", row.place, **texts, model=name, patient=study)
     seen: dict[Key, set[tuple[str, str]]] = defaultdict(set)
-    names = ("study_number", "candidate_type", "rater_index")
-    for place, row in file.rows(_COUNTS):
-        number, model, reader = identifiers(file, place, row, *names)
-        study = number if studies is None else studies.get(number.removesuffix(".0"))
+    for row in counts[0].rows():
+        named, model, reader = row.ids("study_number", "candidate_type", "rater_index")
+        study = studies.get(named.removesuffix(".0"), named)
         study_id = f"{study}/{model}"
-        if study is None or (reports and study_id not in table.studies):
-            raise JudgeError(f"{file.name}, {place}: the file of reports has no {number} {model!r}")
-        table.describe(study_id, place, model=model, patient=study)
+        if reports and study_id not in table.studies:
+            table.leave_out(reader, study_id, f"{row.place}: the file of reports has no such study")
+            continue
+        table.describe(study_id, row.place, model=model, patient=study)
         cells = seen[reader, study_id]
-        with table.checking(reader, study_id, place):
-            level = choice(row, "clinically_significant", SIGNIFICANCE)
-            category = choice(row, "error_category", _BY_NUMBER)
+        with table.checking(reader, study_id):
+            level = row.choice("clinically_significant", SIGNIFICANCE)
+            category = row.choice("error_category", _BY_NUMBER)
             if (level, category) in cells:
-                raise FaultError(f"its {level} count of category {category} is there twice")
+                raise row.fault(f"its {level} count of category {category} is there twice")
             if row["num_errors"] is not None:
                 cells.add((level, category))
-                count = count_of(row, "num_errors")
+                count = row.count("num_errors")
                 table.add(reader, study_id, category=category, level=level, count=count)
     for key, cells in seen.items():
         if len(cells) < _ALL_COUNTS:
@@ -85,23 +79,7 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     return table
 
 
-def _rexval_reports(table: AnnotationTable, file: File) -> dict[str, str]:
-    """Take in the reports; returns the studies by their numbers, which the counts name."""
-    table.source = file.name
-    studies: dict[str, str] = {}
-    for number, (place, row) in enumerate(file.rows((*_REPORTS, *_CANDIDATES))):
-        (study,) = identifiers(file, place, row, "study_id")
-        if study in studies.values():
-            raise JudgeError(f"{file.name}, {place}: study {study!r} is there twice")
-        studies[str(number)] = study
-        for name in _CANDIDATES:
-            texts = {"reference": row["gt_report"], "candidate": row[name]}
-            table.describe(f"{study}/{name}", place, **texts, model=name, patient=study)
-    return studies
-
-
 _EIGHT = ("one", "two", "three", "four", "five", "six", "seven", "eight")
-_RADEVALX = ("report_id", "error_type", *_EIGHT, "ground_truth", "candidate_report")
 
 
 def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
@@ -111,15 +89,15 @@ def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
     table = AnnotationTable(GREEN, {MATCHED: NO_MATCHED})
     table.source = file.name if file.has("candidate_report") else None
     seen: dict[str, list[str]] = defaultdict(list)
-    for place, row in file.rows(_RADEVALX):
-        (study_id,) = identifiers(file, place, row, "report_id")
+    for row in file.rows():
+        (study_id,) = row.ids("report_id")
         texts = {"reference": row["ground_truth"], "candidate": row["candidate_report"]}
-        table.describe(study_id, place, **texts)
-        with table.checking(reader, study_id, place):
-            level = choice(row, "error_type", {name: name for name in LEVELS})
+        table.describe(study_id, row.place, **texts)
+        with table.checking(reader, study_id):
+            level = row.choice("error_type", {name: name for name in LEVELS})
             seen[study_id].append(level)
             for name, category in zip(_EIGHT, (*CODES, *_EIGHT[len(CODES) :]), strict=True):
-                count = count_of(row, name)
+                count = row.count(name)
                 table.add(reader, study_id, category=category, level=level, count=count)
     for study_id, levels in seen.items():
         if sorted(levels) != sorted(LEVELS):
@@ -128,7 +106,6 @@ def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
     return table
 
 
-_FALSE, _ATTRIBUTE = "false", "attribute"
 _GRADES = {"urgent": "severity3", "actionable_not_urgent": "severity2"}
 _GRADES |= dict.fromkeys(("not_actionable_not_urgent", "benign_expected"), "severity1")
 # An attribute error has a weight in place of a grade.
@@ -161,93 +138,66 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     if len(reports) != 1 or len(files) == 1:
         raise JudgeError("RadPref is one file of reports and one for each reader; name them all")
     table = AnnotationTable(FINERADSCORE, _RADPREF_LACKS, source=reports[0].name)
-    records: dict[str, Mapping[str, Any]] = {}
-    for number, record in enumerate(reports[0].data, start=1):
-        study = record.get("id") if isinstance(record, dict) else None
-        if not isinstance(study, str) or study in records:
-            raise JudgeError(
-                f"{reports[0].name}, record {number}: its id is no text, or there twice"
-            )
-        records[study] = record
+    records = {record["id"]: record for record in reports[0].data if isinstance(record, dict)}
+    for study, record in records.items():
         fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
         for side in _SIDES:
             texts = {"reference": record.get("ground_truth_report")}
             texts["candidate"] = record.get(f"{side}_report")
-            model = record.get(f"{side}_source") or side
-            place = f"record {number}"
-            table.describe(f"{study}/{side}", place, **texts, **fields, model=model, patient=study)
-    for file in files:
-        if file is reports[0]:
-            continue
-        reader = stem_of(file.name)
-        if any(key[0] == reader for key in (*table.fields, *table.left_out)):
-            raise JudgeError(f"two files are of the reader {reader!r}; rename {file.name}")
-        for study, found in file.data["annotations"].items():
-            _radpref_study(
-                table, reader, records.get(study), f"{file.name}, study {study!r}", found
-            )
+            fields["model"] = record.get(f"{side}_source") or side
+            table.describe(f"{study}/{side}", f"study {study!r}", **texts, **fields, patient=study)
+    readers = [stem_of(file.name) for file in files]
+    if len({*readers}) < len(readers):
+        raise JudgeError(f"two files are of one reader ({', '.join(readers)}); rename one of them")
+    for file, reader in zip(files, readers, strict=True):
+        for study, sides in file.data["annotations"].items() if file is not reports[0] else ():
+            for side in _SIDES:
+                key = (reader, f"{study}/{side}")
+                with table.checking(*key):
+                    if study not in records:
+                        raise FaultError(f"{file.name}: the file of reports has no such study")
+                    if side in _object(sides, f"{file.name}, study {study!r}"):
+                        place = f"{file.name}, study {study!r}, {side}"
+                        _radpref_reading(table, key, records[study], sides[side], place)
     return table
 
 
-def _radpref_study(
-    table: AnnotationTable, reader: str, record: Mapping[str, Any] | None, place: str, found: object
+def _radpref_reading(
+    table: AnnotationTable, key: Key, record: Mapping[str, Any], reading: object, place: str
 ) -> None:
-    if record is None or not isinstance(found, dict):
-        table.leave_out(reader, place, "the file of reports has no such study")
-        return
-    for side in _SIDES:
-        if side not in found:
-            continue
-        key = (reader, f"{record['id']}/{side}")
-        try:
-            reading = _object(found[side], side)
-            rating = reading.get("rating")
-            if isinstance(rating, bool) or not isinstance(rating, int | float | None):
-                raise FaultError(f"{side}: the rating is {rating!r}, no number")  # noqa: TRY301
-            values = {"rating": rating, "comment": reading.get("rating_explanation")}
-            table.fields[key] = {name: value for name, value in values.items() if value is not None}
-            rows = [*_radpref_errors(record, reading, side)]
-        except FaultError as fault:
-            table.leave_out(*key, f"{place}: {fault}")
-            rows = []
-        benign = sum(row.pop("benign") for row in rows)
-        table.fields.setdefault(key, {})["benign_expected"] = benign
-        for row in rows or [{"count": 0}]:
-            table.add(*key, **row)
-
-
-def _radpref_errors(
-    record: Mapping[str, Any], reading: Mapping[str, Any], side: str
-) -> Iterator[dict[str, Any]]:
+    reading, side, n_benign = _object(reading, place), key[1].rpartition("/")[2], 0
+    rating = reading.get("rating")
+    if isinstance(rating, bool) or not isinstance(rating, int | float | None):
+        raise FaultError(f"{place}: the rating is {rating!r}, no number")
+    table.add(*key, count=0)
     for name, report, texts in (
         ("finding_errors", "candidate", f"{side}_findings"),
         ("missing_findings", "reference", "ground_truth_findings"),
     ):
-        for number, entry in _object(reading.get(name), f"{side}, {name}").items():
-            place = f"{side}, {name} {number}"
-            error, words = _object(entry, place), record.get(texts)
+        words = record.get(texts)
+        for number, entry in _object(reading.get(name), f"{place}, {name}").items():
+            where = f"{place}, {name} {number}"
+            error = _object(entry, where)
             if not number.isdigit() or not isinstance(words, list) or int(number) >= len(words):
-                raise FaultError(f"{place}: {texts} has no such finding")
-            grade = error.get("clinical_significance")
-            said = error.get("explanation")
-            kind = error.get("error_type", _FALSE) if name == "finding_errors" else "missing"
-            text = str(words[int(number)])
-            if kind == _ATTRIBUTE:
-                category, level, detail = _attributes(error.get("attributes"), place)
+                raise FaultError(f"{where}: {texts} has no such finding")
+            text, said = str(words[int(number)]), error.get("explanation")
+            kind = error.get("error_type") if name == "finding_errors" else "missing"
+            if kind == "attribute":
+                category, level, detail = _attributes(error.get("attributes"), where)
                 text = f"{text} ({detail})"
-            elif kind in (_FALSE, "missing") and grade in _GRADES:
-                category, level = "a" if kind == _FALSE else "b", _GRADES[grade]
-            elif kind in (_FALSE, "missing"):
-                raise FaultError(f"{place}: clinical_significance is {grade!r}")
+            elif kind in ("false", "missing"):
+                grade = error.get("clinical_significance")
+                if grade not in _GRADES:
+                    raise FaultError(f"{where}: clinical_significance is {grade!r}")
+                category, level = "a" if kind == "false" else "b", _GRADES[grade]
+                n_benign += grade == "benign_expected"
             else:
-                raise FaultError(f"{place}: error_type is {kind!r}")
-            yield {
-                "side": report,
-                "category": category,
-                "level": level,
-                "text": f"{text}: {said}" if said else text,
-                "benign": grade == "benign_expected",
-            }
+                raise FaultError(f"{where}: error_type is {kind!r}")
+            text = f"{text}: {said}" if said else text
+            table.add(*key, side=report, category=category, level=level, text=text)
+    values = {"rating": rating, "comment": reading.get("rating_explanation")}
+    values = {name: value for name, value in values.items() if value is not None}
+    table.fields[key] = {**values, "benign_expected": n_benign}
 
 
 def _attributes(attributes: object, place: str) -> tuple[str, str, str]:
@@ -271,190 +221,156 @@ def _object(value: object, place: str) -> dict[str, Any]:
 
 _REFISCO = ("id", "impression_original", "impression_edited", "score", "annotator")
 _REFISCO_1 = {
-    "id": "data_id",
-    "impression_original": "original_line",
-    "impression_edited": "corrected_line",
-    "score": "error_clinical_severity",
-    "annotator": "annotator_id",
-    "source": "report_type",
-    "notes": "comments",
-    "report": "report_text",
+    "data_id": "id",
+    "original_line": "impression_original",
+    "corrected_line": "impression_edited",
+    "error_clinical_severity": "score",
+    "annotator_id": "annotator",
+    "report_type": "source",
+    "comments": "notes",
+    "report_text": "report",
 }
-_MORE = ("indication", "source", "notes", "report")
+_NO_ERROR = "noerror"
 _SCORES = {
-    "noerror": 0,
-    "notactionable": 1,
-    "actionablenonurgenterror": 2,
-    "urgenterror": 3,
-    "emergenterror": 4,
+    _NO_ERROR: None,
+    "notactionable": "severity1",
+    "actionablenonurgenterror": "severity2",
+    "urgenterror": "severity3",
+    "emergenterror": "severity4",
 }
-_NO_EDIT, _DELETE = "[no edit]", "[delete]"
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of an impression: its words (None: inserted), the new ones (None: kept), the score."""
-
-    place: str
-    original: str | None
-    edited: str | None
-    score: int
-    notes: str
 
 
 def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read ReFiSco v0 or v1: radiologists' corrections of impressions, a row a line."""
     file = only(files)
-    table = AnnotationTable(FINERADSCORE, {CATEGORY.name: NO_CATEGORY}, "impression")
-    table.source = file.name
-    readings = _refisco_readings(file, table)
+    table = AnnotationTable(FINERADSCORE, {CATEGORY.name: NO_CATEGORY}, "impression", file.name)
+    rows = [
+        Cells(row.file, row.place, {_REFISCO_1.get(name, name): row[name] for name in row.cells})
+        for row in file.rows()
+    ]
+    sources: dict[str, set[str | None]] = defaultdict(set)
+    for row in rows:
+        sources[row.ids("id")[0]].add(row["source"])
+    readings: dict[Key, list[Cells]] = defaultdict(list)
+    for row in rows:
+        study, reader = row.ids("id", "annotator")
+        if len(sources[study]) == 1:
+            readings[reader, study].append(row)
+        elif row["source"] is not None:
+            readings[reader, f"{study}/{row['source']}"].append(row)
+        else:  # of which impression it is a line nobody knows
+            for source in filter(None, sources[study]):
+                table.leave_out(reader, f"{study}/{source}", f"{row.place}: source is blank")
+    errors: dict[Key, list[dict[str, Any]]] = {}
     candidates: dict[str, set[str]] = defaultdict(set)
-    for (_, study_id), reading in readings.items():
-        reading.candidate = reading.candidate or _joined(reading.lines)
-        candidates[study_id].add(reading.candidate)
-    for (reader, study_id), reading in readings.items():
+    for (reader, study_id), of_study in readings.items():
+        with table.checking(reader, study_id):
+            errors[reader, study_id] = [*_refisco_errors(_impression(of_study), of_study)]
+            candidates[study_id].add(_impression(of_study))
+    for (reader, study_id), of_study in readings.items():
+        if (reader, study_id) in table.left_out:
+            continue
+        first = of_study[0]
+        fields = {"indication": first["indication"], "model": first["source"]}
+        fields["patient"] = first["id"] if study_id != first["id"] else None
         # Readers who saw other lines of an impression read another candidate.
         name = study_id if len(candidates[study_id]) == 1 else f"{study_id}/{reader}"
-        if fault := table.fault((reader, study_id)):
-            table.leave_out(reader, name, fault)
-        table.describe(name, "its rows", candidate=reading.candidate, **reading.fields)
-        _refisco_add(table, (reader, name), reading)
+        table.describe(name, first.place, candidate=_impression(of_study), **fields)
+        for error in errors[reader, study_id]:
+            table.add(reader, name, **error)
+        comments = [
+            f"{row['impression_original']}: {row['notes']}"
+            for row in of_study
+            if row["notes"] and _is_kept(row)
+        ]
+        if comments:
+            table.fields[reader, name] = {"comment": "\n".join(comments)}
     return table
 
 
-@dataclass(slots=True)
-class _Impression:
-    """An impression as a reader corrected it; `candidate` is "" where only its lines are known."""
-
-    fields: dict[str, object]
-    candidate: str
-    lines: list[_Line] = field(default_factory=list)
+def _impression(rows: Sequence[Cells]) -> str:
+    """Return the candidate that the rows make; an empty line keeps them apart."""
+    originals = [" ".join(text.split()) for row in rows if (text := row["impression_original"])]
+    return rows[0]["report"] or "\n\n".join(originals)
 
 
-def _refisco_readings(file: File, table: AnnotationTable) -> dict[Key, _Impression]:
-    """Return the lines of each reading; several impressions of a study are told by their source."""
-    names = _REFISCO_1 if file.has("original_line") else dict.fromkeys((*_REFISCO, *_MORE))
-    columns = {name: column or name for name, column in names.items()}
-    rows = []
-    sources: dict[str, set[str]] = defaultdict(set)
-    for place, cells in file.rows(tuple(columns.values())):
-        row = {**dict.fromkeys(_MORE), **{name: cells[column] for name, column in columns.items()}}
-        study, reader = identifiers(file, place, row, "id", "annotator")
-        sources[study].add(row["source"] or "")
-        rows.append((place, row, study, reader))
-    readings: dict[Key, _Impression] = {}
-    for place, row, study, reader in rows:
-        source, has_sources = row["source"], len(sources[study]) > 1
-        if has_sources and source is None:
-            for other in filter(None, sources[study]):
-                table.leave_out(reader, f"{study}/{other}", f"{place}: source is blank")
-            continue
-        key = (reader, f"{study}/{source}" if has_sources else study)
-        fields = {"indication": row["indication"], "model": source}
-        fields[PATIENT] = study if has_sources else None
-        reading = readings.setdefault(key, _Impression(fields, row["report"] or ""))
-        reading.lines.append(_Line(place, row["impression_original"], None, 0, ""))
-        with table.checking(*key, place):
-            reading.lines[-1] = _refisco_line(place, row)
-    return readings
+def _is_kept(row: Cells) -> bool:
+    edited = row.needed("impression_edited")
+    return edited == row["impression_original"] or edited.casefold() == "[no edit]"
 
 
-def _refisco_line(place: str, row: Row) -> _Line:
-    original, edited = row["impression_original"], needed(row, "impression_edited")
-    score = choice(row, "score", _SCORES)
-    is_kept = edited.casefold() == _NO_EDIT or edited == original
-    if is_kept and (score or original is None):
-        raise FaultError(f"the score is {row['score']!r} and nothing is edited")
-    if not is_kept and not score:
-        raise FaultError("the score is 'No error' and the line is edited")
-    if edited.casefold() == _DELETE:
-        if original is None:
-            raise FaultError("there is no line to delete")
-        edited = ""
-    return _Line(place, original, None if is_kept else edited, score, row["notes"] or "")
-
-
-def _joined(of_study: Sequence[_Line]) -> str:
-    """Return the candidate that the lines make; an empty line parts them where one break fails."""
-    originals = [" ".join(line.original.split()) for line in of_study if line.original]
-    wanted = [line for text in originals for line in lines(text)]
-    return next(
-        (text for gap in ("\n", "\n\n") if lines(text := gap.join(originals)) == wanted),
-        "\n".join(originals),
-    )
-
-
-def _refisco_add(table: AnnotationTable, key: Key, reading: _Impression) -> None:
-    sentences, place = lines(reading.candidate), 0
-    table.add(*key, count=0)
-    comments = [line for line in reading.lines if line.edited is None and line.notes]
-    if comments:
-        words = "\n".join(f"{line.original}: {line.notes}" for line in comments)
-        table.fields[key] = {"comment": words}
-    for line in reading.lines:
-        parts = lines(line.original) if line.original else []
+def _refisco_errors(candidate: str, rows: Sequence[Cells]) -> Iterator[dict[str, Any]]:
+    sentences, place = lines(candidate), 0
+    yield {"count": 0}
+    for row in rows:
+        original, edited = row["impression_original"], row.needed("impression_edited")
+        level = row.choice("score", _SCORES)
+        parts = lines(original) if original else []
         starts = [n for n in range(len(sentences)) if sentences[n : n + len(parts)] == parts]
-        start = next((n for n in starts if n >= place), starts[0] if starts else None)
-        if parts and start is None:
-            table.leave_out(*key, f"{line.place}: its line is not in the report")
+        if parts and not starts:
+            raise row.fault("its line is not in the report")
+        start = next((n for n in starts if n >= place), starts[0]) if parts else place
+        place = start + len(parts)
+        if _is_kept(row):
+            if level or original is None:
+                raise row.fault(f"the score is {row['score']!r} and nothing is edited")
             continue
-        start = start if parts else place if place < len(sentences) else None
-        place = place if start is None else start + len(parts)
-        if line.edited is None:
-            continue
-        edit, text = _edit(line, parts, start), line.notes
-        if edit is None:
-            wanted = f'should say "{line.edited}"' if line.edited else "should not be said"
-            text = f'"{line.original}" {wanted}' + (f": {line.notes}" if line.notes else "")
-        table.add(*key, level=f"severity{line.score}", text=text, edit=edit)
-
-
-def _edit(line: _Line, parts: Sequence[str], start: int | None) -> Edit | None:
-    """Return the edit of the line that is changed; None where the row holds several."""
-    edited = line.edited or ""
-    if line.original is None:
-        return Edit("insert", start, edited)
-    if len(parts) > 1:
-        return None
-    return Edit("change", start, edited) if edited else Edit("delete", start, "")
+        if level is None:
+            raise row.fault("the score is 'No error' and the line is edited")
+        is_deleted = edited.casefold() == "[delete]"
+        if is_deleted and original is None:
+            raise row.fault("there is no line to delete")
+        text, edit = row["notes"] or "", None
+        if original is None:
+            edit = Edit("insert", start if start < len(sentences) else None, edited)
+        elif len(parts) > 1:
+            wanted = "should not be said" if is_deleted else f'should say "{edited}"'
+            text = f'"{original}" {wanted}' + (f": {text}" if text else "")
+        else:
+            edit = Edit("delete", start, "") if is_deleted else Edit("change", start, edited)
+        yield {"level": level, "text": text, "edit": edit}
 
 
 def _is_radpref(file: File) -> bool:
     if isinstance(file.data, dict):
         return isinstance(file.data.get("annotations"), dict) and bool(file.data["annotations"])
     first = file.data[0] if isinstance(file.data, list) and file.data else None
-    return isinstance(first, dict) and "ground_truth_report" in first
-
-
-def _is_rexval(file: File) -> bool:
-    return file.has(*_REPORTS) or file.has(*_COUNTS)
-
-
-def _is_refisco(file: File) -> bool:
-    return file.has(*_REFISCO) or file.has(*(_REFISCO_1[name] for name in _REFISCO))
-
-
-def _is_radevalx(file: File) -> bool:
-    return file.has("report_id", "error_type", *_EIGHT)
+    return isinstance(first, dict) and {"id", "ground_truth_report"} <= {*first}
 
 
 LAYOUTS: Mapping[
     str,
-    tuple[Callable[[File], bool], Callable[[Sequence[File], str | None], AnnotationTable]],
+    tuple[str, Callable[[File], bool], Callable[[Sequence[File], str | None], AnnotationTable]],
 ] = {
-    "tidy": (is_tidy, tidy),
-    "rexval": (_is_rexval, rexval),
-    "refisco": (_is_refisco, refisco),
-    "radpref": (_is_radpref, radpref),
-    "radevalx": (_is_radevalx, radevalx),
+    "tidy": (
+        "the columns study_id, reader, and level or significant",
+        lambda file: (
+            file.has("study_id", "reader", "level") or file.has("study_id", "reader", "significant")
+        ),
+        tidy,
+    ),
+    "rexval": (
+        f"the columns {', '.join(_COUNTS)}",
+        lambda file: file.has(*_REPORTS) or file.has(*_COUNTS),
+        rexval,
+    ),
+    "refisco": (
+        f"the columns {', '.join(_REFISCO)}",
+        lambda file: {*_REFISCO} <= {_REFISCO_1.get(name, name) for name in file.columns},
+        refisco,
+    ),
+    "radpref": (
+        "a list of records with id and ground_truth_report, and an object with annotations",
+        _is_radpref,
+        radpref,
+    ),
+    "radevalx": (
+        "the columns report_id, error_type, one to eight",
+        lambda file: file.has("report_id", "error_type", *_EIGHT),
+        radevalx,
+    ),
 }
-_NEEDS = {
-    "tidy": "the columns study_id, reader, and level or significant",
-    "rexval": f"the columns {', '.join(_COUNTS)}",
-    "refisco": f"the columns {', '.join(_REFISCO)}",
-    "radpref": "a list of records with ground_truth_report, and an object with annotations",
-    "radevalx": "the columns report_id, error_type, one to eight",
-}
+"""What each layout needs, whether a file has it, and the function that reads it."""
 
 
 def read(
@@ -464,7 +380,7 @@ def read(
     encoding: str | None = None,
     *,
     strict: bool = False,
-) -> tuple[str, Readings, tuple[InputFile, ...]]:
+) -> tuple[str, list[Readings], tuple[InputFile, ...]]:
     """Read files of one layout; returns its name, what the readers said, and the files.
 
     `layout` is one of `LAYOUTS`, or `AUTO`. `reader` is who read where the files do not say it,
@@ -476,29 +392,26 @@ def read(
     files = [open_file(source, encoding) for source in sources]
     if len({file.sha256 for file in files}) < len(files):
         raise JudgeError("one of the files is named twice; name each once")
-    fitting = [name for name, (fits, _) in LAYOUTS.items() if all(map(fits, files))]
-    if layout == AUTO:
-        if len(fitting) != 1:
-            names = ", ".join(file.name for file in files)
-            needs = "; ".join(f"{name}: {columns}" for name, columns in _NEEDS.items())
-            raise JudgeError(f"{names}: no one layout has such files; there are {needs}")
-        (layout,) = fitting
-    if layout not in fitting:
-        name = next((f.name for f in files if not LAYOUTS[layout][0](f)), files[0].name)
-        raise JudgeError(f"{name} is no file of {layout}, which needs {_NEEDS[layout]}")
-    readings = LAYOUTS[layout][1](files, reader).readings()
-    if strict and readings.left_out:
-        who, faults = next(iter(readings.left_out.items()))
-        study_id, why = next(iter(faults.items()))
-        n = sum(map(len, readings.left_out.values()))
+    fitting = [name for name, (_, fits, _) in LAYOUTS.items() if all(map(fits, files))]
+    wanted = [*LAYOUTS] if layout == AUTO else [layout]
+    if len({*fitting} & {*wanted}) != 1:
+        names = ", ".join(file.name for file in files)
+        needs = "; ".join(f"{name} needs {LAYOUTS[name][0]}" for name in wanted)
+        raise JudgeError(f"{names}: not the files of one layout; {needs}")
+    (layout,) = {*fitting} & {*wanted}
+    table = LAYOUTS[layout][2](files, reader)
+    readings = table.readings()
+    if strict and table.left_out:
+        (who, study_id), why = next(iter(table.left_out.items()))
+        whose = f" of reader {who!r}" if who else ""
         raise JudgeError(
-            f"study {study_id!r} of reader {who!r}: {why} ({n} in all); "
-            "leave --strict out to leave them out"
+            f"study {study_id!r}{whose}: {why} ({len(table.left_out)} in all); leave --strict out "
+            "to leave them out"
         )
     # The file with the candidates is that of both sides, as of one file of studies.
-    roles = ["both" if file.name == readings.source else "readings" for file in files]
+    roles = ["both" if file.name == table.source else "readings" for file in files]
     inputs = [
-        InputFile(source, role, file.sha256, len(file.data))
+        InputFile(source, role, file.sha256, len(file))
         for source, role, file in zip(sources, roles, files, strict=True)
     ]
     return layout, readings, tuple(inputs)

@@ -105,19 +105,14 @@ def read(run: Path) -> list[KeptReading]:
     A line that a crash has cut short is passed over: its writer was never told that it is kept.
     Raises `JudgeError` for a line that is whole and no reading.
     """
-    return read_with_digest(run)[0]
-
-
-def read_with_digest(run: Path) -> tuple[list[KeptReading], str]:
-    """Return what `read` does, and the SHA-256 of the file that it was read from."""
+    path = run / FILE
     try:
-        content = (run / FILE).read_bytes()
+        lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
-        content = b""
+        return []
     except OSError as error:
-        raise JudgeError(f"cannot read {run / FILE}: {error.strerror}") from error
-    found = [_reading(run / FILE, at, line) for at, line in enumerate(content.split(b"\n"), 1)]
-    return [one for one in found if one], hashlib.sha256(content).hexdigest()
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+    return [one for at, line in enumerate(lines, 1) if (one := _reading(path, at, line))]
 
 
 def current(run: Path) -> Mapping[tuple[str, str], KeptReading]:
@@ -141,13 +136,28 @@ def fault(reading: KeptReading, rubric: Rubric, record: Mapping[str, Any]) -> st
     """Return why a reading cannot be one of a run's study, in a few words; None where it can."""
     if reading.study_id != record["study_id"] or reading.texts not in ("", digest_of(record)):
         return "other reports were read than this run has"
-    faults = (_item_fault(one, rubric, record) for one in reading.items)
-    if wrong := next(filter(None, faults), None):
-        return wrong
-    taken = [one.edit.line for one in reading.items if one.edit and one.edit.kind != "insert"]
-    if twice := next((line for line in taken if taken.count(line) > 1), None):
-        return f"line {twice} is corrected twice"
-    return None
+    for item in reading.items:
+        if wrong := rubric.item_fault(item.kind, item.labels):
+            return wrong
+        if rubric.tally and item.kind == rubric.tally.kind:
+            # Without one of them it would be in a total and in no row of the table.
+            for facet in (rubric.tally.rows, rubric.tally.columns):
+                if not item.labels.get(facet):
+                    return f"one {rubric.kind(item.kind).label} has no {rubric.facet(facet).label}"
+        end = len(record[item.side]) if item.side else 0
+        if item.start is not None and not 0 <= item.start < (item.end or 0) <= end:
+            return f"the marked words lie outside the {item.side or 'report'}"
+        if item.edit and not _fits(item.edit, rubric, record["candidate"]):
+            return f"a correction ({item.edit.kind}) fits none of the candidate's lines"
+    changed = [one.edit.line for one in reading.items if one.edit and one.edit.kind != "insert"]
+    return "a line is corrected twice" if len({*changed}) < len(changed) else None
+
+
+def _fits(edit: Edit, rubric: Rubric, candidate: str) -> bool:
+    if rubric.editor is None or bool(edit.corrected.strip()) == (edit.kind == "delete"):
+        return False
+    n = len(sentences(candidate)) + (edit.kind == "insert")
+    return edit.kind == "insert" if edit.line is None else 0 <= edit.line < n
 
 
 def unreadable(rubric: Rubric) -> str | None:
@@ -177,36 +187,3 @@ def _reading(path: Path, number: int, line: bytes) -> KeptReading | None:
             "take it out, which takes the reading back to the line before of its reader and study"
         ) from error
     return found
-
-
-def _item_fault(one: MarkedItem, rubric: Rubric, record: Mapping[str, Any]) -> str | None:
-    if wrong := rubric.item_fault(one.kind, one.labels):
-        return wrong
-    if rubric.tally and one.kind == rubric.tally.kind:
-        # Without one of them it would be in a total and in no row of the table.
-        for facet in (rubric.tally.rows, rubric.tally.columns):
-            if not one.labels.get(facet):
-                return f"one {rubric.kind(one.kind).label} has no {rubric.facet(facet).label}"
-    if (one.start is None) != (one.end is None):
-        return "words are marked from one end alone"
-    if one.start is not None and one.end is not None:
-        if one.side is None:
-            return "words are marked in no report"
-        if not 0 <= one.start < one.end <= len(record[one.side]):
-            return f"the marked words lie outside the {one.side}"
-    return _edit_fault(one.edit, rubric, record["candidate"]) if one.edit else None
-
-
-def _edit_fault(edit: Edit, rubric: Rubric, candidate: str) -> str | None:
-    if rubric.editor is None:
-        return f"{rubric.title} corrects no lines"
-    n = len(sentences(candidate))
-    if edit.kind != "insert" and edit.line is None:
-        return "a correction names no line"
-    if edit.line is not None and not 0 <= edit.line < n + (edit.kind == "insert"):
-        return f"there is no line {edit.line} in the candidate, which has {n}"
-    if edit.kind == "delete" and edit.corrected:
-        return f"line {edit.line} is deleted and has a correction"
-    if edit.kind != "delete" and not edit.corrected.strip():
-        return "a correction has no text"
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from judge.readers import kept
@@ -18,47 +19,51 @@ LAYOUT = "readings"
 """What stands where an imported run has the layout of its files."""
 
 
-def finished(
-    run: Run, reader: str | None = None
-) -> tuple[dict[str, Readings], tuple[InputFile, ...]]:
+def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple[InputFile, ...]]:
     """Return the finished readings beside a run by reader, or those of one, and the files.
 
     They are a random sample where the studies that were read are the first of the sample that is
-    kept with the run. Lacking, though it was asked for, is a kind of items that is not graded, such
-    as matched findings, where the reader marked none or left a study without any mark: a report in
-    which nothing is wrong must not count as one in which nothing matches. So are edits where an
-    error has none. Raises `JudgeError` where there are none, and for the first reading that cannot
-    be one of the run's study.
+    kept with the run. Raises `JudgeError` where there are none, and for the first reading that
+    cannot be one of the run's study.
     """
     if why := kept.unreadable(run.rubric):
         raise JudgeError(f"{run.path} has no readings: {why}")
-    readings, digest = kept.read_with_digest(run.path)
-    done = [
-        one for one in kept.latest(readings).values() if one.done and reader in (None, one.reader)
-    ]
-    if not done:
-        whose = f" of {reader!r}" if reader else ""
-        raise JudgeError(f"{run.path / kept.FILE} has no finished reading{whose}")
+    path = run.path / kept.FILE
+    readings = kept.read(run.path)
+    last = {
+        (one.reader, one.study_id): one
+        for one in kept.latest(readings).values()
+        if one.done and reader in (None, one.reader)
+    }
+    if not last:
+        raise JudgeError(f"{path} has no finished reading" + (f" of {reader!r}" if reader else ""))
     records = {record["study_id"]: record for record in run.records()}
-    place_of = {study_id: place for place, study_id in enumerate(records)}
-    by_reader: dict[str, list[Reading]] = {}
-    for one in sorted(done, key=lambda one: (one.reader, place_of.get(one.study_id, 0))):
+    for one in last.values():
         record = records.get(one.study_id)
         why = kept.fault(one, run.rubric, record) if record else "the run has no such study"
-        if why or record is None:
+        if why:
             raise JudgeError(
-                f"{run.path / kept.FILE}: the reading of study {one.study_id!r} by "
-                f"{one.reader!r} cannot be one of this run: {why}; take the line with id {one.id} "
-                "out"
+                f"{path}: the reading of study {one.study_id!r} by {one.reader!r} cannot be one "
+                f"of this run: {why}; take the line with id {one.id} out"
             )
-        annotation = Annotation(tuple(item.item() for item in one.items), one.comment)
-        by_reader.setdefault(one.reader, []).append(Reading(study_of(record), annotation))
     inputs = [
         InputFile(one["path"], one["role"], one["sha256"], one.get("n_records", 0))
         for one in run.manifest["inputs"]
     ]
-    inputs.append(InputFile(str(run.path / kept.FILE), "readings", digest, len(readings)))
-    return {name: _readings(run, name, said) for name, said in by_reader.items()}, tuple(inputs)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    inputs.append(InputFile(str(path), "readings", digest, len(readings)))
+    found = []
+    for name in sorted({name for name, _ in last}):
+        said = [
+            Reading(
+                study_of(record),
+                Annotation(tuple(item.item() for item in its.items), its.comment),
+            )
+            for study_id, record in records.items()
+            if (its := last.get((name, study_id)))
+        ]
+        found.append(_readings(run, name, said))
+    return found, tuple(inputs)
 
 
 def _readings(run: Run, reader: str, said: Sequence[Reading]) -> Readings:
@@ -68,8 +73,9 @@ def _readings(run: Run, reader: str, said: Sequence[Reading]) -> Readings:
         n = counted(len(said), "study is", "studies are")
         notes.append(f"no random sample: the {n} not the first that were drawn")
     return Readings(
+        reader,
         run.rubric.name,
-        {reader: said},
+        said,
         _lacks(run, said),
         run.reading["own"] if run.reading else (),
         section=run.manifest["section"],
@@ -80,6 +86,11 @@ def _readings(run: Run, reader: str, said: Sequence[Reading]) -> Readings:
 
 
 def _lacks(run: Run, said: Sequence[Reading]) -> dict[str, str]:
+    """Return what a reader was asked for and did not give, each with the reason.
+
+    A kind of items that is not graded, such as matched findings, is lacking where a study has no
+    mark at all: a report in which nothing is wrong must not count as one in which nothing matches.
+    """
     rubric, used = run.rubric, run.reading
     lacks = {REFERENCE: used["lacks"][REFERENCE]} if used and REFERENCE in used["lacks"] else {}
     items = [item for one in said for item in one.annotation.items]

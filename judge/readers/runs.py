@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -12,15 +13,15 @@ from pathlib import Path
 
 from judge import rubrics
 from judge.plugins import version
-from judge.readers.annotations import Reading, Readings
+from judge.readers.annotations import Readings
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.folder import ANOTHER, MANIFEST, Run, entries_of, folder_at_once, writing
+from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once, writing
 from judge.running.records import FORMAT, Judged, adapter
-from judge.running.run import versions, with_classes
+from judge.running.session import versions, with_classes
 from judge.signature import Signature, safe_name, studies_digest
-from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
+from judge.stats.table import DEFAULT_BY, reserved_names, summarise
 from judge.studies.names import Section, model_of, renamed, tidy_column
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import Annotated, Annotation, JudgeError
@@ -35,122 +36,89 @@ _DIGITS = 8
 
 def write_runs(
     layout: str,
-    found: Sequence[Readings],
+    readings: Sequence[Readings],
     inputs: Sequence[InputFile],
     out: Path,
     *,
     model: str | None = None,
     section: Section | None = None,
-    by: Sequence[str] = DEFAULT_BY,
-    arguments: Mapping[str, object] | None = None,
+    arguments: Mapping[str, object],
 ) -> list[Run]:
     """Write the run of each reader below `out`, all of them at once.
 
-    Each reader is in one of the `found`, with those who used the rubric in the same way. `out` may
-    be new, empty, or hold the same runs, which then stay as they are. `model` is by default the
-    field `model` where that is one for all, else what the file of the candidates is named after.
-    Raises `JudgeError` for an `out` that holds anything else, and for an unknown field in `by`.
+    `out` is new or empty. `model` is by default the field `model` where that is one for all, else
+    what the file of the candidates is named after. Raises `JudgeError` for an `out` that holds
+    anything, and for two readers of one folder.
     """
     runs: dict[str, _ReaderRun] = {}
-    for readings in found:
-        rubric = as_read(rubrics.load(readings.rubric), readings.lacks, readings.own)
-        for reader, said in readings.by_reader.items():
-            left_out = readings.left_out.get(reader, {})
-            studies = _study_set(said, readings, inputs, rubric, model, section, left_out)
-            with_class = _with_classes(studies, readings.class_source)
-            runs[reader] = _ReaderRun(reader, layout, readings, rubric, *with_class)
-    folders = _folders(runs)
-    there = {reader: out / folder for reader, folder in folders.items()}
-    expected = {there[reader]: (run.signature, run.studies.model) for reader, run in runs.items()}
-    if _is_free(out, expected):
-        with folder_at_once(out) as place:
-            for reader, run in runs.items():
-                run.write(place / folders[reader], by, arguments or {})
-    return [Run(path) for path in there.values()]
-
-
-def _with_classes(studies: StudySet, source: str | None) -> tuple[StudySet, str]:
-    if source is not None:
-        return studies, source
-    return with_classes(studies) if any(studies.references) else (studies, "none")
-
-
-def _is_free(out: Path, expected: Mapping[Path, tuple[str, str | None]]) -> bool:
-    """Whether runs are to be written to `out`; False where it holds just these already.
-
-    `expected` are the signature and the model of each.
-    """
-    entries = entries_of(out)
-    if not entries:
-        return True
-    if entries != {path.name for path in expected}:
-        raise JudgeError(f"{out} holds something else than these readers' runs; {ANOTHER}")
-    for path, (signature, model) in expected.items():
-        found = Run(path) if (path / MANIFEST).is_file() else None
-        if not found or (found.signature, found.manifest["model"]) != (signature, model):
-            raise JudgeError(f"{path} holds another run; {ANOTHER}")
-    return False
-
-
-def _folders(readers: Mapping[str, object]) -> dict[str, str]:
-    """Return a name of a folder for each reader; raises where two would have the same."""
-    found: dict[str, str] = {}
-    for reader in readers:
-        name = "reader-" + safe_name(reader, 60, keeps="._")
-        for other, taken in found.items():
-            if taken.casefold() == name.casefold():
-                raise JudgeError(
-                    f"the readers {other!r} and {reader!r} would share the folder {name}; are they "
-                    "one? Write the name in one way, or in two that differ in letters or digits"
-                )
-        found[reader] = name
-    return found
+    for one in readings:
+        folder = "reader-" + safe_name(one.reader, 60, keeps="._")
+        rubric = as_read(rubrics.load(one.rubric), one.lacks, one.own)
+        studies = _study_set(one, inputs, rubric, model, section)
+        class_source = one.class_source
+        if class_source is None:
+            has_references = any(studies.references)
+            studies, class_source = with_classes(studies) if has_references else (studies, "none")
+        runs[folder] = _ReaderRun(layout, one, rubric, studies, class_source)
+    folders = Counter(map(str.casefold, runs))
+    if len(runs) < len(readings) or max(folders.values()) > 1:
+        names = ", ".join(repr(one.reader) for one in readings)
+        raise JudgeError(
+            f"two of the readers {names} would share a folder; write the name of one reader in "
+            "one way, and those of two in ways that differ in letters or digits"
+        )
+    if entries_of(out):
+        raise JudgeError(f"{out} is not empty; {ANOTHER}")
+    with folder_at_once(out) as place:
+        for folder, run in runs.items():
+            run.write(place / folder, arguments)
+    return [Run(out / folder) for folder in runs]
 
 
 def _study_set(
-    found: Sequence[Reading],
     readings: Readings,
     inputs: Sequence[InputFile],
     rubric: Rubric,
     model: str | None,
     section: Section | None,
-    left_out: Mapping[str, str],
 ) -> StudySet:
-    studies = [one.study for one in found]
-    names = dict.fromkeys(name for one in studies for name in one.fields)
-    columns = {name: tidy_column([one.fields.get(name) for one in studies]) for name in names}
+    studies = [reading.study for reading in readings.said]
+    names = dict.fromkeys(name for study in studies for name in study.fields)
+    columns = {name: tidy_column([study.fields.get(name) for study in studies]) for name in names}
     columns = {name: column for name, column in columns.items() if set(column) != {None}}
-    kept = renamed(columns, reserved_names(rubric))
+    fields = renamed(columns, reserved_names(rubric))
     models = {str(value) for value in columns.get("model", ()) if value is not None}
     if not models and readings.source:
         models = {model_of(readings.source) or ""}
-    references = tuple(one.reference for one in studies)
+    references = tuple(study.reference for study in studies)
+    left_out = readings.left_out
     return StudySet(
-        study_ids=tuple(one.study_id for one in studies),
+        study_ids=tuple(study.study_id for study in studies),
         references=references,
-        candidates=tuple(one.candidate for one in studies),
-        study_classes=tuple(one.study_class for one in studies),
-        class_inferred=tuple(one.class_inferred for one in studies),
+        candidates=tuple(study.candidate for study in studies),
+        study_classes=tuple(study.study_class for study in studies),
+        class_inferred=tuple(study.class_inferred for study in studies),
         full_references=references,
         section=section or readings.section,
-        fields=kept,
-        class_field="study_class" if any(one.study_class for one in studies) else None,
+        fields=fields,
+        class_field="study_class" if any(study.study_class for study in studies) else None,
         model=model or (models.pop() if len(models) == 1 else None) or None,
         inputs=tuple(inputs),
-        notes=(*readings.notes, *_renames(columns, kept)),
+        notes=(
+            *readings.notes,
+            *(
+                f"the field {old} is kept as {new}"
+                for old, new in zip(columns, fields, strict=True)
+                if old != new
+            ),
+        ),
         omitted={UNREADABLE: len(left_out)} if left_out else {},
         omitted_ids={UNREADABLE: tuple(left_out)} if left_out else {},
     )
 
 
-def _renames(columns: Mapping[str, object], kept: Mapping[str, object]) -> list[str]:
-    pairs = zip(columns, kept, strict=True)
-    return [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
-
-
 @dataclass
 class _ReaderRun:
-    reader: str
     layout: str
     readings: Readings
     rubric: Rubric
@@ -159,14 +127,19 @@ class _ReaderRun:
 
     @cached_property
     def version(self) -> str:
+        readings = self.readings
         said = [
-            [one.study.study_id, "Annotated", _plain(one)]
-            for one in self.readings.by_reader[self.reader]
+            [
+                reading.study.study_id,
+                "Annotated",
+                adapter(Annotation).dump_python(reading.annotation, mode="json"),
+            ]
+            for reading in readings.said
         ]
-        whole = [said, sorted(self.readings.lacks), [*self.readings.own]]
-        whole += [self.readings.sample] if self.readings.sample else []
+        whole = [said, sorted(readings.lacks), [*readings.own]]
+        whole += [readings.sample] if readings.sample else []
         digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
-        return f"{READER}{self.reader}+{digest[:_DIGITS]}"
+        return f"{READER}{readings.reader}+{digest[:_DIGITS]}"
 
     @cached_property
     def signature(self) -> str:
@@ -184,14 +157,15 @@ class _ReaderRun:
         )
         return str(Signature(parts))
 
-    def write(self, path: Path, by: Sequence[str], arguments: Mapping[str, object]) -> None:
+    def write(self, path: Path, arguments: Mapping[str, object]) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         studies, readings = self.studies, self.readings
+        name = f"{READER}{readings.reader}"
         made_by = {
             "signature": self.signature,
             "rubric": self.rubric.name,
             "model": studies.model,
-            "judge": {"name": f"{READER}{self.reader}", "version": self.version, "note": NOTE},
+            "judge": {"name": name, "version": self.version, "note": NOTE},
             "prompt": None,
             "section": studies.section,
             "class_source": self.class_source,
@@ -206,12 +180,9 @@ class _ReaderRun:
             "reply_modes": {},
         }
         with writing(path, self.rubric, list(studies.fields)) as writer:
-            check_fields(by, writer.columns)
-            for at, (study, one) in enumerate(
-                zip(studies, readings.by_reader[self.reader], strict=True)
-            ):
-                measures = self.rubric.measured(one.annotation, study)
-                writer.add(Judged(at, study, Annotated(one.annotation), measures, None))
+            for at, (study, reading) in enumerate(zip(studies, readings.said, strict=True)):
+                measures = self.rubric.measured(reading.annotation, study)
+                writer.add(Judged(at, study, Annotated(reading.annotation), measures, None))
             table = writer.table()
             manifest = {
                 "format": FORMAT,
@@ -224,35 +195,19 @@ class _ReaderRun:
                 "finished": now,
                 "versions": versions(),
             }
-            writer.finish(table, {**made_by, **summarise(table, self.rubric, by)}, manifest)
+            writer.finish(table, {**made_by, **summarise(table, self.rubric, DEFAULT_BY)}, manifest)
 
     def _notes(self) -> list[str]:
         notes = []
         for why in dict.fromkeys(self.readings.lacks.values()):
-            of = [one for one in self.rubric.measures if one.undefined == why]
-            told = [
-                one.label for one in of if one.counts is None or len(one.counts.labels) < _CODED
-            ]
-            if n := len(of) - len(told):
-                told.append(counted(n, "count by category", "counts by category"))
-            if told:
-                verb = "is" if len(told) == 1 else "are"
-                notes.append(f"{_all(told)} {verb} undefined: {why}")
-        if left_out := self.readings.left_out.get(self.reader):
+            measures = [one for one in self.rubric.measures if one.undefined == why]
+            # A count by category counts items of two labels: its level and the category.
+            totals = [one.label for one in measures if not one.counts or len(one.counts.labels) < 2]
+            if measures:
+                notes.append(f"undefined: {', '.join(totals) or 'counts by category'} ({why})")
+        if left_out := self.readings.left_out:
             study_id, why = next(iter(left_out.items()))
             studies = counted(len(left_out), "study", "studies")
             ids = first_ids([*left_out])
             notes.append(f"{studies} left out for contradictory rows ({ids}); {study_id}: {why}")
         return notes
-
-
-_CODED = 2
-"""Labels of the items that a count by category counts: a level and the category."""
-
-
-def _all(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-
-
-def _plain(one: Reading) -> object:
-    return adapter(Annotation).dump_python(one.annotation, mode="json")

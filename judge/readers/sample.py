@@ -12,10 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from judge.report.words import in_natural_order
@@ -66,21 +65,20 @@ def sampled(
             f"{run.path} has a sample drawn with --seed {known.seed} --by {','.join(known.by)}: "
             f"draw more of it with -n alone, or remove {run.path / SAMPLE}"
         )
-    if n is None and known is None:
-        raise JudgeError(f"no sample is kept with {run.path}; draw one with -n")
     if known and (n is None or n <= len(known.order)):
         return known
+    if n is None:
+        raise JudgeError(f"no sample is kept with {run.path}; draw one with -n")
     seed = known.seed if known else DEFAULT_SEED if seed is None else seed
-    drawn = draw(_columns(run, by), n or 0, by, seed)
-    if drawn != known:
-        text = json.dumps(asdict(drawn), indent=2, allow_nan=False) + "\n"
-        try:
-            with held(run.path) as staging:
-                (staging / SAMPLE).write_text(text, "utf-8")
-                put_in_place(staging / SAMPLE, run.path / SAMPLE)
-        except OSError as error:
-            raise JudgeError(f"cannot write to {run.path}: {error.strerror or error}") from error
-    return drawn
+    sample = draw(_columns(run, by), n, by, seed)
+    text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
+    try:
+        with held(run.path) as staging:
+            (staging / SAMPLE).write_text(text, "utf-8")
+            put_in_place(staging / SAMPLE, run.path / SAMPLE)
+    except OSError as error:
+        raise JudgeError(f"cannot write to {run.path}: {error.strerror or error}") from error
+    return sample
 
 
 def kept_sample(run: Run) -> Sample | None:
@@ -88,19 +86,24 @@ def kept_sample(run: Run) -> Sample | None:
 
     Raises `JudgeError` for a damaged one, and for one that is not of the run's studies.
     """
-    known = read_sample(run.path)
-    if known is None:
-        return None
+    from pydantic import ValidationError
+
+    path = run.path / SAMPLE
     try:
-        again = draw(_columns(run, known.by), len(known.order), known.by, known.seed)
-    except JudgeError:
-        again = None
-    if again != known:
+        sample: Sample = adapter(Sample).validate_json(path.read_bytes(), strict=True)
+        again = draw(_columns(run, sample.by), len(sample.order), sample.by, sample.seed)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+    except ValidationError as error:
+        raise JudgeError(f"{path} is damaged ({first_of(error)}): remove it, draw again") from error
+    if again != sample:
         raise JudgeError(
-            f"{run.path / SAMPLE} is no sample of this run's studies: they, or their "
-            f"{' or '.join(known.by)}, have changed; remove it and draw another"
+            f"{path} is no sample of this run's studies: they, or their {' or '.join(sample.by)}, "
+            "have changed; remove it and draw another"
         )
-    return known
+    return sample
 
 
 def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | None:
@@ -113,11 +116,18 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     columns = _columns(run, sample.by)
     keys = dict(zip(columns["study_id"], _keys(columns, sample.by), strict=True))
     n_read = Counter(keys[study_id] for study_id in read)
-    strata: list[Any] = [
-        {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": n_read[tuple(one.key.values())]}
-        for one in sample.strata
-    ]
-    return {"seed": sample.seed, "by": [*sample.by], "strata": strata}
+    return {
+        "seed": sample.seed,
+        "by": [*sample.by],
+        "strata": [
+            {
+                "key": {**stratum.key},
+                "n_studies": stratum.n_studies,
+                "n_drawn": n_read[tuple(stratum.key.values())],
+            }
+            for stratum in sample.strata
+        ],
+    }
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
@@ -132,54 +142,32 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
 
     Raises `JudgeError` where n is below what all strata need.
     """
-    members: dict[tuple[Any, ...], list[str]] = {}
+    strata: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     for study_id, key in zip(columns["study_id"], _keys(columns, by), strict=True):
-        members.setdefault(key, []).append(study_id)
-    least = sum(min(LEAST, len(of)) for of in members.values())
+        strata[key].append(study_id)
+    least = sum(min(LEAST, len(members)) for members in strata.values())
     if n < least:
         raise JudgeError(
-            f"{n} is too few: a sample has {LEAST} studies of each of the {len(members)} groups by "
-            f"{', '.join(by)}, or the one there is; draw at least {least} with -n"
+            f"{n} is too few for {LEAST} studies of each of the {len(strata)} groups by "
+            f"{', '.join(by)}; draw at least {least} with -n"
         )
     places = []
-    for key, of in members.items():
-        for at, (lot, study_id) in enumerate(sorted((_lot(seed, one), one) for one in of)):
-            turn = 0.0 if at < LEAST else (2 * at + 1) / len(of)
+    for key, members in strata.items():
+        for at, (lot, study_id) in enumerate(sorted((_lot(seed, one), one) for one in members)):
+            turn = 0.0 if at < LEAST else (2 * at + 1) / len(members)
             places.append((min(at, LEAST), turn, lot, study_id, key))
     drawn = sorted(places, key=lambda place: place[:4])[:n]
     n_drawn = Counter(key for *_, key in drawn)
-    strata = [
-        Stratum(dict(zip(by, key, strict=True)), len(of), n_drawn[key])
-        for key, of in members.items()
+    sizes = [
+        Stratum(dict(zip(by, key, strict=True)), len(members), n_drawn[key])
+        for key, members in strata.items()
     ]
-    order = in_natural_order([stratum.key for stratum in strata])
     return Sample(
         seed,
         tuple(by),
-        tuple(strata[at] for at in order),
+        tuple(sizes[at] for at in in_natural_order([stratum.key for stratum in sizes])),
         tuple(study_id for *_, study_id, _ in drawn),
     )
-
-
-def read_sample(run: Path) -> Sample | None:
-    """Return the sample that is kept with a run, None where none was drawn.
-
-    Raises `JudgeError` for a damaged one.
-    """
-    from pydantic import ValidationError
-
-    path = run / SAMPLE
-    try:
-        found: Sample = adapter(Sample).validate_json(path.read_bytes(), strict=True)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    except ValidationError as error:
-        raise JudgeError(
-            f"{path} is damaged: {first_of(error)}; remove it, and draw the same again"
-        ) from error
-    return found
 
 
 def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:

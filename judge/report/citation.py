@@ -163,10 +163,8 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
     if combined and combined["of"] == "judge":
         signatures = [Signature.parse(part["signature"]) for part in combined["parts"]]
         each = [f"{one['judge']}{_asked(one)}" for one in signatures]
-        least = combined.get("least")
-        whose = "theirs" if least is None else f"that of at least {least} of them"
         by_rule = (
-            f"The judges were {'; '.join(each)}{note}. Each number of a study is {whose} combined "
+            f"The judges were {'; '.join(each)}{note}. Each number of a study is theirs combined "
             f"by the rule {combined['rule']}"
         )
         alphas = [
@@ -228,10 +226,8 @@ def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str
     """Say why studies have no score; how a panel's judges failed each is not in its summary."""
     unparsed, failed = summary["n_unparsed"], summary["n_failed"]
     if combined and combined["of"] == "judge":
-        least = combined.get("least")
-        who = "not all judges" if least is None else f"fewer than {least} judges"
         n = unparsed + failed
-        return f"{n:,} that {who} scored {'is' if n == 1 else 'are'}"
+        return f"{n:,} that not all judges scored {'is' if n == 1 else 'are'}"
     against = " against all of their references" if combined else ""
     return (
         f"{unparsed:,} with an answer that could not be read and {failed:,} that could not be "

@@ -9,7 +9,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from judge.report.tables import Table, headline, run_title, tables, unread_lines
+from judge.report.tables import (
+    Table,
+    headline,
+    run_title,
+    signatures,
+    tables,
+    unread_lines,
+)
 from judge.report.words import group_value, harmless
 from judge.rubrics import Rubric
 
@@ -28,15 +35,6 @@ def as_markdown(summary: Mapping[str, Any], rubric: Rubric) -> str:
     text = "\n\n".join(markdown_table(table) for table in parts)
     lines = [f"{name.capitalize()}: `{line}`" for name, line in signatures(summary)]
     return "\n\n".join([text, *map(markdown_text, unread_lines(summary, rubric)), *lines])
-
-
-def signatures(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines that name what made the numbers: the run's, and those of its readings."""
-    found = [("signature", summary["signature"])]
-    if "readings" in summary:
-        found.append(("corrected", summary["readings"]["signature"]))
-        found += [("reader", one["signature"]) for one in summary["readings"]["runs"]]
-    return found
 
 
 def rate_rows(summary: Mapping[str, Any], rubric: Rubric) -> list[dict[str, object]]:
@@ -73,7 +71,8 @@ def markdown_table(table: Table) -> str:
     rule = [":--" if at < table.n_left else "--:" for at in range(len(table.head))]
     rows = [[markdown_text(cell) for cell in row] for row in (table.head, *table.rows)]
     lines = ["| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:])]
-    return "\n".join([f"## {markdown_text(table.title)}", "", *lines])
+    note = ["", f"{markdown_text(table.note)}."] if table.note else []
+    return "\n".join([f"## {markdown_text(table.title)}", "", *lines, *note])
 
 
 # What would end a cell, begin HTML, an entity or a link, or vanish as emphasis or code.

@@ -74,7 +74,8 @@ class Frontend:
             "require-trusted-types-for 'script'; trusted-types 'none'"
         )
         yield (
-            f'{mark}\n<html lang="en" data-mode="file" data-view="{view}">\n<head>\n<meta charset="utf-8">\n'
+            f'{mark}\n<html lang="en" data-mode="file" data-view="{view}">\n<head>\n'
+            '<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="referrer" content="no-referrer">\n'

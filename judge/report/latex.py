@@ -34,7 +34,8 @@ def latex_table(table: Table, rows: Sequence[Sequence[str]] | None = None) -> st
     head = _latex_row([escaped(cell) for cell in table.head])
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]
     lines += [*map(_latex_row, rows), r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([f"% {one_line(table.title)}", *lines])
+    note = [f"% {one_line(table.note)}"] if table.note else []
+    return "\n".join([f"% {one_line(table.title)}", *lines, *note])
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from judge import rubrics
-from judge.report.tables import Table
+from judge.report.tables import Table, definitions
 from judge.report.words import NOTHING, group_value, number, percent
 from judge.stats.compare import Comparison, model_order
 from judge.stats.metric import Metric
@@ -136,7 +136,9 @@ def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Ta
         title += ", other metrics"
     labels = (metric.label if rubric is None else metric.short for metric in metrics)
     head = ("rank" if by in metrics else f"rank by {by.label}", "model", *labels)
-    return Table(title, head, tuple(rows), n_left=2)
+    is_first = group is comparison.groups[0]
+    note = definitions((one.label, one.definition) for one in metrics if is_first)
+    return Table(title, head, tuple(rows), 2, note)
 
 
 def summary(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:

@@ -51,15 +51,7 @@ class Line:
         return (Piece(self.text),) if isinstance(self.text, str) else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """Two headed texts that stand side by side where there is room, else one below the other."""
-
-    left: tuple[Line, Line]
-    right: tuple[Line, Line]
-
-
-def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[Line | Beside]:
+def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[Line]:
     """Yield the lines that show one study's record, with the raw answer where asked for.
 
     Words of the reports that an error speaks of carry its number, from 1.
@@ -71,7 +63,7 @@ def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[L
     for name, value in record["fields"].items():
         if value is not None:
             yield Line(str(value), lead=f"{name}: ")
-    yield _reports(record, rubric)
+    yield from _reports(record, rubric)
     if record["outcome"] == "annotated":
         yield from _annotation(record, rubric)
     else:
@@ -89,14 +81,14 @@ def _answer(record: Mapping[str, Any]) -> str:
     return "(a reader's annotation has none)" if is_read else "(the judge gave no answer)"
 
 
-def _reports(record: Mapping[str, Any], rubric: Rubric) -> Beside:
+def _reports(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
     items = graded_items(record["annotation"], rubric)
     styles = tuple(_style(_grade(item, rubric)) for item in items)
     found = highlights(record["reference"], record["candidate"], items)
-    return Beside(
-        (Line("Reference", "heading"), _marked(found.reference, styles)),
-        (Line("Candidate", "heading"), _marked(found.candidate, styles)),
-    )
+    yield Line("Reference", "heading")
+    yield _marked(found.reference, styles)
+    yield Line("Candidate", "heading")
+    yield _marked(found.candidate, styles)
 
 
 def _marked(segments: tuple[Segment, ...], styles: tuple[Style, ...]) -> Line:

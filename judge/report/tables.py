@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,16 @@ _COUNTS = ("studies", "scored", "unparsed", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of text; each row has as many cells as `head`, numbers from column `n_left` on."""
+    """A table of text; each row has as many cells as `head`, numbers from column `n_left` on.
+
+    `note` is printed once below it.
+    """
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     n_left: int = 1
+    note: str = ""
 
 
 def run_title(summary: Mapping[str, Any], rubric: Rubric) -> str:
@@ -192,7 +196,8 @@ def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
             for group, row in rows
         )
         head = (*groups, *(("studies", "scored") if counts else ()), *(s.label for s in shown))
-        return Table(title, head, body, n_left=len(groups))
+        note = definitions((one.label, one.definition) for one in shown if one.kind == "rate")
+        return Table(title, head, body, len(groups), note)
 
     shown = rubric.shown("groups")
     rates = [one for one in shown if one.kind == "rate"]
@@ -202,6 +207,11 @@ def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     if len(scores) <= 1:
         return [table("Rates", [*scores, *rates], counts=True)]
     return [table("Scores", scores, counts=True), table("Rates", rates, counts=False)]
+
+
+def definitions(named: Iterable[tuple[str, str | None]]) -> str:
+    """Return what figures mean, for below a table: a label and its definition each."""
+    return "; ".join(f"{label}: {text}" for label, text in named if text)
 
 
 def tracks_table(summaries: Sequence[Mapping[str, Any]], rubric: Rubric) -> Table:
@@ -326,4 +336,13 @@ def review_tables(measured: Mapping[str, Any], rubric: Rubric) -> list[Table]:
         found.append(
             Table("Agreement", ("readers", "errors of both", "agreed", "Cohen's kappa"), pairs)
         )
+    return found
+
+
+def signatures(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines that name what made the numbers: the run's, and those of its readings."""
+    found = [("signature", summary["signature"])]
+    if "readings" in summary:
+        found.append(("corrected", summary["readings"]["signature"]))
+        found += [("reader", one["signature"]) for one in summary["readings"]["runs"]]
     return found

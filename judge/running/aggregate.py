@@ -19,20 +19,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from judge.report.words import NOTHING, counted, number
-from judge.rubrics.contract import Facet, Label, Measure, Rubric, Scale, Statistic
-from judge.running.engine import Progress
-from judge.running.folder import MADE_BY, Run, RunWriter, claim, writing
+from judge.rubrics.contract import Facet, Label, Measure, Rubric, Statistic
+from judge.running.folder import MADE_BY, Run, RunWriter, claim
 from judge.running.records import Judged, judged_of
-from judge.running.run import Finished, finish
-from judge.running.session import read_today
+from judge.running.session import read_today, write_run
 from judge.signature import Signature
 from judge.stats.reliability import krippendorff
-from judge.stats.table import check_fields, patients, reserved_names
+from judge.stats.table import patients, reserved_names
 from judge.studies import StudySet
 from judge.studies.names import free_name
 from judge.types import Annotated, Annotation, Failed, Item, JudgeError, Outcome, Study, Unparsed
@@ -61,82 +59,63 @@ class Aggregation:
     def rubric(self, rubric: Rubric) -> Rubric:
         """Return `rubric` with the numbers that it has of several parts, and a facet of these."""
         is_whole = self.rule != "mean"
-        own = (replace(one, is_whole=one.is_whole and is_whole) for one in rubric.measures)
-        statistics = [self._statistic(one) for one in rubric.statistics]
-        changed = replace(
-            rubric,
-            measures=(*own, *self._measures(rubric)),
-            statistics=(*statistics, *self._spread(rubric)),
-            tally=rubric.tally if is_whole else None,
-        )
-        if self.rule == "best":
-            return changed
-        facet = Facet(
-            _FACETS[self.of],
-            self.of,
-            f"{self.of}s",
-            tuple(Label(self._label(part), name) for part, name in enumerate(self.names)),
-        )
-        kinds = tuple(replace(kind, facets=(*kind.facets, facet.name)) for kind in rubric.kinds)
-        # Two judges change one line in two ways: there is no corrected report.
-        return replace(changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None)
-
-    def _measures(self, rubric: Rubric) -> list[Measure]:
-        n, is_whole = len(self.names), self.rule != "mean"
-        measures = [Measure(self.column("n"), f"{self.of}s", (0, n), is_whole=True)]
-        for rate in rates(rubric):
-            share = "" if is_whole else "share of the "
-            measures.append(
+        own = [replace(each, is_whole=each.is_whole and is_whole) for each in rubric.measures]
+        parts = f"{self.of}s"
+        n = len(self.names)
+        added = [Measure(self.column("n"), parts, (0, n), is_whole=True)]
+        statistics = list(rubric.statistics)
+        for at, rate in enumerate(rubric.statistics):
+            if rate.kind != "rate":
+                continue
+            says = f"{parts} that say {rate.label}"
+            added.append(
                 Measure(
                     self.column(rate.name),
-                    f"{share}{self.of}s that say {rate.label}",
+                    says if is_whole else f"share of the {says}",
                     (0, n if is_whole else 1),
                     higher_is_better=rate.higher_is_better,
                     is_whole=is_whole,
                     undefined=f"no {self.of} has it",
                 )
             )
+            if not is_whole:
+                statistics[at] = replace(
+                    rate,
+                    kind="mean",
+                    measures=(self.column(rate.name),),
+                    scale=(0, 1),
+                    label=f"{rate.label} (mean of the {parts})",
+                    definition=f"{rate.definition or rate.label} (mean of the {parts})",
+                    study_label=f"share of the {says}",
+                    rexrank=None,
+                )
         if score := score_of(rubric):
-            label, undefined = f"spread of {score.label}", f"fewer than two {self.of}s have it"
-            measures.append(
-                Measure(
-                    *(self.column("spread"), label, _widest(score)),
-                    role="score",
-                    undefined=undefined,
+            low, high = score.scale
+            name, label = self.column("spread"), f"spread of {score.label}"
+            scale = (0, None if low is None or high is None else high - low)
+            undefined = f"fewer than two {parts} have it"
+            added.append(Measure(name, label, scale, role="score", undefined=undefined))
+            statistics.append(
+                Statistic(
+                    *(name, f"{label} between the {parts}", "mean", (name,)),
+                    higher_is_better=False,
+                    scale=scale,
+                    shown=frozenset({"head"}),
                 )
             )
-        return measures
-
-    def _statistic(self, one: Statistic) -> Statistic:
-        if one.kind != "rate" or self.rule != "mean":
-            return one
-        words = f"mean of the {self.of}s"
-        return replace(
-            one,
-            kind="mean",
-            measures=(self.column(one.name),),
-            scale=(0, 1),
-            label=f"{one.label} ({words})",
-            definition=f"{one.definition or one.label} ({words})",
-            study_label=f"share of the {self.of}s that say {one.label}",
-            rexrank=None,
+        changed = replace(
+            rubric,
+            measures=(*own, *added),
+            statistics=tuple(statistics),
+            tally=rubric.tally if is_whole else None,
         )
-
-    def _spread(self, rubric: Rubric) -> list[Statistic]:
-        score = score_of(rubric)
-        if score is None:
-            return []
-        return [
-            Statistic(
-                self.column("spread"),
-                f"spread of {score.label} between the {self.of}s",
-                "mean",
-                (self.column("spread"),),
-                higher_is_better=False,
-                scale=_widest(score),
-                shown=frozenset({"head"}),
-            )
-        ]
+        if self.rule == "best":
+            return changed
+        labels = (Label(self._label(part), name) for part, name in enumerate(self.names))
+        facet = Facet(_FACETS[self.of], self.of, parts, tuple(labels))
+        kinds = tuple(replace(kind, facets=(*kind.facets, facet.name)) for kind in rubric.kinds)
+        # Two judges change one line in two ways: there is no corrected report.
+        return replace(changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None)
 
     def annotation(self, rubric: Rubric, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
         """Return what all parts say, each item with the part that says it, by the numbers of these.
@@ -175,11 +154,6 @@ def rates(rubric: Rubric) -> list[Statistic]:
 def score_of(rubric: Rubric) -> Measure | None:
     """Return the first score that a rubric declares."""
     return next(iter(rubric.with_role("score")), None)
-
-
-def _widest(score: Measure) -> Scale:
-    low, high = score.scale
-    return (0, None if low is None or high is None else high - low)
 
 
 # What of a signature is the judge's: the rest is of the studies and of this program.
@@ -269,14 +243,13 @@ def aggregate(
     how: Aggregation,
     rubric: Rubric,
     studies: Parts,
-    least: int | None = None,
     best_field: str = "",
     patients: NDArray[np.intp] | None = None,
 ) -> tuple[list[Judged], list[dict[str, Any]], list[str]]:
     """Return the end of each study by those of its parts, how the parts agree, and notes.
 
-    A study is scored where `least` of its parts scored it, None for all of them. By the rule `best`
-    it has the reference of its best part, whose name is in the field `best_field`.
+    A study is scored where all of its parts scored it. By the rule `best` it has the reference of
+    its best part, whose name is in the field `best_field`.
     """
     import pandas as pd
 
@@ -297,8 +270,8 @@ def aggregate(
         annotations = {
             end.at: end.outcome.annotation for end in ends if isinstance(end.outcome, Annotated)
         }
-        if len(annotations) < max(1, len(ends) if least is None else least):
-            judged.append(Judged(row, study, _not_scored(how, ends, least), None, None))
+        if len(annotations) < len(ends):
+            judged.append(Judged(row, study, _not_scored(how, ends), None, None))
             lost.update(end.at for end in ends if end.at not in annotations)
             n_lost += 1
             continue
@@ -331,22 +304,17 @@ def aggregate(
     return judged, alphas, notes
 
 
-def _not_scored(how: Aggregation, ends: Sequence[Judged], least: int | None) -> Outcome:
-    lost = [end for end in ends if isinstance(end.outcome, Unparsed | Failed)]
-    if len(ends) == 1 and lost:
-        return lost[0].outcome
-    why = f"not scored by all {how.of}s"
-    if how.of == "reference":
-        why = "not scored against all references"
-    elif least is not None:
-        why = f"scored by fewer than {least} {how.of}s"
+def _not_scored(how: Aggregation, ends: Sequence[Judged]) -> Outcome:
+    lost = [(end.at, end.outcome) for end in ends if not isinstance(end.outcome, Annotated)]
+    if len(ends) == 1:
+        return lost[0][1]
+    why = "against all references" if how.of == "reference" else "by all judges"
     each = "; ".join(
-        f"{how.names[end.at]}: {type(end.outcome).__name__.lower()}, {end.outcome.reason}"
-        for end in lost
-        if not isinstance(end.outcome, Annotated)
+        f"{how.names[part]}: {type(outcome).__name__.lower()}, {outcome.reason}"
+        for part, outcome in lost
     )
-    were_answered = lost and all(isinstance(end.outcome, Unparsed) for end in lost)
-    return Unparsed(why, each) if were_answered else Failed(why, each)
+    kind = Unparsed if all(isinstance(outcome, Unparsed) for _, outcome in lost) else Failed
+    return kind(f"not scored {why}", each)
 
 
 def _apart(rubric: Rubric, fields: Iterable[str]) -> Rubric:
@@ -359,36 +327,35 @@ def _apart(rubric: Rubric, fields: Iterable[str]) -> Rubric:
 # Panels
 
 
-def panel(
-    runs: Sequence[Run],
-    out: Path,
-    rule: Rule,
-    *,
-    min_judges: int | None = None,
-    by: Sequence[str] | None = None,
-) -> Finished:
+def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
     """Make one run out of several judges' runs of the same studies. Nothing is asked.
 
-    A study is scored where all judges scored it, or `min_judges`. `by` are the fields that the
-    rates are grouped by, by default as in the run of the judge that is first by name. Raises
-    `JudgeError` for runs that do not fit together, and for an `out` that holds another run.
+    A study is scored where all judges scored it. Rates are grouped as in the run of the judge that
+    is first by name. Raises `JudgeError` for runs that do not fit together, and for an `out` that
+    holds another run.
     """
     if rule not in ("majority", "mean"):
         raise JudgeError(f"a panel has no rule {rule!r}; there are: majority, mean")
     runs = _checked(runs)
-    names, n, first = _names(runs), len(runs), runs[0]
-    if min_judges is not None and not 1 <= min_judges <= n:
-        raise JudgeError(f"--min-judges {min_judges}: there are {n} judges")
-    least = None if min_judges == n else min_judges
-    fewer = "" if least is None else f"+least{least}"
-    version = f"panel:{rule}({','.join(map(_settings, runs))}){fewer}"
-    whose = f"{', '.join(names[:-1])} and {names[-1]}" if n <= 3 else f"{n} judges"
-    named = list(zip(runs, names, strict=True))
-    notes = [(note, name) for run, name in named for note in run.summary()["notes"]]
-    of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
-    prompts = dict.fromkeys(run.manifest["prompt"] for run in runs)
+    first, n, fields = runs[0], len(runs), runs[0].manifest["fields"]
+    how = Aggregation("judge", rule, _names(runs))
+    version = f"panel:{rule}({','.join(map(_settings, runs))})"
     line = _signature(runs, version)
-    made_by: dict[str, Any] = {name: first.manifest.get(name) for name in MADE_BY[:-1]} | {
+    claim(out, line)
+    rubric = _apart(how.rubric(first.rubric), fields)
+    records = zip(*(run.records() for run in runs), strict=True)
+    ends = [[judged_of(part, record) for part, record in enumerate(each)] for each in records]
+    of_patients = patients(first.table())
+    judged, alphas, about = aggregate(
+        *(how, first.rubric, [(each[0].study, each) for each in ends]),
+        patients=of_patients and of_patients[1],
+    )
+    named = list(zip(runs, how.names, strict=True))
+    of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
+    notes = [(note, name) for run, name in named for note in run.summary()["notes"]]
+    prompts = dict.fromkeys(run.manifest["prompt"] for run in runs)
+    whose = f"{', '.join(how.names[:-1])} and {how.names[-1]}" if n <= 3 else f"{n} judges"
+    made_by = {name: first.manifest.get(name) for name in MADE_BY[:-1]} | {
         "signature": line,
         "judge": {
             "name": f"{rule} of {whose}",
@@ -396,64 +363,46 @@ def panel(
             "note": "; ".join(_whose(of_judges, n)) or None,
         },
         "prompt": ", ".join(filter(None, prompts)) or None,
+        "notes": [*about, *_whose(notes, n)],
     }
-    how = Aggregation("judge", rule, tuple(names))
-    clusters = patients(first.table())
-    judged, alphas, about = aggregate(
-        how,
-        first.rubric,
-        list(_same_studies(runs)),
-        least,
-        patients=None if clusters is None else clusters[1],
-    )
-    made_by["notes"] = [*about, *_whose(notes, n)]
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    asked = {"rule": rule, "min_judges": min_judges, "runs": [str(run.path) for run in runs]}
-    combined = {"of": how.of, "rule": rule, "least": least, "agreement": alphas}
-    combined["parts"] = [
+    parts = [
         {"name": name, "folder": run.path.name, "signature": run.signature} for run, name in named
     ]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    asked = {"rule": rule, "runs": [str(run.path) for run in runs]}
     manifest = {
-        **{name: first.manifest[name] for name in ("inputs", "fields")},
+        "inputs": first.manifest["inputs"],
+        "fields": fields,
         "omitted_ids": first.manifest.get("omitted_ids", {}),
         # Among them how the files were read, for which judge compare asks.
         "arguments": {**(first.manifest["arguments"] or {}), **asked},
-        "combined": combined,
+        "combined": {"of": how.of, "rule": rule, "agreement": alphas, "parts": parts},
         "started": now,
         "finished": now,
     }
-    by = first.summary()["by"] if by is None else by
-    claim(out, line)
-    combined_rubric = _apart(how.rubric(first.rubric), first.manifest["fields"])
-    with writing(out, combined_rubric, first.manifest["fields"]) as writer:
-        check_fields(by, writer.columns)
-        for end in judged:
-            writer.add(end)
-        summary = finish(writer, made_by, manifest, by)
-    return Finished(out, summary, Progress(total=len(judged)))
+    write_run(out, rubric, judged, made_by, manifest, first.summary()["by"])
+    return Run(out)
 
 
 def _checked(runs: Sequence[Run]) -> list[Run]:
     if len(runs) < 2:
         raise JudgeError("a panel takes the runs of two judges or more, each on the same studies")
     runs = sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
-    first, *others = runs
+    first = runs[0]
+    judges: dict[str, Run] = {}
     for run in runs:
         if run.reading is not None or run.combined is not None or "shard" in run.manifest:
             raise JudgeError(
                 f"{run.path} is not the run of one judge over all studies: a panel takes no "
                 "reader, no shard and no other panel"
             )
-    for run in others:
-        for what in ("rubric", "section"):
-            ours, theirs = (Signature.parse(one.signature)[what] for one in (first, run))
+        for what in ("rubric", "section", "class", "studies"):
+            ours, theirs = (Signature.parse(each.signature)[what] for each in (first, run))
             if ours != theirs:
                 raise JudgeError(
                     f"the judges of a panel have the same {what}: it is {ours} in {first.path} "
-                    f"and {theirs} in {run.path}"
+                    f"and {theirs} in {run.path}; judge the same files"
                 )
-    judges: dict[str, Run] = {}
-    for run in runs:
         # Answers of one judge would count twice, however often it was asked again.
         other = judges.setdefault(_settings(run, without="reask"), run)
         if other is not run:
@@ -464,11 +413,11 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
     return runs
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def _names(runs: Sequence[Run]) -> tuple[str, ...]:
     names = [run.manifest["judge"]["name"] for run in runs]
-    return [
+    return tuple(
         name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)
-    ]
+    )
 
 
 def _settings(run: Run, without: str = "") -> str:
@@ -504,21 +453,6 @@ def _whose(notes: Iterable[tuple[str, str]], n_judges: int) -> list[str]:
     return [
         note if len(own) == n_judges else f"{', '.join(own)}: {note}" for note, own in names.items()
     ]
-
-
-def _same_studies(runs: Sequence[Run]) -> Iterable[tuple[Study, list[Judged]]]:
-    for records in zip_longest(*(run.records() for run in runs)):
-        for run, record in zip(runs, records, strict=True):
-            for name in ("study_id", "reference", "candidate", "study_class"):
-                ours, theirs = (one and one[name] for one in (records[0], record))
-                if ours != theirs:
-                    study_id = next(one["study_id"] for one in records if one)
-                    raise JudgeError(
-                        f"study {study_id!r} has not the same {name} in {run.path} as in "
-                        f"{runs[0].path}: the judges of a panel judge the same studies"
-                    )
-        ends = [judged_of(part, record) for part, record in enumerate(records)]
-        yield ends[0].study, ends
 
 
 # Several references

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from judge.cache.entry import Entry, Unreadable, UnreadableError, entry_of
 from judge.jsonio import from_line
 from judge.running.engine import COMPOSED
-from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim, writing
-from judge.running.records import judged_of, read
-from judge.running.run import finish
-from judge.running.session import read_today
+from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
+from judge.running.records import Judged, judged_of, read
+from judge.running.session import read_today, write_run
 from judge.types import Annotated, JudgeError
 
 
@@ -58,7 +58,11 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
     if path != run.path:
         claim(path, line)
     n_changed = 0
-    with writing(path, rubric, run.manifest["fields"]) as writer:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    this_time: dict[str, Any] = {"at": now, "from_signature": run.signature}
+
+    def ends() -> Iterator[Judged]:
+        nonlocal n_changed
         for at, record in enumerate(run.records(of_any_version=True)):
             before = judged_of(at, record)
             outcome, measures = before.outcome, None
@@ -67,11 +71,11 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
             if run.reading is not None and isinstance(outcome, Annotated):
                 measures = rubric.measured(outcome.annotation, before.study)
             n_changed += outcome != before.outcome
-            writer.add(replace(before, outcome=outcome, measures=measures))
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        this_time = {"at": now, "from_signature": run.signature, "n_changed": n_changed}
-        made_by = {name: written[name] for name in MADE_BY if name in written}
-        manifest = {k: v for k, v in run.manifest.items() if k not in (*made_by, "reply_modes")}
-        manifest["rescored"] = [*run.manifest.get("rescored", []), this_time]
-        finish(writer, made_by | {"signature": line}, manifest, written["by"])
+            yield replace(before, outcome=outcome, measures=measures)
+        this_time["n_changed"] = n_changed
+
+    made_by = {name: written[name] for name in MADE_BY if name in written} | {"signature": line}
+    manifest = {k: v for k, v in run.manifest.items() if k not in (*made_by, "reply_modes")}
+    manifest["rescored"] = [*run.manifest.get("rescored", []), this_time]
+    write_run(path, rubric, ends(), made_by, manifest, written["by"])
     return path, n_changed

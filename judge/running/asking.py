@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random
 from tenacity import wait_random_exponential as wait_longer
 
-from judge.backends.errors import (
+from judge.backends.base import (
     OverloadError,
     StudyError,
     TransientError,
@@ -110,8 +110,8 @@ class Limiter:
         if retry_after is not None:
             self._held_until = max(self._held_until, now + retry_after)
 
-    def unanswered(self, key: str, *, is_sure: bool = False) -> bool:
-        """Note that a question found nobody; returns whether that is an outage.
+    def unanswered(self, key: str, why: str = "", *, is_sure: bool = False) -> bool:
+        """Note that a question found nobody, and why; returns whether that is an outage.
 
         It is one where several in a row do, or `is_sure`. Raises `JudgeError` when one has lasted
         for `max_outage`.
@@ -123,8 +123,8 @@ class Limiter:
             self._back.clear()
         if self._lost_at is not None and now - self._lost_at >= self.max_outage:
             raise JudgeError(
-                f"the server has not answered for {self.max_outage / 60:.3g} minutes "
-                "(--max-outage); what was answered is in the cache"
+                f"the server has not answered for {self.max_outage / 60:.3g} minutes, "
+                f"--max-outage ({why}); what was answered is in the cache"
             )
         return self.is_lost
 
@@ -231,7 +231,7 @@ class Asker:
         """Return how many of its requests an error costs the question; note what it tells."""
         if isinstance(error, UnavailableError):
             is_sure = isinstance(error, UnreachableError)
-            return 0 if self._limiter.unanswered(key, is_sure=is_sure) else 1
+            return 0 if self._limiter.unanswered(key, str(error), is_sure=is_sure) else 1
         self._limiter.reached()
         if isinstance(error, UnreadableReplyError):
             self._unreadable += 1

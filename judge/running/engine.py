@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from judge import plugins
-from judge.backends.errors import AskError, StudyError
+from judge.backends.base import AskError, StudyError
 from judge.report.words import harmless
 from judge.rubrics.questions import Step, Steps, check_end, composed
 from judge.running.records import Answered, Judged, read
@@ -46,8 +45,6 @@ COMPOSED = "composed"
 # After SIGTERM the answers under way get so many seconds: who sends it soon kills.
 _GRACE = 5.0
 _TICK = 0.25
-# A single request that goes wrong between two answers is no news.
-_TROUBLE_TICKS = 4
 _SHOWN = 300
 
 
@@ -347,38 +344,36 @@ def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[
 # All studies
 
 
-@dataclass(slots=True)
 class FirstAnswers:
     """The first `n` studies that were answered, from the cache or not; 0 looks at none."""
 
-    n: int
-    _seen: int = 0
-    _unread: list[tuple[str, str, str]] = field(default_factory=list)
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._seen = 0
+        self._unread: list[str] = []
 
     @property
     def are_unreadable(self) -> bool:
         """Whether all `n` are there and more than half of them could not be read."""
-        return 0 < self.n <= self._seen and 2 * len(self._unread) > self.n
+        return 0 < self._n <= self._seen and 2 * len(self._unread) > self._n
 
     def add(self, study: Study, outcome: Outcome, completion: Completion | None) -> None:
         """Count one study's end, if it is among the first with an answer."""
-        if self._seen < self.n and completion is not None:
+        if self._seen < self._n and completion is not None:
             self._seen += 1
             if isinstance(outcome, Unparsed):
-                self._unread.append((outcome.reason, study.study_id, completion.text))
+                # Text from a server: what could steer a terminal is made visible.
+                text = " ".join(harmless(completion.text[: 4 * _SHOWN]).split())[:_SHOWN]
+                study_id = harmless(study.study_id)
+                shown = f"{study_id} ({outcome.reason}) was answered: {text or '(nothing)'}"
+                self._unread.append(shown)
 
     def message(self) -> str:
-        """Return what was seen, with one answer, and how to go on."""
-        ((reason, most),) = Counter(reason for reason, _, _ in self._unread).most_common(1)
-        study_id, text = next(rest for why, *rest in self._unread if why == reason)
-        # Text from a server: what could steer a terminal is made visible.
-        shown = " ".join(harmless(text[: 4 * _SHOWN]).split())[:_SHOWN] or "(nothing)"
-        longer = ", --max-tokens" if reason == "truncated" else ""
+        """Return how many could not be read, with one of them, and how to go on."""
         return (
-            f"{len(self._unread)} of the first {self.n} answers cannot be read, {most} of them "
-            f"for: {reason}. Study {harmless(study_id)} was answered: {shown}\n"
-            f"Try another --judge, --prompt, --reply{longer}, or go on with --give-up-after 0 "
-            "(RequestPolicy.give_up_after)."
+            f"{len(self._unread)} of the first {self._n} answers cannot be read. Study "
+            f"{self._unread[0]}\nTry another --judge, --prompt, --reply or --max-tokens, or go on "
+            "with --give-up-after 0 (RequestPolicy.give_up_after)."
         )
 
 
@@ -435,7 +430,7 @@ def judge_set(
 
     async def work() -> None:
         with _interruptible(stop, listener):
-            ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
+            ticking = asyncio.create_task(_tick(progress, listener))
             try:
                 await judge_all(session, studies, sink)
             finally:
@@ -453,17 +448,10 @@ def judge_set(
     return progress
 
 
-async def _tick(progress: Progress, listener: ProgressListener, patience: float) -> None:
-    ticks_of_trouble = 0
+async def _tick(progress: Progress, listener: ProgressListener) -> None:
     try:
         while True:
             listener.tick(progress)
-            ticks_of_trouble = ticks_of_trouble + 1 if progress.trouble else 0
-            if ticks_of_trouble == _TROUBLE_TICKS:
-                listener.say(
-                    f"No answer: {progress.trouble}. It is asked again, for at most "
-                    f"{patience / 60:.3g} minutes where the server is gone (--max-outage)."
-                )
             await asyncio.sleep(_TICK)
     finally:
         listener.tick(progress)
@@ -487,7 +475,6 @@ def _interruptible(stop: Stop, listener: ProgressListener) -> Iterator[None]:
 
     def terminated() -> None:
         stop.set(TERMINATED)
-        listener.say(f"Stopping: collecting the answers under way for {_GRACE:g} seconds at most.")
         loop.call_later(_GRACE, main.cancel)
 
     loop.add_signal_handler(signal.SIGINT, interrupted)

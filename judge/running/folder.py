@@ -26,7 +26,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -204,14 +203,6 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
-    def __str__(self) -> str:
-        n_scored, n_studies = (self._summary[name] for name in ("n_scored", "n_studies"))
-        return f"{self.path}: {n_scored} of {n_studies} studies scored, {self.signature}"
-
-    def _repr_html_(self) -> str:
-        """Show the rates by class in a notebook."""
-        return f"<p>{escape(str(self))}</p>{self.rates().to_html(index=False)}"
-
     @property
     def signature(self) -> str:
         """The line that names everything that changes the run's numbers."""
@@ -349,12 +340,9 @@ class Run:
             raise damaged(self.path / ANNOTATIONS, why)
 
     def record(self, study_id: str) -> dict[str, Any]:
-        """Return one study's record."""
-        # A record begins with its id, so all others are passed over unread.
-        start = jsonio.to_line({"study_id": study_id}).rpartition(b', "checksum"')[0] + b","
-        for n, line in enumerate(self.lines(), 1):
-            if line.startswith(start):
-                return self.parsed(n, line)
+        """Return one study's record; raises `JudgeError` as `records` does."""
+        for record in [record for record in self.records() if record["study_id"] == study_id]:
+            return record
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
 
     def parsed(self, n: int, line: bytes, *, of_any_version: bool = False) -> dict[str, Any]:
@@ -459,10 +447,7 @@ class RunWriter:
 
     @property
     def columns(self) -> list[str]:
-        """Return the table of studies: all of it, or the columns `names` and those of `optional`.
-
-        `study_id`, `outcome` and `class_inferred` are always there.
-        """
+        """The names of the table's columns."""
         return self._table.columns
 
     @property

@@ -50,12 +50,6 @@ class _MadeBy(TypedDict):
     section: str
 
 
-class _Input(TypedDict):
-    path: str
-    role: str
-    sha256: str
-
-
 class _Stratum(TypedDict):
     key: dict[str, Any]
     n_studies: int
@@ -82,69 +76,30 @@ class Reading(TypedDict):
     sample: NotRequired[SampleRead]
 
 
-class _Part(TypedDict):
-    name: str
-    signature: NotRequired[str]
-
-
-class CombinedRecord(TypedDict):
-    """What a run is made of, and by which rule: see `judge.running.aggregate`."""
-
-    of: Literal["judge", "reference"]
-    rule: Literal["majority", "mean", "best"]
-    parts: list[_Part]
-
-
 class Manifest(_MadeBy):
     """`manifest.json`; `reading`, `shard` and `combined` are there for runs of these kinds."""
 
     format: Literal[3]
     fields: list[str]
-    inputs: list[_Input]
+    inputs: list[dict[str, Any]]
     arguments: dict[str, Any] | None
-    repeat: NotRequired[int]
-    scale: NotRequired[list[float]]
-    shard: NotRequired[dict[str, Any]]
     reading: NotRequired[Reading]
-    combined: NotRequired[CombinedRecord]
+    shard: NotRequired[dict[str, Any]]
+    combined: NotRequired[dict[str, Any]]
 
 
-class _Statistic(TypedDict):
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-    n_undefined: int
-    bounds: NotRequired[list[float]]
+class Summary(_MadeBy):
+    """`summary.json`."""
 
-
-class _Total(TypedDict):
-    n: int | None
-    per_study: float | None
-
-
-class _Group(TypedDict):
     n_studies: int
     n_scored: int
     n_unparsed: int
     n_failed: int
-    statistics: dict[str, _Statistic]
-
-
-class Summary(_MadeBy, _Group):
-    """`summary.json`."""
-
+    statistics: dict[str, dict[str, Any]]
+    by: list[str]
+    rates: list[dict[str, Any]]
     omitted: dict[str, int]
     notes: list[str]
-    by: list[str]
-    n_class_inferred: int
-    rates: list[_Group]
-    totals: dict[str, _Total]
-    reasons: dict[str, int]
-    warnings: dict[str, int]
-    unread_by_class: NotRequired[dict[str, Any]]
-    intervals_by: NotRequired[str]
-    agreement: NotRequired[list[dict[str, Any]]]
 
 
 @cache

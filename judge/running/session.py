@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-import os
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
+from importlib import metadata
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from judge import backends, plugins, rubrics
-from judge.backends import Judge, JudgeSettings
-from judge.backends.errors import StudyError
+from judge.backends import CountedNote, Judge, JudgeSettings
+from judge.backends.base import Notes, StudyError
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.questions import asked_by, on_scale
 from judge.running.engine import (
-    INTERRUPTED,
     Answer,
     Progress,
+    ProgressListener,
     Question,
-    RunStoppedError,
     Stop,
-    judge_all,
+    judge_set,
 )
-from judge.running.records import Answered, Judged
-from judge.signature import Signature, studies_digest
+from judge.running.folder import RunWriter, claim, writing
+from judge.running.records import FORMAT, Answered, Judged
+from judge.signature import Signature, safe_name, studies_digest
+from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
+from judge.studies.names import says_nothing
+from judge.studies.study_set import mentions_prior, prior_report
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
-
     from judge.cache import CompletionCache
+    from judge.running.aggregate import Rule
     from judge.running.asking import Asker
     from judge.running.cost import Budget
     from judge.running.shards import Shard
@@ -250,98 +252,217 @@ def read_today(line: str, rubric: Rubric) -> Signature:
     return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
 
 
-T = TypeVar("T")
-_CLOSED = "this judge was closed: make a new one"
+RUNS = Path("judge-runs")
+_SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
+# The packages that had a hand in a run; those that run a model on this machine may be missing.
+_PACKAGES = (
+    *("instructor", "pandas", "pyarrow", "pyyaml"),
+    *("vllm", "torch", "transformers", "tokenizers"),
+)
 
 
-class JudgeThread:
-    """Judges sets of studies as they come, any number at a time, in a thread with an event loop.
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run's folder, what is printed of it, and what it took."""
 
-    All share the session's cache, limits and budget. After an end for all, such as a server that is
-    gone, the next call finds out anew. The thread starts with the first question and ends with
-    `close`.
+    path: Path
+    summary: dict[str, Any]
+    progress: Progress
+
+
+def run(
+    session: JudgeSession,
+    studies: StudySet,
+    *,
+    out: Path | None = None,
+    by: Sequence[str] = DEFAULT_BY,
+    arguments: Mapping[str, object] | None = None,
+    shard: Shard | None = None,
+    references: Rule | None = None,
+    listener: ProgressListener | None = None,
+    also: Callable[[Judged], None] = lambda _judged: None,
+    asking: AbstractContextManager[object] | None = None,
+) -> Finished:
+    """Judge `studies` and write the run's folder, whole or not at all.
+
+    `out` defaults to a folder below `judge-runs` that is named after the signature. `arguments` are
+    what the user asked for. What depends on other studies than a `shard`'s is decided by the whole
+    set first. With a rule for several `references` each of them is asked about. `also` is given the
+    end of each question. `asking` is entered when all that can be wrong with folder and fields is
+    known.
+
+    Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`, both
+    before the judge is asked, and for what stops the judge; `RunStoppedError` when the run was
+    interrupted or ran out of money.
     """
+    rubric, judge = session.rubric, session.judge
+    started = datetime.now(UTC)
+    studies, class_source = with_classes(studies)
+    whole, several = studies, None
+    if references:
+        from judge.running.aggregate import SeveralReferences
 
-    def __init__(self, session: JudgeSession) -> None:
-        self.session = session
-        self._lock = threading.Lock()
-        self._portal: BlockingPortal | None = None
-        self._thread: threading.Thread | None = None
-        self._pid = 0
-        self._is_closed = False
+        several = SeveralReferences(studies, references)
+        studies, rubric = several.asked, several.rubric(rubric)
+    line = session.signature(studies, class_source, shard)
+    if several:
+        line = str(Signature.parse(line).adding(f"references:{references}"))
+    path = out or default_folder(session, whole.model, line)
+    claim(path, line)
+    studies = studies.take(shard.rows(whole)) if shard else studies
+    fields = [*whole.fields, *(several.fields if several else ())]
+    # An unknown field is found before the work.
+    check_fields(by, TableBuilder(rubric, fields).columns)
+    with asking or nullcontext(), writing(path, rubric, fields) as writer:
 
-    def ready(self) -> None:
-        """Raise `JudgeError` where the cache cannot be used; after a stop begin anew."""
-        if self.session.stop.why is not None:
-            self.session.begin()
-        _ = self.session.cache
+        def keep(judged: Judged) -> None:
+            (several or writer).add(judged)
+            also(judged)
 
-    async def judge(self, studies: StudySet) -> list[Judged]:
-        """Return the end of every study, in their order; to be awaited in the thread."""
-        self.ready()
-        ends: list[Judged] = []
-        stop, progress = self.session.stop, self.session.progress
-        await judge_all(self.session, studies, ends.append)
-        if len(ends) < len(studies):
-            raise RunStoppedError(stop.why or INTERRUPTED, progress)
-        return sorted(ends, key=lambda end: end.at)
+        progress = judge_set(session, studies, keep, listener or ProgressListener())
+        progress.add_spent(session.asked_before)
+        progress.from_cache -= session.asked_before.asked
+        if judge.log is not None:
+            writer.keep_log(judge.log)
+        about: list[str] = []
+        if several:
+            studies, about = whole, several.write(writer, session.rubric)
+        elif shard:
+            about.append(
+                f"this is shard {shard.index} of {shard.count}: {len(studies):,} of "
+                f"{len(whole):,} studies; judge merge joins the shards"
+            )
+        notes = Notes((_empty(studies), untold(judge, studies))) + Notes.of(judge)
+        made_by = {
+            "signature": line,
+            "rubric": rubric.name,
+            "model": studies.model,
+            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+            "prompt": judge.prompt.name if judge.prompt else None,
+            "section": studies.section,
+            "class_source": class_source,
+            "omitted": dict(studies.omitted),
+            "notes": [*studies.notes, *about, *notes.told],
+        }
+        manifest = {
+            "repeat": session.repeat,
+            "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
+            "batches": list(session.batches),
+            "shard": shard and shard.record(whole, notes),
+            "combined": several and several.record,
+            "of_candidates": sorted(studies.of_candidates),
+            "arguments": dict(arguments or {}),
+            "inputs": [asdict(file) for file in studies.inputs],
+            "fields": fields,
+            "read_from": {role: name for role, name in studies.read_from.items() if name},
+            "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
+            "effort": {**asdict(session.policy), "concurrency": session.concurrency},
+            "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
+            "started": started.isoformat(timespec="seconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        summary = finish(writer, made_by, manifest, by)
+    return Finished(path, summary, progress)
 
-    def submit(self, work: Callable[[JudgeThread], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Have a piece of work done in the thread, which gives it this judge.
 
-        Cancelling the future stops asking for it. Raises `JudgeError` after `close`, and in a
-        process that was forked off since the thread started, which has none.
-        """
-        if self._portal is not None and self._pid != os.getpid():
-            raise JudgeError("a forked process cannot use the judge of the first: make a new one")
-        with self._lock:
-            if self._is_closed:
-                raise JudgeError(_CLOSED)
-            return (self._portal or self._started()).start_task_soon(self._done, work)
+def finish(
+    writer: RunWriter,
+    made_by: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    by: Sequence[str],
+) -> dict[str, Any]:
+    """Write what is said of all studies, and put the run in its place; returns the summary."""
+    table = writer.table()
+    made_by = {"reply_modes": writer.reply_modes, **made_by}
+    summary = {**made_by, **summarise(table, writer.rubric, by)}
+    if alphas := (manifest.get("combined") or {}).get("agreement"):
+        summary["agreement"] = alphas
+    known = {name: value for name, value in manifest.items() if value or name not in _SELDOM}
+    whole = {"format": FORMAT, **made_by, **known, "versions": versions()}
+    writer.finish(table, summary, whole)
+    return summary
 
-    async def _done(self, work: Callable[[JudgeThread], Coroutine[Any, Any, T]]) -> T:
-        try:
-            return await work(self)
-        except asyncio.CancelledError:
-            if self._is_closed:
-                raise JudgeError(_CLOSED) from None
-            raise
 
-    def wait(self, work: Callable[[JudgeThread], Coroutine[Any, Any, T]]) -> T:
-        """Have it done and return what it gives, or raise what it raises."""
-        future = self.submit(work)
-        try:
-            return future.result()
-        except BaseException:  # Ctrl-C among them
-            future.cancel()
-            raise
+def write_run(
+    path: Path,
+    rubric: Rubric,
+    ends: Iterable[Judged],
+    made_by: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    by: Sequence[str],
+) -> None:
+    """Write the run of studies whose ends are known, whole or not at all."""
+    with writing(path, rubric, manifest["fields"]) as writer:
+        check_fields(by, writer.columns)
+        for end in ends:
+            writer.add(end)
+        finish(writer, made_by, manifest, by)
 
-    def close(self) -> None:
-        """Stop asking, and let go of the judge; returns when nothing of it is left."""
-        with self._lock:
-            was_closed, self._is_closed = self._is_closed, True
-        if self._portal is not None and not was_closed and self._pid == os.getpid():
-            assert self._thread is not None
-            self._portal.call(self._portal.stop, True)  # noqa: FBT003 - it takes it by its place
-            self._thread.join()
 
-    def _started(self) -> BlockingPortal:
-        opened: Future[BlockingPortal] = Future()
-        # At the end of the process there is nothing to do: what a judge started goes with it.
-        self._thread = threading.Thread(target=self._live, args=(opened,), daemon=True)
-        self._thread.start()
-        self._portal, self._pid = opened.result(), os.getpid()
-        return self._portal
+def _empty(studies: StudySet) -> CountedNote:
+    return CountedNote(
+        "{n} of {of} candidates are empty, and are judged like any other: what they lack counts",
+        sum(not candidate.strip() for candidate in studies.candidates),
+        len(studies),
+    )
 
-    def _live(self, opened: Future[BlockingPortal]) -> None:
-        import anyio
-        from anyio.from_thread import BlockingPortal
 
-        async def until_stopped() -> None:
-            async with BlockingPortal() as portal:
-                opened.set_result(portal)
-                await portal.sleep_until_stopped()
-            with self.session:
-                await self.session.judge.aclose()
+def untold(judge: Judge, studies: StudySet) -> CountedNote:
+    """Count the references that compare and whose judge has no earlier report to go by."""
+    field = studies.judge_context.prior
+    is_unread = field is not None and not judge.prompts
+    column = studies.fields[field] if field else repeat(None)
+    n = sum(
+        mentions_prior(reference) and (is_unread or prior_report(prior) is None)
+        for reference, prior in zip(studies.references, column, strict=False)
+    )
+    what = "{n} of {of} references seem to compare with an earlier examination, whose report "
+    why = "the judge is not shown (--prior-field shows it)"
+    return CountedNote(what + ("this judge does not read" if is_unread else why), n, len(studies))
 
-        anyio.run(until_stopped)
+
+def with_classes(studies: StudySet) -> tuple[StudySet, str]:
+    """Return `studies` with every class filled in, and a word for where the classes come from.
+
+    A class that is not given is read off the whole reference, None where that is empty.
+    """
+    inferred = [given is None for given in studies.study_classes]
+    if not any(inferred) and studies.class_field:
+        return studies, studies.class_field
+    from judge.backends import lexicon  # loads pydantic, which not every run needs
+
+    rules = lexicon.load()
+    classes = list(studies.study_classes)
+    for at, report in enumerate(studies.full_references):
+        if classes[at] is None and not says_nothing(report):
+            classes[at] = lexicon.study_class(report, rules)
+    sources = [studies.class_field] if studies.class_field else []
+    if any(inferred):
+        sources.append(f"inferred({rules.version})")
+    return (
+        replace(studies, study_classes=tuple(classes), class_inferred=tuple(inferred)),
+        "+".join(sources),
+    )
+
+
+def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:
+    """Return the folder of the run with this signature, below `judge-runs`."""
+    names = (model or "", session.rubric.name, session.judge.name)
+    parts = [safe_name(name) for name in names]
+    digest = hashlib.sha256(line.encode()).hexdigest()[:8]
+    return RUNS / "-".join(filter(None, (*parts, digest)))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that had a hand in a run."""
+    packages = {}
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            packages[name] = metadata.version(name)
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "judge": plugins.version(),
+        **packages,
+        **plugins.versions(),
+    }

@@ -6,25 +6,20 @@ import hashlib
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from judge.backends.base import Notes
-from judge.running.engine import Progress
-from judge.running.folder import MADE_BY, Run, claim, writing
+from judge.running.folder import MADE_BY, Run, claim
 from judge.running.records import Judged, judged_of
-from judge.running.run import Finished, finish
-from judge.running.session import read_today
+from judge.running.session import read_today, write_run
 from judge.signature import studies_digest
-from judge.stats.table import check_fields
 from judge.studies import StudySet
 from judge.types import JudgeError
 
-MOST = 100_000
-"""Shards of one set: as many pods as an indexed Job of Kubernetes runs at a time."""
-_FORM = re.compile(r"0*(\d{1,9})/0*(\d{1,9})", re.ASCII)
+_FORM = re.compile(r"(\d{1,9})/(\d{1,9})", re.ASCII)
 
 
 def shard_of(study_id: str, count: int) -> int:
@@ -46,12 +41,9 @@ class Shard:
         text = "/".join(map(str, given)) if isinstance(given, tuple) else str(given)
         if match := _FORM.fullmatch(text.strip()):
             shard = cls(*map(int, match.groups()))
-            if 1 <= shard.index <= shard.count <= MOST:
+            if 1 <= shard.index <= shard.count:
                 return shard
-        raise JudgeError(
-            f"{given!r} is no shard: write I/N, such as 3/8 for the third of eight parts (from "
-            f"Python (3, 8)), with N at most {MOST:,}"
-        )
+        raise JudgeError(f"{given!r} is no shard: write I/N, such as 3/8 for the third of eight")
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
@@ -73,44 +65,43 @@ class Shard:
         }
 
 
-def merge(runs: Sequence[Run], out: Path, *, by: Sequence[str] | None = None) -> Finished:
+def merge(runs: Sequence[Run], out: Path) -> Run:
     """Join the runs of all shards of a set; the files are those of the run of the whole set.
 
-    That holds to the byte for all but the manifest, which adds up what was spent. `by` are the
-    fields that the rates are grouped by, by default those of the first run.
+    That holds to the byte for all but the manifest, which adds up what was spent.
     """
     line = _signature(runs)
-    first, parts = runs[0], [run.manifest["shard"] for run in runs]
-    by = first.summary()["by"] if by is None else by
     claim(out, line)
+    first, parts = runs[0], [run.manifest["shard"] for run in runs]
     asked = [Notes.read(part["counted"], part["notes_of_judge"]) for part in parts]
     notes = [*parts[0]["notes_of_input"], *sum(asked[1:], asked[0]).told]
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
     made_by |= {"signature": line, "notes": notes}
-    progress = sum_of([Progress(**run.manifest["spent"]) for run in runs])
-    with writing(out, first.rubric, first.manifest["fields"]) as writer:
-        check_fields(by, writer.columns)
-        studies = []
-        for judged in heapq.merge(*map(_judged, runs), key=lambda judged: judged.at):
-            studies.append(judged.study)
-            writer.add(judged)
-        if f"|studies:{studies_digest(studies)}|" not in line:
-            raise JudgeError(
-                "the studies of the shards are not those of the signature: a file of a shard was "
-                "changed; judge the shards again (answers in the cache are not paid for twice)"
-            )
-        own = ("shard", "rescored", "reply_modes", *made_by)
-        manifest = {
-            **{name: value for name, value in first.manifest.items() if name not in own},
-            "arguments": {**(first.manifest["arguments"] or {}), "shard": None},
-            "shards": [{"folder": run.path.name, "signature": run.signature} for run in runs],
-            "batches": [one for run in runs for one in run.manifest.get("batches", ())],
-            "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
-            "started": min(str(run.manifest.get("started")) for run in runs),
-            "finished": max(str(run.manifest.get("finished")) for run in runs),
-        }
-        summary = finish(writer, made_by, manifest, by)
-    return Finished(out, summary, progress)
+    own = ("shard", "rescored", "reply_modes", *made_by)
+    manifest = {
+        **{name: value for name, value in first.manifest.items() if name not in own},
+        "arguments": {**(first.manifest["arguments"] or {}), "shard": None},
+        "shards": [{"folder": run.path.name, "signature": run.signature} for run in runs],
+        "batches": [batch for run in runs for batch in run.manifest.get("batches", ())],
+        "spent": _sum([run.manifest["spent"] for run in runs]),
+        "started": min(str(run.manifest.get("started")) for run in runs),
+        "finished": max(str(run.manifest.get("finished")) for run in runs),
+    }
+    ends = _joined(runs, line)
+    write_run(out, first.rubric, ends, made_by, manifest, first.summary()["by"])
+    return Run(out)
+
+
+def _joined(runs: Sequence[Run], line: str) -> Iterator[Judged]:
+    studies = []
+    for judged in heapq.merge(*map(_judged, runs), key=lambda judged: judged.at):
+        studies.append(judged.study)
+        yield judged
+    if f"|studies:{studies_digest(studies)}|" not in line:
+        raise JudgeError(
+            "the studies of the shards are not those of the signature: a file of a shard was "
+            "changed; judge the shards again (answers in the cache are not paid for twice)"
+        )
 
 
 def _signature(runs: Sequence[Run]) -> str:
@@ -139,16 +130,11 @@ def _signature(runs: Sequence[Run]) -> str:
     return line
 
 
-def sum_of(spent: Sequence[Progress]) -> Progress:
-    """Return what several runs took together; dollars are None where those of one are unknown."""
-    total = Progress(total=0)
-    for name in asdict(total):
-        values = [getattr(progress, name) for progress in spent]
-        if name == "retries":
-            total.retries = dict(sum(map(Counter, values), Counter[str]()))
-        elif name != "trouble":
-            setattr(total, name, None if None in values else sum(values))
-    return total
+def _sum(spent: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    dollars = [part["dollars"] for part in spent]
+    retries: Counter[str] = sum((Counter(part["retries"]) for part in spent), Counter())
+    total = {name: sum(part[name] or 0 for part in spent) for name in spent[0] if name != "retries"}
+    return total | {"retries": retries, "dollars": None if None in dollars else sum(dollars)}
 
 
 def _judged(run: Run) -> Iterator[Judged]:

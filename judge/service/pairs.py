@@ -13,8 +13,8 @@ from typing import Any
 from judge import backends
 from judge.running.engine import RunStoppedError
 from judge.running.records import to_record
-from judge.running.run import with_classes
-from judge.running.session import JudgeSession, JudgeThread, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, with_classes
+from judge.running.thread import JudgeThread
 from judge.service import ProblemError
 from judge.service.budget import PAYMENT_REQUIRED, SPENT
 from judge.service.settings import ServiceSettings

@@ -19,7 +19,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from judge.readers import kept
 from judge.readers.kept import KeptReading, MarkedItem
+from judge.readers.sample import sampled
 from judge.report.overview import declared
+from judge.running.folder import Run
 from judge.sentences import sentences
 from judge.service import ProblemError, images
 from judge.service.catalogue import OpenRun
@@ -133,6 +135,27 @@ def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
             "marked": sorted({item.kind for one in mine.values() for item in one.items}),
         }
     )
+
+
+class WantedSample(BaseModel):
+    """How many studies are to be read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    n: int = Field(ge=1, le=10**6, description="In all, with those drawn before.", examples=[100])
+
+
+@routes.post(
+    "/{run}/sample",
+    status_code=201,
+    summary="Draw studies for reading",
+    responses=returns("`n_drawn`: how many studies are drawn now.", 201),
+)
+def draw_sample(run: RunId, wanted: WantedSample, service: Here) -> Response:
+    """Draw studies at random, by study class, as `judge sample RUN -n N` does."""
+    _, opened = service.catalogue.open(run)
+    drawn = sampled(Run(opened.path), wanted.n, [], None)
+    return as_json({"n_drawn": len(drawn.order)}, 201)
 
 
 @routes.get(
@@ -250,7 +273,13 @@ def _state(reading: KeptReading | None) -> str:
 def _rubric(opened: OpenRun) -> dict[str, Any]:
     """What the page needs to know of the rubric; nothing that the run's studies came to."""
     rubric = opened.rubric
-    return {"title": rubric.title, "has_edits": rubric.editor is not None, **declared(rubric)}
+    has_edits = rubric.editor is not None
+    return {
+        "title": rubric.title,
+        "summary": rubric.summary,
+        "has_edits": has_edits,
+        **declared(rubric),
+    }
 
 
 def _context(fields: Mapping[str, object]) -> list[dict[str, str]]:

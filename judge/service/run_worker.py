@@ -17,8 +17,7 @@ from typing import Any
 
 from judge import backends
 from judge.running.engine import Progress, ProgressListener, RunStoppedError
-from judge.running.run import run
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.service import jobs
 from judge.service.budget import Ledger
 from judge.service.jobs import Job, RunRequest

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from judge.running.folder import ANOTHER, entries_of, folder_at_once
 from judge.stress.changes import IDENTICAL, Change
-from judge.stress.text import Draw, NotMade, Reference, applied
+from judge.stress.text import Draw, Error, NotMade, Reference, applied
 from judge.studies import read_pair
 from judge.studies.load import load
 from judge.studies.names import KNOWN_NAMES, NamedFields
@@ -27,31 +25,9 @@ FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
 """The fields of a candidate beside those of any study. `k` errors were put in; of one alone
 `truth` has the right categories (`b`, or `a,b`) and `significance` is significant, insignificant
 or doubtful. `base` is the candidate whose reading a hostile text should leave as it is."""
+MADE = "made"
 _BLANK = "a candidate that is to be made"
 _TEXTS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
-
-
-@dataclass(slots=True)
-class Made:
-    """How many candidates were made by each change, and why others were not."""
-
-    candidates: Counter[str] = field(default_factory=Counter)
-    reasons: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-
-    def rows(self, changes: Sequence[Change]) -> list[dict[str, Any]]:
-        """Return one row for each change, as `judge stress make` prints it."""
-        return [
-            {
-                "change": change.name,
-                "group": change.group,
-                "made": self.candidates[change.name],
-                "not made": self.reasons[change.name].total(),
-                "why not made": "; ".join(
-                    f"{why} ({n:,})" for why, n in self.reasons[change.name].most_common()
-                ),
-            }
-            for change in changes
-        ]
 
 
 def read_references(
@@ -69,88 +45,83 @@ def read_references(
 
 
 def make(
-    studies: StudySet, changes: Sequence[Change], seed: int, made: Made
+    studies: StudySet, changes: Sequence[Change], seed: int, made: dict[str, Counter[str]]
 ) -> Iterator[tuple[Study, dict[str, object]]]:
     """Yield each candidate as a study, with its reference as it was, and its fields.
 
-    Seed, study id and change decide everything. What cannot be made is counted in `made`.
+    Seed, study id and change decide everything. For each change `made` counts the candidates under
+    `MADE`, and why others could not be made.
     """
+    made.update({change.name: Counter() for change in changes})
     for study in studies:
         report = Reference(study.reference)
         for change in changes:
-            result = (
-                NotMade(report.unfit)
-                if report.unfit
-                else change.make(report, Draw(seed, study.study_id, change.name))
-            )
-            if isinstance(result, NotMade):
-                made.reasons[change.name][result.reason] += 1
+            try:
+                text, errors = _made(report, study.study_id, change, seed)
+            except NotMade as reason:
+                made[change.name][str(reason)] += 1
                 continue
-            text = applied(report.text, result.edits)
-            if text == report.text and change.name != IDENTICAL:
-                made.reasons[change.name]["it leaves the report as it is"] += 1
-                continue
-            made.candidates[change.name] += 1
-            single = result.errors[0] if len(result.errors) == 1 else None
-            grade = "significant" if single and single.is_significant else "insignificant"
+            made[change.name][MADE] += 1
             fields: dict[str, object] = {
                 "patient": study.fields.get("patient") or study.study_id,
                 "study": study.study_id,
                 "change": change.name,
                 "group": change.group,
-                "k": len(result.errors),
+                "k": len(errors),
             }
-            if single:
-                fields["truth"] = ",".join(sorted(single.categories))
-                fields["significance"] = "doubtful" if single.is_doubtful else grade
+            if len(errors) == 1:
+                (error,) = errors
+                grade = "significant" if error.is_significant else "insignificant"
+                fields["truth"] = ",".join(sorted(error.categories))
+                fields["significance"] = "doubtful" if error.is_doubtful else grade
             if change.base:
                 fields["base"] = f"{study.study_id}/{change.base}"
             name = f"{study.study_id}/{change.name}"
             yield replace(study, study_id=name, candidate=text), fields
 
 
-def write(
-    out: Path, studies: StudySet, changes: Sequence[Change], seed: int, *, again: bool = False
-) -> Made:
-    """Make the candidates of `studies` and write `PREDS` and `REFS` to the folder `out`.
+def _made(
+    report: Reference, study: str, change: Change, seed: int
+) -> tuple[str, tuple[Error, ...]]:
+    report.check()
+    result = change.make(report, Draw(seed, study, change.name))
+    text = applied(report.text, result.edits)
+    if text == report.text and change.name != IDENTICAL:
+        raise NotMade("it leaves the report as it is")
+    return text, result.errors
 
-    With `again` the folder may hold just these candidates already, and then stays as it is. Raises
+
+def write(
+    out: Path, studies: StudySet, changes: Sequence[Change], seed: int
+) -> dict[str, Counter[str]]:
+    """Make the candidates of `studies`, and write `PREDS` and `REFS` to the folder `out`.
+
+    Where the folder holds just these already, it stays as it is. Returns what `make` counts. Raises
     `JudgeError` where it holds anything else or cannot be written, and where nothing can be made.
     """
-    made = Made()
-    there = entries_of(out)
-    if there and not (again and {PREDS, REFS} <= there):
-        raise JudgeError(f"{out} holds something already; {ANOTHER}")
-    digests = {name: hashlib.sha256() for name in (PREDS, REFS)}
-    if there:
-        for name, line in _lines(studies, changes, seed, made):
-            digests[name].update(line)
-        for name, digest in digests.items():
-            if hashlib.sha256((out / name).read_bytes()).digest() != digest.digest():
-                raise JudgeError(f"{out / name} holds other candidates; {ANOTHER}")
-        return made
-    with folder_at_once(out) as place:
-        with (place / PREDS).open("wb") as preds, (place / REFS).open("wb") as refs:
-            files = {PREDS: preds, REFS: refs}
-            for name, line in _lines(studies, changes, seed, made):
-                files[name].write(line)
-        if not made.candidates:
-            why = made.reasons[changes[0].name].most_common(1)[0][0]
-            raise JudgeError(
-                f"no candidate can be made of {studies.inputs[0].path}: {changes[0].name}: {why}"
-            )
-    return made
-
-
-def _lines(
-    studies: StudySet, changes: Sequence[Change], seed: int, made: Made
-) -> Iterator[tuple[str, bytes]]:
+    made: dict[str, Counter[str]] = {}
+    lines: dict[str, list[bytes]] = {PREDS: [], REFS: []}
     text = _TEXTS[str(studies.section)]
     for study, fields in make(studies, changes, seed, made):
         known = {"study_class": study.study_class} if study.study_class else {}
-        reference = {text: study.reference, **known, **fields}
-        for name, record in ((PREDS, {text: study.candidate}), (REFS, reference)):
-            yield name, _line({"study_id": study.study_id, **record})
+        lines[PREDS].append(_line({"study_id": study.study_id, text: study.candidate}))
+        reference = {"study_id": study.study_id, text: study.reference, **known, **fields}
+        lines[REFS].append(_line(reference))
+    if not lines[PREDS]:
+        why = made[changes[0].name].most_common(1)[0][0]
+        raise JudgeError(
+            f"no candidate can be made of {studies.inputs[0].path}: {changes[0].name}: {why}"
+        )
+    files = {name: b"".join(parts) for name, parts in lines.items()}
+    if there := entries_of(out):
+        for name, content in files.items():
+            if name not in there or (out / name).read_bytes() != content:
+                raise JudgeError(f"{out / name} is not of these candidates; {ANOTHER}")
+        return made
+    with folder_at_once(out) as place:
+        for name, content in files.items():
+            (place / name).write_bytes(content)
+    return made
 
 
 def _line(record: Mapping[str, object]) -> bytes:

@@ -5,126 +5,90 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from judge.stress.text import (
-    Changed,
-    Draw,
-    Edit,
-    NotMade,
-    Reference,
-    Result,
-    capital,
-    is_marked,
-    like,
-)
-from judge.stress.vocabulary import vocabulary
-
-_LEANS = re.compile(
-    r"(?:this|these|it|its|they|their|both|remaining|otherwise|additionally|also|however|the latter"
-    r"|there (?:is|are) also|specifically|similar|another|which|findings|again|included|and|but|or"
-    r"|nor|in addition|other)\b",
-    re.I,
-)
-_REST = re.compile(r"\b(?:otherwise|remaining|remainder|rest of|as well|too)\b", re.I)
-_MARKED = NotMade("it has headings or items")
+from judge.stress.text import Changed, Draw, Edit, NotMade, Reference, in_case_of
+from judge.stress.vocabulary import ABBREVIATIONS, PATTERNS, SYNONYMS, has
 
 
-def identical(_report: Reference, _draw: Draw) -> Result:
+def identical(_report: Reference, _draw: Draw) -> Changed:
     """Copy the reference."""
     return Changed(())
 
 
-def _blocks(report: Reference) -> list[str]:
-    """Return the sentences; one that leans on the one before stays with it."""
+def reordered(report: Reference, draw: Draw) -> Changed:
+    """Put the sentences in another order; one that leans on the one before stays with it."""
+    _check_plain(report)
     blocks: list[str] = []
-    for one in report.sentences:
-        said = one.text if one.text[-1] in ".!?" else f"{one.text}."
-        if blocks and (_LEANS.match(one.text) or _REST.search(one.text)):
-            blocks[-1] += f" {said}"
+    for sentence in report.sentences:
+        text = sentence.text if sentence.text[-1] in ".!?" else f"{sentence.text}."
+        if blocks and (PATTERNS["leans"].match(text) or has("rest", text)):
+            blocks[-1] += f" {text}"
         else:
-            blocks.append(said)
-    return blocks
-
-
-def _rewritten(report: Reference, text: str) -> Changed:
-    start = len(report.text) - len(report.text.lstrip())
-    return Changed((Edit(start, len(report.text.rstrip()), text),))
-
-
-def reordered(report: Reference, draw: Draw) -> Result:
-    """Put the sentences in another order."""
-    if is_marked(report.text):
-        return _MARKED
-    blocks = _blocks(report)
-    order = draw.order(range(len(blocks)))
+            blocks.append(text)
     if len({*blocks}) < 2:
-        return NotMade("fewer than two sentences that can change places")
-    shown = [blocks[at] for at in order]
-    if shown == blocks:
-        shown = [*shown[1:], shown[0]]
-    return _rewritten(report, " ".join(shown))
+        raise NotMade("fewer than two sentences that can change places")
+    order = draw.shuffled(blocks)
+    if order == blocks:
+        order = [*order[1:], order[0]]
+    start = len(report.text) - len(report.text.lstrip())
+    return Changed((Edit(start, len(report.text.rstrip()), " ".join(order)),))
 
 
-def bulleted(report: Reference, _draw: Draw) -> Result:
+def bulleted(report: Reference, _draw: Draw) -> Changed:
     """Write a bullet a sentence."""
-    if is_marked(report.text):
-        return _MARKED
-    gaps = tuple(Edit(a.end, b.start, "\n- ") for a, b in pairwise(report.sentences))
+    _check_plain(report)
     start = report.sentences[0].start
-    return Changed((Edit(start, start, "- "), *_bare(report, gaps)))
+    gaps = [Edit(a.end, b.start, "\n- ") for a, b in pairwise(report.sentences)]
+    bare = [gap for gap in gaps if not report.text[gap.start : gap.end].strip(" \t\n.")]
+    return Changed((Edit(start, start, "- "), *bare))
 
 
-def _bare(report: Reference, gaps: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    return tuple(one for one in gaps if not report.text[one.start : one.end].strip(" \t\n."))
+def _check_plain(report: Reference) -> None:
+    if has("marked", report.text):
+        raise NotMade("it has headings or items")
 
 
-def upper_case(report: Reference, _draw: Draw) -> Result:
+def upper_case(report: Reference, _draw: Draw) -> Changed:
     """Write all in capitals."""
-    text = report.text.upper()
-    if text == report.text:
-        return NotMade("the reference is in capitals")
-    return Changed((Edit(0, len(report.text), text),))
+    return Changed((Edit(0, len(report.text), report.text.upper()),))
 
 
-def synonyms(report: Reference, _draw: Draw) -> Result:
+def synonyms(report: Reference, _draw: Draw) -> Changed:
     """Put a harmless synonym into each sentence that has room for one."""
     edits = []
-    for one in report.sentences:
-        for pattern, to in vocabulary().synonyms:
-            if match := pattern.search(one.text):
-                start = one.start + match.start()
-                edits.append(Edit(start, start + len(match[0]), like(to, match[0])))
+    for sentence in report.sentences:
+        for pattern, synonym in SYNONYMS.items():
+            if match := pattern.search(sentence.text):
+                start = sentence.start + match.start()
+                edits.append(Edit(start, start + len(match[0]), in_case_of(synonym, match[0])))
                 break
-    return Changed(tuple(edits)) if edits else NotMade("no phrase with a known synonym")
+    if not edits:
+        raise NotMade("no phrase with a known synonym")
+    return Changed(tuple(edits))
 
 
-def _written_out(report: Reference, _draw: Draw) -> Result:
-    """Write abbreviations out."""
-    names = {short: long for long, short in reversed(vocabulary().abbreviations.items())}
-    found = re.finditer(rf"\b(?:{'|'.join(names)})\b(?!')", report.text)
+def abbreviations(report: Reference, _draw: Draw) -> Changed:
+    """Write abbreviations out, or abbreviate names where the reference has none."""
+    edits = _written_out(report, {short: long for long, short in reversed(ABBREVIATIONS.items())})
+    if not edits:
+        names = re.finditer(rf"\b(?:{'|'.join(ABBREVIATIONS)})\b", report.text, re.I)
+        edits = [Edit(name.start(), name.end(), ABBREVIATIONS[name[0].lower()]) for name in names]
+    if not edits:
+        raise NotMade("nothing that has a known abbreviation")
+    return Changed(tuple(edits))
+
+
+def _written_out(report: Reference, names: dict[str, str]) -> list[Edit]:
     edits = []
-    for one in found:
-        long = names[one[0]]
-        before = re.search(r"(\d[\d.]*)[ -]?$", report.text[: one.start()])
-        if one[0] in ("cm", "mm"):
+    starts = {sentence.start for sentence in report.sentences}
+    for short in re.finditer(rf"\b(?:{'|'.join(names)})\b(?!')", report.text):
+        long = names[short[0]]
+        before = re.search(r"(\d[\d.]*)[ -]?$", report.text[: short.start()])
+        if short[0] in ("cm", "mm"):
             if before is None:
                 continue
-            many = before[1] != "1" and not re.match(r" \w+", report.text[one.end() :])
-            long = f"{long.rstrip('s')}{'s' if many else ''}"
+            is_plural = before[1] != "1" and not re.match(r" \w+", report.text[short.end() :])
+            long = f"{long.rstrip('s')}{'s' if is_plural else ''}"
             long = long if before[0][-1] in " -" else f" {long}"
-        starts = any(one.start() == sentence.start for sentence in report.sentences)
-        edits.append(Edit(one.start(), one.end(), capital(long) if starts else long))
-    return Changed(tuple(edits)) if edits else NotMade("no known abbreviation")
-
-
-def _abbreviated(report: Reference, _draw: Draw) -> Result:
-    """Abbreviate what has a standard abbreviation."""
-    names = vocabulary().abbreviations
-    found = re.finditer(rf"\b(?:{'|'.join(names)})\b", report.text, re.I)
-    edits = tuple(Edit(one.start(), one.end(), names[one[0].lower()]) for one in found)
-    return Changed(edits) if edits else NotMade("nothing that has a known abbreviation")
-
-
-def abbreviations(report: Reference, draw: Draw) -> Result:
-    """Write abbreviations out, or abbreviate names where the reference has none."""
-    found = _written_out(report, draw)
-    return _abbreviated(report, draw) if isinstance(found, NotMade) else found
+        text = in_case_of(long, "A") if short.start() in starts else long
+        edits.append(Edit(short.start(), short.end(), text))
+    return edits

@@ -186,7 +186,7 @@ def _read_text(name: str, text: str) -> Columns:
         return _from_list(name, values[0] if is_one and isinstance(values[0], list) else values)
     if suffix == ".txt" and "\t" not in text.partition("\n")[0]:
         return {TEXT: [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]}
-    return _read_delimited(name, text)
+    return read_delimited(name, text)
 
 
 def read_json(name: str, text: str) -> list[Any]:
@@ -220,7 +220,7 @@ def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
     return {**_from_list(name, values), KEYS: list(entries)}
 
 
-def _read_delimited(name: str, text: str) -> Columns:
+def read_delimited(name: str, text: str) -> Columns:
     """Read CSV or TSV; the delimiter is the most frequent in its first line, which has the names.
 
     Not by pandas, which fills up a row that is short, and reads on over a quote that is never

@@ -16,7 +16,7 @@ from judge.running.folder import Run
 from judge.stats.alternative_annotator import EXPERTS
 from judge.stats.paired import Resampling
 from judge.validating import validation
-from judge.validating.raters import rated, raters, readers_below
+from judge.validating.raters import rated, raters
 
 _USUAL = Resampling()
 Runs = Sequence[Run | str | Path] | Mapping[str, Run | str | Path]
@@ -61,18 +61,15 @@ def validate(
         read_metrics(str(path), higher=higher_is_better, lower=lower_is_better) for path in metrics
     ]
     check_directions(files, higher_is_better, lower_is_better)
-    below = [each for chosen in _choices(readers) for each in readers_below(chosen)]
     studies = rated(
         raters(_choices(runs), readers=False),
-        raters(below, readers=True),
+        raters(_choices(readers), readers=True),
         files,
         patient_field,
         level,
     )
-    found = validation.validate(studies, resampling, epsilon)
-    return Validation(
-        pd.DataFrame(rows(found)), found, tuple(found["notes"]), str(found["signature"])
-    )
+    data = validation.validate(studies, resampling, epsilon)
+    return Validation(pd.DataFrame(rows(data)), data, tuple(data["notes"]), str(data["signature"]))
 
 
 def _choices(runs: Runs) -> list[RunChoice]:

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from judge.backends import lexicon
 from judge.rubrics.contract import Rubric
-from judge.stats.estimate import Estimate, wilson_ends
+from judge.rubrics.quantities import Quantity
+from judge.stats.estimate import Estimate, wilson
 from judge.stats.paired import Resampling
 from judge.stats.recurring import is_error
-from judge.stats.resample import bootstrap_weights, generator
-from judge.stats.table import OUTCOMES
-from judge.types import Annotated, Edit, Item
-from judge.validating.raters import Rater
+from judge.stats.resample import bootstrap_weights, generator, interval, unit_sums
+from judge.types import Edit, Item
+from judge.validating.raters import RatedStudies
 
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY = frozenset(
@@ -89,104 +89,82 @@ def pairs(ones: Sequence[Mention], others: Sequence[Mention]) -> list[tuple[int,
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class FoundErrors:
-    """How far the errors of a judge, or of a reader, are those of the readers (of the others).
-
-    `recall` is the share of the readers' errors that it has, `precision` that of its own errors
-    which a reader has, each over all studies and readers that both read: an error that three
-    readers wrote down counts three times, and its own are held against each reader in turn.
-    Intervals are by bootstrap of patients, else of studies. `category` is None for all errors.
-    """
-
-    rater: str
-    is_reader: bool
-    category: str | None
-    recall: Estimate
-    precision: Estimate
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON's types; `k` of `n` errors are matched."""
-        return {
-            "category": self.category,
-            "recall": self.recall.plain(),
-            "precision": self.precision.plain(),
-        }
-
-
 _Counts = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Said:
-    """The errors of one rater, by the row of each study that was scored.
-
-    `counts` is studies by names: all errors, then those of each category. `n_mute` errors have no
-    text: their studies are not `has`, as if they had not been read.
-    """
-
-    by_row: Mapping[int, Sequence[Mention]]
-    has: NDArray[np.bool_]
-    counts: _Counts
-    n_mute: int
-
-
-def found_errors(
-    judges: Sequence[Rater],
-    readers: Sequence[Rater],
-    study_ids: Sequence[str],
+def matched_errors(
+    studies: RatedStudies,
+    quantities: Sequence[Quantity],
     units: NDArray[np.intp],
-    categories: Sequence[str],
     resampling: Resampling,
-) -> tuple[list[FoundErrors], list[str]]:
-    """Match errors by their texts; return what was found by judge, then reader, and what to know.
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Match errors by their texts; return a row a rater and category, and what to know of them.
 
-    `units` numbers the patient of each study, or the study, from 0. Raises `JudgeError` as
-    `Run.records` does.
+    `recall` is the share of the readers' (a reader's: the others') errors that the rater has,
+    `precision` that of its own which a reader has, each over all studies and readers that both
+    read: an error that three readers wrote down counts three times. `k` of `n` are matched. The
+    categories are those of the `quantities`; the first row of a rater is of all errors. `units`
+    numbers the patient of each study, or the study, from 0: the intervals are by bootstrap of
+    these.
     """
-    row_of = {study_id: row for row, study_id in enumerate(study_ids)}
-    said = {rater: _said(rater, row_of, categories) for rater in (*judges, *readers)}
-    notes = [
-        f"{of.n_mute:,} errors of {rater.name} have no text: the studies with them are not matched"
-        for rater, of in said.items()
-        if of.n_mute
-    ]
-    having = [one for one in readers if said[one].counts.any()]
-    counts: dict[Rater, _Counts] = {}
-    for rater in (*judges, *having):
-        others = [said[one] for one in having if one is not rater]
-        if others and said[rater].counts.any():
-            counts[rater] = _matched(said[rater], others, units, categories)
+    labels = {one.category: one.label for one in quantities if one.category}
+    notes, mentions = [], []
+    for at, rater in enumerate(studies.raters):
+        errors, n_mute = _mentions(studies, at, [*labels])
+        mentions.append(errors)
+        if n_mute:
+            notes.append(
+                f"{n_mute:,} errors of {rater.name} have no text: the studies with them are not "
+                "matched"
+            )
+    having = [at for at, errors in enumerate(mentions) if any(errors.values())]
+    readers = [at for at in having if studies.raters[at].is_reader]
+    counts = {}
+    for at in having:
+        if others := [mentions[other] for other in readers if other != at]:
+            by_study = _matched(mentions[at], others, len(units), [*labels])
+            counts[at] = unit_sums(by_study, units).reshape(int(units.max()) + 1, -1, 2)
     if not counts:
-        return [], []
+        return [], notes
     estimates = iter(_ratios(np.concatenate([*counts.values()], axis=1), resampling))
-    found = [
-        FoundErrors(rater.name, rater.is_reader, name, next(estimates), next(estimates))
-        for rater in counts
-        for name in (None, *categories)
+    found: list[dict[str, Any]] = [
+        {
+            "rater": studies.raters[at].name,
+            "is_reader": studies.raters[at].is_reader,
+            "category": category,
+            "recall": next(estimates).plain(),
+            "precision": next(estimates).plain(),
+            "label": label,
+        }
+        for at in counts
+        for category, label in ((None, "all errors"), *labels.items())
     ]
-    return [one for one in found if one.recall.n or one.precision.n], notes
+    return [one for one in found if one["recall"]["n"] or one["precision"]["n"]], notes
 
 
-def _said(rater: Rater, row_of: Mapping[str, int], categories: Sequence[str]) -> _Said:
-    rubric = rater.run.rubric
-    by_row: dict[int, list[Mention]] = {}
-    has = np.zeros(len(row_of), dtype=bool)
-    n_mute = 0
-    for record in rater.run.records(of_any_version=True):
-        row = row_of.get(record["study_id"])
-        if row is None or record["outcome"] != OUTCOMES[Annotated]:
+def _mentions(
+    studies: RatedStudies, rater: int, categories: Sequence[str]
+) -> tuple[dict[int, list[Mention]], int]:
+    """Return the errors of a rater by the row of the study, and how many errors have no text.
+
+    A study with an error that has no text, which may be what the other side found, is not there,
+    as if it had not been read.
+    """
+    rubric = studies.raters[rater].run.rubric
+    row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
+    is_scored = studies.runs.is_scored[:, rater]
+    mentions, n_mute = {}, 0
+    for study_id, record in studies.runs.records(rater, row_of).items():
+        if not is_scored[row := row_of[study_id]]:
             continue
         errors = list(_errors(record, rubric))
         if mute := sum(not text for text, _ in errors):
-            n_mute += mute  # what has no text may be what the other side found
-            continue
-        has[row] = True
-        for text, labels in errors:
-            one = mention(text, frozenset(labels).intersection(categories))
-            by_row.setdefault(row, []).append(one)
-    places = [(row, one) for row, of_study in by_row.items() for one in of_study]
-    return _Said(by_row, has, _counted(places, len(row_of), categories), n_mute)
+            n_mute += mute
+        else:
+            mentions[row] = [
+                mention(text, frozenset(labels).intersection(categories)) for text, labels in errors
+            ]
+    return mentions, n_mute
 
 
 def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
@@ -198,77 +176,51 @@ def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Se
             yield item.text or (edit.corrected if edit else ""), item.labels.get(rows, ())
 
 
-def _counted(
-    errors: Iterable[tuple[int, Mention]], n_studies: int, categories: Sequence[str]
-) -> _Counts:
-    n_names = 1 + len(categories)
-    place_of = {name: at for at, name in enumerate(categories, start=1)}
-    places = [
-        row * n_names + place
-        for row, one in errors
-        for place in (0, *map(place_of.__getitem__, one.categories))
-    ]
-    found = np.bincount(np.array(places, dtype=np.intp), minlength=n_studies * n_names)
-    return found.reshape(n_studies, n_names).astype(float)
-
-
 def _matched(
-    mine: _Said, theirs: Sequence[_Said], units: NDArray[np.intp], categories: Sequence[str]
+    mine: Mapping[int, Sequence[Mention]],
+    others: Sequence[Mapping[int, Sequence[Mention]]],
+    n_studies: int,
+    categories: Sequence[str],
 ) -> _Counts:
-    """Return counts by unit: found and all of the others' errors, then of its own.
+    """Return the others' errors that a rater has of all of theirs, then its own that they have.
 
-    The array is units by 2 (1 + categories) by 2: for each name the others' errors that it has
-    of all of them, then its own that the others have of all of its own.
+    The array is studies by 1 + categories (the first is of all errors) by these two by matched and
+    all.
     """
-    found: list[tuple[int, Mention]] = []
-    confirmed: list[tuple[int, Mention]] = []
-    every, own = np.zeros_like(mine.counts), np.zeros_like(mine.counts)
-    for other in theirs:
-        both = (mine.has & other.has)[:, None]
-        every += np.where(both, other.counts, 0)
-        own += np.where(both, mine.counts, 0)
-        for row, errors in mine.by_row.items():
-            others = other.by_row.get(row, ())
-            for at, its in pairs(errors, others) if others else ():
-                found.append((row, others[its]))
-                confirmed.append((row, errors[at]))
-    n = len(units)
-    shares = [(_counted(found, n, categories), every), (_counted(confirmed, n, categories), own)]
-    by_study = np.stack([np.stack(share, axis=-1) for share in shares], axis=2)
-    by_study = by_study.reshape(n, -1, 2)
-    by_unit = np.zeros((int(units.max()) + 1, *by_study.shape[1:]))
-    np.add.at(by_unit, units, by_study)
-    return by_unit
+    place_of = {name: at for at, name in enumerate(categories, start=1)}
+    counts = np.zeros((n_studies, 1 + len(categories), 2, 2))
+    for other in others:
+        for row in mine.keys() & other.keys():
+            matched = pairs(mine[row], other[row])
+            for side, errors in ((1, mine[row]), (0, other[row])):
+                is_matched = {pair[1 - side] for pair in matched}
+                for at, error in enumerate(errors):
+                    for place in (0, *map(place_of.__getitem__, error.categories)):
+                        counts[row, place, side] += (at in is_matched, 1)
+    return counts
 
 
 def _ratios(counts: _Counts, resampling: Resampling) -> list[Estimate]:
-    """Return found / all of each column, with a percentile bootstrap of the units.
+    """Return matched / all of each column of units by columns, with a bootstrap of the units.
 
-    Where all draws are alike, as of three out of three, it is Wilson's interval of as many as
-    there are units with errors: what several readers wrote of one study is no several studies.
-    None where a draw may have nothing to divide by.
+    Where all or none are matched it is Wilson's interval of as many as there are units with
+    errors: what several readers wrote of one study is no several studies.
     """
-    sums = counts.sum(axis=0)
-    flat = counts.reshape(len(counts), -1)
     rng = generator(resampling.seed, "found errors", {})
     draws = bootstrap_weights(rng, len(counts), resampling.resamples)
-    drawn = np.concatenate([weights @ flat for weights in draws]).reshape(-1, *sums.shape)
-    ratios = np.divide(
-        drawn[..., 0], drawn[..., 1], out=np.full(drawn.shape[:-1], np.nan), where=drawn[..., 1] > 0
-    )
-    n_units = (counts[..., 1] > 0).sum(axis=0)
-    return [
-        _ratio(int(k), int(n), column, int(units))
-        for (k, n), column, units in zip(sums, ratios.T, n_units, strict=True)
-    ]
-
-
-def _ratio(k: int, n: int, drawn: _Counts, n_units: int) -> Estimate:
-    if not n:
-        return Estimate(0, None, None, None, k=0)
-    if np.isnan(drawn).any():
-        return Estimate(n, k / n, None, None, k=k)
-    low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
-    if low == high:
-        low, high = wilson_ends(k / n, min(n, n_units))
-    return Estimate(n, k / n, low, high, k=k)
+    flat = counts.reshape(len(counts), -1)
+    drawn = np.concatenate([weights @ flat for weights in draws]).reshape(-1, *counts.shape[1:])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = drawn[..., 0] / drawn[..., 1]
+    estimates = []
+    for column, shares in zip(counts.transpose(1, 0, 2), ratios.T, strict=True):
+        (k, n), n_units = column.sum(axis=0), int((column[:, 1] > 0).sum())
+        if not n:
+            estimates.append(Estimate(0, None, None, None, k=0, reason="no error"))
+            continue
+        low, high, why = interval(shares, n_units)
+        if k in (0, n):
+            rate = wilson(n_units if k else 0, n_units)
+            low, high, why = rate.low, rate.high, None
+        estimates.append(Estimate(int(n), float(k / n), low, high, k=int(k), reason=why))
+    return estimates

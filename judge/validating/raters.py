@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,19 +11,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judge import rubrics
+from judge.comparing.loaded import SIDES, LoadedRuns, load
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice, own_model
 from judge.readers.runs import READER
-from judge.rubrics.quantities import RATING, Quantity
+from judge.rubrics.contract import Rubric
+from judge.rubrics.quantities import (
+    RATING,
+    SIGNIFICANT,
+    Quantity,
+    at_level,
+    common_level,
+    levels_of,
+    quantities_of,
+)
 from judge.running.folder import MANIFEST, Run
 from judge.signature import digests
+from judge.stats.estimate import summed
 from judge.stats.panel import Values
-from judge.studies.names import FIELD_NAMES
 from judge.types import JudgeError
-from judge.validating.quantities import level_of, level_words, scores_of, shared, values_of
-
-_CANDIDATE_OF = "/"
-"""What stands between a study's id and its candidate's where a study has several."""
 
 
 @dataclass(frozen=True)
@@ -39,56 +46,63 @@ class Rater:
         """Whether it is a radiologist's run."""
         return self.run.reading is not None
 
+    @property
+    def lacks(self) -> Mapping[str, str]:
+        """What a reader was not asked for, each with the reason."""
+        return self.run.reading["lacks"] if self.run.reading else {}
+
     @cached_property
-    def study_ids(self) -> tuple[str, ...]:
-        """The studies of the run, in the order of its table."""
-        return tuple(self.run.columns([])["study_id"].to_pylist())
+    def rubric(self) -> Rubric:
+        """The rubric as judges use it, whatever a reader was asked for."""
+        return rubrics.load(self.run.manifest["rubric"])
 
-
-def readers_below(chosen: RunChoice) -> list[RunChoice]:
-    """Return the runs in a folder that is none itself, as `judge import` leaves it; else the run.
-
-    Raises `JudgeError` where there is none in it.
-    """
-    if not chosen.path.is_dir() or (chosen.path / MANIFEST).exists():
-        return [chosen]
-    below = sorted(path.parent for path in chosen.path.glob(f"*/{MANIFEST}"))
-    if not below:
-        raise JudgeError(f"{chosen.shown} holds no run; judge import makes readers' runs")
-    return [RunChoice(path, str(Path(chosen.shown) / path.name), chosen.model) for path in below]
+    @cached_property
+    def levels(self) -> Mapping[str, tuple[str, ...]]:
+        """The levels at which this rater can count errors."""
+        return levels_of(self.rubric, self.lacks)
 
 
 def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
     """Open the runs of judges, or of readers, by the names given or their own.
 
-    Raises `JudgeError` for a run of the other kind, the same readings twice, and where two would
-    have one name.
+    A folder of readers' runs, as `judge import` leaves it, stands for all of them. Raises
+    `JudgeError` for a run of the other kind, the same readings twice, and where two would have one
+    name.
     """
-    found: dict[str, Rater] = {}
-    for chosen in choices:
-        run = Run(chosen.path)
+    if readers:
+        choices = [each for choice in choices for each in _below(choice)]
+    opened: dict[str, Rater] = {}
+    for choice in choices:
+        run = Run(choice.path)
+        judge = run.manifest["judge"]["name"]
         if (run.reading is not None) != readers:
-            judge = run.manifest["judge"]["name"]
             raise JudgeError(
-                f"{chosen.shown} is a run of the judge {judge}, no reader's; --readers takes the "
-                "runs that judge import makes"
+                f"{choice.shown} is a run of the judge {judge}, no reader's; readers' runs are "
+                "those that judge import makes"
                 if readers
-                else f"{chosen.shown} is the run of a reader; name it after --readers"
+                else f"{choice.shown} is the run of a reader; name it after --readers"
             )
         # One reader twice, under two names, would agree with the reader's own word.
-        same = next((of for of in found.values() if of.run.signature == run.signature), None)
+        same = [other.shown for other in opened.values() if other.run.signature == run.signature]
         if readers and same:
+            raise JudgeError(f"{same[0]} and {choice.shown} are the same readings; give one")
+        name = choice.model or judge.removeprefix(READER)
+        if name in opened:
             raise JudgeError(
-                f"{same.shown} and {chosen.shown} are the same readings; give one of them"
+                f"{opened[name].shown} and {choice.shown} are both of {name!r}; name them: "
+                f"NAME={choice.shown}"
             )
-        name = chosen.model or run.manifest["judge"]["name"].removeprefix(READER)
-        if name in found:
-            raise JudgeError(
-                f"{found[name].shown} and {chosen.shown} are both of {name!r}; name them: "
-                f"NAME={chosen.shown}"
-            )
-        found[name] = Rater(name, chosen.shown, run)
-    return tuple(found.values())
+        opened[name] = Rater(name, choice.shown, run)
+    return tuple(opened.values())
+
+
+def _below(choice: RunChoice) -> list[RunChoice]:
+    if not choice.path.is_dir() or (choice.path / MANIFEST).exists():
+        return [choice]
+    below = sorted(path.parent for path in choice.path.glob(f"*/{MANIFEST}"))
+    if not below:
+        raise JudgeError(f"{choice.shown} holds no run; judge import makes readers' runs")
+    return [RunChoice(path, str(Path(choice.shown) / path.name), choice.model) for path in below]
 
 
 @dataclass(frozen=True)
@@ -111,22 +125,20 @@ class RatedStudies:
     `values` has for each quantity an array of studies by raters, the judges first; NaN is not
     scored, not read, or not asked for. `scores` are the scores of judges and the metrics of
     files, which are held against what readers say. `clusters` numbers the patient of each study;
-    None where no patient has several, and `patient_field` too. `candidates_of` has the study that
-    a candidate is of, where a study has several. `level` is that of which errors are significant,
-    None where each rubric says so itself. `files` are digests of the metrics' files, and how each
-    metric is read.
+    None where no patient has several, and `patient_field` too. `level` is that of which errors are
+    significant, None where each rubric says so itself. `files` are digests of the metrics' files,
+    and how each metric is read.
     """
 
     judges: tuple[Rater, ...]
     readers: tuple[Rater, ...]
-    study_ids: tuple[str, ...]
+    runs: LoadedRuns
     quantities: tuple[Quantity, ...]
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
     study_classes: tuple[str | None, ...]
-    clusters: NDArray[np.int64] | None
+    clusters: NDArray[np.intp] | None
     patient_field: str | None
-    candidates_of: tuple[str | None, ...]
     level: str | None
     files: tuple[str, ...]
     notes: tuple[str, ...]
@@ -137,14 +149,33 @@ class RatedStudies:
         return (*self.judges, *self.readers)
 
     @property
+    def study_ids(self) -> tuple[str, ...]:
+        """The studies, in the order of all that is held of them."""
+        return self.runs.study_ids
+
+    @property
     def significant(self) -> str:
         """What counts as significant: `readers actionable or worse, judge GREEN significant`."""
         sides = {"readers": self.readers, "judge": self.judges}
         words = {
-            who: " and ".join(dict.fromkeys(level_words(one.run, self.level) for one in raters))
-            for who, raters in sides.items()
+            side: " and ".join(dict.fromkeys(_level_words(rater, self.level) for rater in raters))
+            for side, raters in sides.items()
         }
-        return ", ".join(f"{who} {text}" for who, text in words.items())
+        return ", ".join(f"{side} {text}" for side, text in words.items())
+
+    @property
+    def candidates_of(self) -> tuple[str | None, ...]:
+        """The study that a candidate is of, None where a study has one candidate alone.
+
+        `judge import` writes several as STUDY/CANDIDATE, with the candidate as the field `model`.
+        The patient does not tell: one may have several studies, with ids such as PATIENT/STUDY.
+        """
+        models, _ = self.runs.field("model")
+        ends = [f"/{model}" for model in models or [None] * len(self.study_ids)]
+        return tuple(
+            study_id.removesuffix(end) if study_id.endswith(end) else None
+            for study_id, end in zip(self.study_ids, ends, strict=True)
+        )
 
 
 def rated(
@@ -160,177 +191,142 @@ def rated(
     nothing that they count is shared, and where a run cannot say which errors are of `level`.
     """
     everyone = (*judges, *readers)
-    study_ids, notes = _studies(judges, readers)
-    notes += _check_texts(everyone, set(study_ids))
-    level = level_of([rater.run for rater in everyone], level)
-    quantities = shared([rater.run for rater in everyone], level)
-    if not quantities:
-        kinds = ", ".join(dict.fromkeys(rater.run.rubric.title for rater in everyone))
-        raise JudgeError(f"{kinds} have no count in common, so there is nothing to compare")
-    names = [one.name for one in quantities]
-    grids = {name: np.full((len(study_ids), len(everyone)), np.nan) for name in (*names, RATING)}
+    runs = load(
+        [(rater.shown, rater.run) for rater in everyone],
+        lambda *ids: set.intersection(*ids[: len(judges)]) & set.union(*ids[len(judges) :]),
+    )
+    sizes = {rater.shown: len(rater.run.columns([])) for rater in everyone}
+    if not runs.study_ids:
+        has = ", ".join(f"{shown} has {n:,}" for shown, n in sizes.items())
+        raise JudgeError(
+            f"no study was both judged and read: {has}; judge the reports that were read"
+        )
+    notes = [
+        f"{n:,} studies of {rater.name} were not both judged by all and read: left out"
+        for rater, rows in zip(everyone, runs.rows, strict=True)
+        if (n := sizes[rater.shown] - int((rows >= 0).sum()))
+    ]
+    notes += check_texts(runs)
+    level = _level(everyone, level)
+    quantities = _shared(everyone, level)
     scores = []
+    grids = {one.name: np.full((len(runs.study_ids), len(everyone)), np.nan) for one in quantities}
+    grids[RATING] = np.full((len(runs.study_ids), len(everyone)), np.nan)
     for column, rater in enumerate(everyone):
-        own_scores = () if rater.is_reader else scores_of(rater.run)
-        found = values_of(rater.run, [*names, *(one.name for one in own_scores)], level)
-        rows, at = places(rater.study_ids, study_ids)
-        for name, grid in grids.items():
-            if name in found and (name != RATING or rater.is_reader):
-                grid[rows, column] = found[name][at]
-        for one in own_scores:
-            values = np.full(len(study_ids), np.nan)
-            values[rows] = found[one.name][at]
-            scores.append(Score(rater.name, one.label, one.higher_is_better, values))
+        known = quantities_of(rater.rubric, rater.lacks, level)
+        own_scores = () if rater.is_reader else rater.rubric.with_role("score")
+        names = [name for one in quantities for name in known[one.name].measures]
+        numbers = runs.numbers(column, [*names, *(one.name for one in own_scores)])
+        for one in quantities:
+            parts = [numbers[name] for name in known[one.name].measures]
+            grids[one.name][:, column] = summed(parts)
+        scores += [
+            Score(rater.name, one.label, one.higher_is_better, numbers[one.name])
+            for one in own_scores
+        ]
+        if rater.is_reader and RATING in rater.run.manifest["fields"]:
+            ratings = runs.columns(column, [RATING])[RATING]
+            grids[RATING][:, column] = [_number(rating) for rating in ratings]
     if not np.isnan(grids[RATING]).all():
         quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
-    model = own_model(judges[0].run)  # of all: they are of the same texts
     metric_scores = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(study_ids, (model,))
+        for metric, grid in file.on(runs.study_ids, (own_model(judges[0].run),))
     ]
-    read_as = [f"{one.label} {one.higher_is_better}" for one in metric_scores]
-    classes = _field("study_class", everyone, study_ids)
-    patient, numbers = _patients(everyone, study_ids, patient_field)
+    classes, note = runs.field("study_class")
+    patient, clusters = runs.patients(patient_field) or (None, None)
+    if clusters is not None and len(set(clusters)) == len(clusters):
+        patient, clusters = None, None
     return RatedStudies(
         tuple(judges),
         tuple(readers),
-        study_ids,
+        runs,
         quantities,
         grids,
         (*scores, *metric_scores),
-        tuple(None if one is None else str(one) for one in classes),
-        numbers,
+        tuple(str(name) if name else None for name in classes or [None] * len(runs.study_ids)),
+        clusters,
         patient,
-        _candidates_of(readers, study_ids),
         level,
-        (*(file.sha256 for file in metrics), *read_as),
-        tuple(notes),
+        (
+            *(file.sha256 for file in metrics),
+            *(f"{one.label} {one.higher_is_better}" for one in metric_scores),
+        ),
+        (*notes, *([note] if note else [])),
     )
 
 
-def places(
-    there: Iterable[str], wanted: Sequence[str]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows of the wanted studies that are there, and where they are."""
-    place_of = {study_id: place for place, study_id in enumerate(there)}
-    found = [(row, place_of[one]) for row, one in enumerate(wanted) if one in place_of]
-    both = np.array(found, dtype=np.intp).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
-
-
-def _studies(
-    judges: Sequence[Rater], readers: Sequence[Rater]
-) -> tuple[tuple[str, ...], list[str]]:
-    judged = set.intersection(*(set(rater.study_ids) for rater in judges))
-    read = set().union(*(rater.study_ids for rater in readers))
-    both = judged & read
-    if not both:
-        sizes = ", ".join(f"{one.shown} has {len(one.study_ids):,}" for one in (*judges, *readers))
-        raise JudgeError(
-            f"no study was both judged and read: {sizes}; judge the reports that were read "
-            f"(the first read is {min(read)!r})"
-            if read
-            else f"nothing was read: {sizes}"
-        )
-    notes = [
-        f"{n:,} studies of {rater.name} were not judged by the others: left out"
-        for rater in judges
-        if (n := len(set(rater.study_ids) - judged))
-    ]
-    if n := len(read - judged):
-        notes.append(f"{n:,} studies that were read were not judged: left out")
-    return tuple(sorted(both)), notes
-
-
-def records(found: RatedStudies, study_ids: Collection[str]) -> list[dict[str, dict[str, Any]]]:
+def records(studies: RatedStudies, study_ids: Collection[str]) -> list[dict[str, dict[str, Any]]]:
     """Return what each rater said of some studies, by study id; raises as `Run.records`."""
-    return [
-        {one["study_id"]: one for one in rater.run.records() if one["study_id"] in study_ids}
-        for rater in found.raters
-    ]
+    return [studies.runs.records(at, study_ids) for at in range(len(studies.raters))]
 
 
-def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:
-    """Raise where two read other texts of a study; return whose texts are not known.
+def check_texts(runs: LoadedRuns) -> list[str]:
+    """Raise where two runs are of other texts of a study; return whose texts are not known.
 
-    A text that a run has for none of its studies is not in the reader's files.
+    A reader's file may hold no reports; then at least the section must be that of the first run.
     """
+    for side in SIDES:
+        for earlier, later, ids in runs.differing_texts(side):
+            raise JudgeError(
+                f"{later} and {earlier} have other {side} for {len(ids):,} studies, {ids[0]!r} "
+                "among them; judge the reports that were read, in the same --section"
+            )
     notes = []
-    known: tuple[dict[str, tuple[bytes | None, Rater]], ...] = ({}, {})
-    whats = ("references", "candidates")
-    for rater in everyone:
-        found = digests(rater.run.records(of_any_version=True), wanted)
-        for side, (what, of) in enumerate(zip(whats, known, strict=True)):
-            if all(of_study[side] is None for of_study in found.values()):
-                notes.append(f"the {what} are not in {rater.shown}: they could not be checked")
-                continue
-            differing = []
-            for study_id, of_study in found.items():
-                if side == 0 and of_study[side] is None:
-                    continue  # of a reader who has references of some studies alone
-                text, other = of.setdefault(study_id, (of_study[side], rater))
-                if text != of_study[side]:
-                    differing.append((study_id, other))
-            if differing:
-                study_id, other = min(differing, key=lambda pair: pair[0])
-                raise JudgeError(
-                    f"{rater.shown} and {other.shown} have other {what} for {len(differing):,} of "
-                    f"{len(found):,} studies, {study_id!r} among them; judge the reports that were "
-                    "read (the same --section, and ids that mean the same studies)"
-                )
+    first = runs.runs[0].manifest["section"]
+    for name, run in zip(runs.names, runs.runs, strict=True):
+        texts = digests(run.records(of_any_version=True), set(runs.study_ids)).values()
+        missing = [
+            side for side, of in zip(SIDES, zip(*texts, strict=True), strict=True) if not any(of)
+        ]
+        section = run.manifest["section"]
+        if "candidates" in missing and section != first:
+            raise JudgeError(
+                f"{name} is of the section {section} and {runs.names[0]} of {first}; judge what "
+                f"was read (--section {section})"
+            )
+        notes += [f"the {side} are not in {name}: they could not be checked" for side in missing]
     return notes
 
 
-def _field(name: str, everyone: Sequence[Rater], study_ids: Sequence[str]) -> list[object]:
-    found: list[object] = [None] * len(study_ids)
+def _level(everyone: Sequence[Rater], asked: str | None) -> str | None:
+    """Return the level of which errors are significant, None where each rubric says so itself."""
+    level = asked or common_level(rater.rubric for rater in everyone)
+    has_levels = any(rater.levels for rater in everyone)
     for rater in everyone:
-        if name != "study_class" and name not in rater.run.manifest["fields"]:
-            continue
-        column = rater.run.columns([name])[name].to_pylist()
-        for row, place in zip(*places(rater.study_ids, study_ids), strict=True):
-            if found[row] is None:
-                found[row] = column[place]
-    return found
-
-
-def _patients(
-    everyone: Sequence[Rater], study_ids: Sequence[str], asked: str | None
-) -> tuple[str | None, NDArray[np.int64] | None]:
-    """Return the field of the patient and their numbers, None where no patient has several."""
-    if asked == "none":
-        return None, None
-    there = {name for rater in everyone for name in rater.run.manifest["fields"]}
-    names = FIELD_NAMES["patient"] if asked is None else (asked,)
-    name = next((one for one in names if one in there), None)
-    if name is None:
-        if asked is not None:
+        can_say = at_level(rater.rubric, level, rater.lacks) if level else rater.levels
+        if not can_say and (level or has_levels):
             raise JudgeError(
-                f"no run has the field {asked!r}; name the patient with --patient-field"
+                f"{rater.shown} cannot say which errors are {level or SIGNIFICANT}: its levels are "
+                f"{', '.join(rater.levels) or 'none'}; choose one that all runs have with --level"
             )
-        return None, None
-    column = _field(name, everyone, study_ids)
-    numbers = patients(column)
-    return (None, None) if len(set(numbers)) == len(numbers) else (name, numbers)
+    return level
 
 
-def patients(column: Sequence[object]) -> NDArray[np.int64]:
-    """Return a number for each patient; a study without one is a patient of its own."""
-    own = [f"study {at}" if one is None else f"of {one}" for at, one in enumerate(column)]
-    number_of = {one: number for number, one in enumerate(dict.fromkeys(own))}
-    return np.array([number_of[one] for one in own], dtype=np.int64)
+def _level_words(rater: Rater, level: str | None) -> str:
+    if SIGNIFICANT in rater.levels:
+        return f"{rater.rubric.title} significant"
+    return f"{level or 'urgent'} or worse"
 
 
-def _candidates_of(readers: Sequence[Rater], study_ids: Sequence[str]) -> tuple[str | None, ...]:
-    """Return the study of each candidate, None where a study has one candidate alone.
+def _shared(everyone: Sequence[Rater], level: str | None) -> tuple[Quantity, ...]:
+    """Return the quantities that every rubric has; a score only where it is the same one.
 
-    `judge import` writes several as STUDY/CANDIDATE, with the candidate as the field `model`. The
-    patient does not tell: one may have several studies, with ids such as PATIENT/STUDY.
+    Categories of a reader's own are in the totals alone.
     """
-    if not any("model" in rater.run.manifest["fields"] for rater in readers):
-        return (None,) * len(study_ids)
-    ends = [f"{_CANDIDATE_OF}{model}" for model in _field("model", readers, study_ids)]
-    return tuple(
-        study_id.removesuffix(end) if study_id.endswith(end) else None
-        for study_id, end in zip(study_ids, ends, strict=True)
+    first, *others = [quantities_of(rater.rubric, level=level) for rater in everyone]
+    shared = tuple(
+        one
+        for name, one in first.items()
+        if all(name in known and (one.kind == "count" or known[name] == one) for known in others)
     )
+    if not shared:
+        kinds = ", ".join(dict.fromkeys(rater.rubric.title for rater in everyone))
+        raise JudgeError(f"{kinds} have no count in common, so there is nothing to compare")
+    return shared
+
+
+def _number(value: object) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else np.nan  # type: ignore[arg-type]

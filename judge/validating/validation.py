@@ -3,46 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from judge import plugins, rubrics
+from judge import plugins
 from judge.rubrics.quantities import Quantity, quantities_of
 from judge.signature import Signature
-from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
+from judge.stats.agreement import agreement, limits_of_agreement, preference
 from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
 from judge.stats.correlation import Resamples, draw
-from judge.stats.detection import Detection, Detections, detections
+from judge.stats.detection import detections
 from judge.stats.metric import MINUS
 from judge.stats.paired import Resampling
 from judge.stats.panel import Values
 from judge.stats.resample import LEAST_UNITS, generator
-from judge.validating.errors import found_errors
-from judge.validating.raters import RatedStudies, Rater, Score
+from judge.validating.errors import matched_errors
+from judge.validating.raters import RatedStudies, Score
 
 _USUAL = Resampling()
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One column that is held against what readers say: a judge's own word, or a score.
-
-    `is_own` is true where it is the same quantity. A score that is better the other way round
-    than the quantity is negated, and its label has a minus.
-    """
-
-    judge: str
-    label: str
-    values: Values
-    is_own: bool
-
-
 def validate(
-    found: RatedStudies, how: Resampling = _USUAL, epsilon: float = EXPERTS
+    studies: RatedStudies, how: Resampling = _USUAL, epsilon: float = EXPERTS
 ) -> dict[str, Any]:
     """Return how far the judges agree with the readers, and the readers among themselves.
 
@@ -53,243 +38,216 @@ def validate(
     (which errors match), `preference`, `alt_test`. Each figure has `value`, `low`, `high` and
     `n`, and where it has none a `reason`. Raises `JudgeError` for damaged runs.
     """
-    resamples = _drawn(found, how)
-    quantities = [one for one in found.quantities if _is_read(found, one)]
-    categories = [one.category for one in quantities if one.category]
-    errors, notes = found_errors(
-        found.judges, found.readers, found.study_ids, resamples.units, categories, how
-    )
-    alternatives = list(_alternatives(found, quantities, resamples, epsilon))
+    n = len(studies.study_ids)
+    rng = generator(how.seed, "validation", {})
+    resamples = draw(studies.clusters, n, rng, how.resamples)
+    n_judges = len(studies.judges)
+    quantities = [
+        one
+        for one in studies.quantities
+        if not np.isnan(studies.values[one.name][:, n_judges:]).all()
+    ]
+    levels = [one for one in quantities if one.is_level]
+    counts = [one for one in quantities if one.kind == "count"]
+    errors, notes = matched_errors(studies, quantities, resamples.units, how)
+    alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [one["reason"] for one in alternatives if one["passes"] is None]
-    notes += [f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)]
-    labels = {one.category: one.label for one in quantities if one.category}
+    if n < LEAST_UNITS:
+        notes.insert(0, f"only {n} studies were read: correlations have no interval")
     return {
-        "signature": _signature(found, how, epsilon),
-        "judges": [_described(one) for one in found.judges],
-        "readers": [_described(one) for one in found.readers],
-        "n_studies": len(found.study_ids),
-        **({"significant": found.significant} if any(one.is_level for one in quantities) else {}),
-        "patient_field": found.patient_field,
-        "resampling": {"resamples": how.resamples, "seed": how.seed},
-        "notes": [*found.notes, *_lacking(found), *_few(found), *notes],
-        **_correlations(found, quantities, resamples),
+        "signature": _signature(studies, how, epsilon),
         **{
-            f"no_{one.name}_error": list(_levels(found, one, resamples, how))
-            for one in quantities
-            if one.is_level
+            side: [
+                {
+                    "name": rater.name,
+                    "run": rater.shown,
+                    "judge": rater.run.manifest["judge"]["version"],
+                    "rubric": rater.run.manifest["rubric"],
+                    "signature": rater.run.signature,
+                }
+                for rater in of_side
+            ]
+            for side, of_side in (("judges", studies.judges), ("readers", studies.readers))
         },
+        "n_studies": n,
+        **({"significant": studies.significant} if levels else {}),
+        "patient_field": studies.patient_field,
+        "resampling": {"resamples": how.resamples, "seed": how.seed},
+        "notes": [
+            *studies.notes,
+            *_lacking(studies, quantities),
+            *notes,
+            *(f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)),
+        ],
+        **_correlations(studies, quantities, resamples),
+        **{f"no_{one.name}_error": list(_level(studies, one, resamples, how)) for one in levels},
         "limits": [
             {**_of(one), "judge": judge.name}
-            | limits_of_agreement(
-                _judge(found, one, at), _readers(found, one), resamples.units
-            ).plain()
-            for one in quantities
-            if one.kind == "count"
-            for at, judge in enumerate(found.judges)
+            | limits_of_agreement(grid[:, at], grid[:, n_judges:], resamples.units).plain()
+            for one in counts
+            for grid in [studies.values[one.name]]
+            for at, judge in enumerate(studies.judges)
         ],
-        "errors": [
-            {"rater": one.rater, "is_reader": one.is_reader}
-            | one.plain()
-            | {"label": labels[one.category] if one.category else "all errors"}
-            for one in errors
-        ],
-        "preference": list(_preferences(found, quantities, resamples)),
+        "errors": errors,
+        "preference": list(_preferences(studies, quantities, resamples)),
         "alt_test": alternatives,
     }
 
 
-def _drawn(found: RatedStudies, how: Resampling) -> Resamples:
-    rng = generator(how.seed, "validation", {})
-    return draw(found.clusters, len(found.study_ids), rng, how.resamples)
-
-
-def _judge(found: RatedStudies, one: Quantity, at: int) -> Values:
-    column: Values = found.values[one.name][:, at]
-    return column
-
-
-def _readers(found: RatedStudies, one: Quantity) -> Values:
-    grid: Values = found.values[one.name][:, len(found.judges) :]
-    return grid
-
-
-def _is_read(found: RatedStudies, one: Quantity) -> bool:
-    return not bool(np.isnan(_readers(found, one)).all())
-
-
-def _lacking(found: RatedStudies) -> list[str]:
-    lacking = [one for one in found.quantities if not _is_read(found, one)]
+def _lacking(studies: RatedStudies, quantities: Sequence[Quantity]) -> list[str]:
+    """Return which quantities the readers have no word on, and why."""
     by_reason: dict[str | None, list[str]] = {}
-    for one in lacking:
-        reasons = (_why_undefined(reader, one.name, found.level) for reader in found.readers)
-        why = next(filter(None, reasons), None)
-        by_reason.setdefault(why, []).append(one.label)
+    for one in studies.quantities:
+        if one in quantities:
+            continue
+        reasons = (
+            measure.undefined
+            for reader in studies.readers
+            for measure in reader.run.rubric.measures
+            if measure.undefined
+            and measure.name in quantities_of(reader.rubric, level=studies.level)[one.name].measures
+        )
+        by_reason.setdefault(next(reasons, None), []).append(one.label)
     return [
         f"{', '.join(labels)} cannot be held against the readers' own" + (f": {why}" if why else "")
         for why, labels in by_reason.items()
     ]
 
 
-def _why_undefined(reader: Rater, quantity: str, level: str | None) -> str | None:
-    known_quantities = quantities_of(rubrics.load(reader.run.rubric.name), level=level)
-    measures = known_quantities[quantity].measures
-    known = reader.run.rubric.measures
-    return next((one.undefined for one in known if one.name in measures and one.undefined), None)
-
-
-def _few(found: RatedStudies) -> list[str]:
-    n = len(found.study_ids)
-    return [f"only {n} studies were read: correlations have no interval"] if n < LEAST_UNITS else []
-
-
 def _of(one: Quantity) -> dict[str, str | None]:
     return {"quantity": one.name, "label": one.label, "category": one.category}
 
 
-def _described(rater: Rater) -> dict[str, Any]:
-    return {
-        "name": rater.name,
-        "run": rater.shown,
-        "judge": rater.run.manifest["judge"]["version"],
-        "rubric": rater.run.manifest["rubric"],
-        "signature": rater.run.signature,
-    }
+def _measured(studies: RatedStudies, one: Quantity) -> list[tuple[dict[str, Any], Values]]:
+    """Return what is held against the readers' word on a quantity, each with its values.
 
-
-def measured(found: RatedStudies, one: Quantity) -> list[Measured]:
-    """Return what is held against the readers' word on a quantity: the judges' own, and scores.
-
-    Scores and metrics of files are held against totals and ratings, not against categories.
+    These are the judges' own word on it and, against totals and ratings, scores of judges and
+    metrics of files; those that are better the other way round are negated.
     """
-    own = [
-        Measured(judge.name, one.label, _judge(found, one, at), is_own=True)
-        for at, judge in enumerate(found.judges)
-        if one.kind != "rating"
-    ]
+    columns = []
+    if one.kind != "rating":
+        for judge, values in zip(studies.judges, studies.values[one.name].T, strict=False):
+            columns.append(({"judge": judge.name, "measure": one.label, "own": True}, values))
     if one.category or one.kind == "score":
-        return own
-    return own + [_turned(score, one) for score in found.scores]
+        return columns
+    return columns + [_turned(score, one) for score in studies.scores]
 
 
-def _turned(score: Score, one: Quantity) -> Measured:
-    same = score.higher_is_better == one.higher_is_better
-    label = score.label if same else f"{MINUS}{score.label}"
-    return Measured(score.judge, label, score.values if same else -score.values, is_own=False)
+def _turned(score: Score, one: Quantity) -> tuple[dict[str, Any], Values]:
+    is_same = score.higher_is_better == one.higher_is_better
+    label = score.label if is_same else f"{MINUS}{score.label}"
+    values = score.values if is_same else -score.values
+    return {"judge": score.judge, "measure": label, "own": False}, values
 
 
 def _correlations(
-    found: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
+    studies: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
 ) -> dict[str, list[dict[str, Any]]]:
-    names = [reader.name for reader in found.readers]
     rows: dict[str, list[dict[str, Any]]] = {
         name: [] for name in ("agreement", "ceiling", "ceiling_mean")
     }
     for one in quantities:
-        columns = measured(found, one)
-        values = np.column_stack([*(of.values for of in columns), _readers(found, one)])
-        of = agreement(values, len(columns), resamples)
+        columns = _measured(studies, one)
+        readers = studies.values[one.name][:, len(studies.judges) :]
+        grid = np.column_stack([*(values for _, values in columns), readers])
+        figures = agreement(grid, len(columns), resamples)
+        ceiling = figures.ceiling
         rows["agreement"] += [
-            {**_of(one), "judge": column.judge, "measure": column.label, "own": column.is_own}
-            | its.plain()
-            for column, its in zip(columns, of.judges, strict=True)
+            {**_of(one), **about, **its.plain()}
+            for (about, _), its in zip(columns, figures.judges, strict=True)
         ]
         rows["ceiling"] += [
-            {**_of(one), "reader": name, **its.plain()}
-            for name, its in zip(names, of.ceiling.readers, strict=True)
+            {**_of(one), "reader": reader.name, **its.plain()}
+            for reader, its in zip(studies.readers, ceiling.readers, strict=True)
         ]
-        rows["ceiling_mean"].append({**_of(one), **_mean(of.ceiling.mean, of.ceiling.ranges)})
+        range_ = {name: list(ends) if ends else None for name, ends in ceiling.ranges.items()}
+        rows["ceiling_mean"].append({**_of(one), **ceiling.mean.plain(), "range": range_})
     return rows
 
 
-def _mean(mean: Coefficients, ranges: Mapping[str, tuple[float, float] | None]) -> dict[str, Any]:
-    ends = {name: list(of) if of else None for name, of in ranges.items()}
-    return {**mean.plain(), "range": ends}
-
-
-def _levels(
-    found: RatedStudies, one: Quantity, resamples: Resamples, how: Resampling
+def _level(
+    studies: RatedStudies, one: Quantity, resamples: Resamples, how: Resampling
 ) -> Iterator[dict[str, Any]]:
-    counts = found.values[one.name]
-    is_clean = np.where(np.isnan(counts), np.nan, counts == 0)
-    n_judges = len(found.judges)
-    yield from _detected(found, None, detections(is_clean, n_judges, resamples))
-    classes = sorted({name for name in found.study_classes if name is not None})
-    if len(classes) < 2:
-        return
-    for name in classes:
-        rows = np.array([row for row, of in enumerate(found.study_classes) if of == name])
-        clusters = None if found.clusters is None else found.clusters[rows]
+    is_clean = _is_clean(studies.values[one.name])
+    names = sorted({name for name in studies.study_classes if name is not None})
+    groups: list[tuple[str | None, Any, Resamples]] = [(None, slice(None), resamples)]
+    for name in names if len(names) > 1 else ():
+        rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
+        clusters = None if studies.clusters is None else studies.clusters[rows]
         rng = generator(how.seed, "validation", {"study_class": name})
-        drawn = draw(clusters, len(rows), rng, how.resamples)
-        yield from _detected(found, name, detections(is_clean[rows], n_judges, drawn))
+        groups.append((name, rows, draw(clusters, len(rows), rng, how.resamples)))
+    for group, rows, drawn in groups:
+        figures = detections(is_clean[rows], len(studies.judges), drawn)
+        for rater, its in zip(studies.raters, (*figures.judges, *figures.ceiling), strict=True):
+            side = "reader" if rater.is_reader else "judge"
+            yield {side: rater.name, "study_class": group, **its.plain()}
 
 
-def _detected(found: RatedStudies, group: str | None, of: Detections) -> Iterator[dict[str, Any]]:
-    sides: tuple[tuple[Sequence[Rater], Sequence[Detection]], ...] = (
-        (found.judges, of.judges),
-        (found.readers, of.ceiling),
-    )
-    for raters, detected in sides:
-        for rater, its in zip(raters, detected, strict=True):
-            key = "reader" if rater.is_reader else "judge"
-            yield {key: rater.name, "study_class": group, **its.plain()}
+def _is_clean(counts: Values) -> Values:
+    is_clean: Values = np.where(np.isnan(counts), np.nan, counts == 0)
+    return is_clean
 
 
 def _preferences(
-    found: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
+    studies: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
 ) -> Iterator[dict[str, Any]]:
-    rows = np.array([row for row, of in enumerate(found.candidates_of) if of is not None], int)
-    if len({found.candidates_of[row] for row in rows}) == len(rows):
+    candidates_of = studies.candidates_of
+    rows = np.flatnonzero([study is not None for study in candidates_of])
+    names, numbers = np.unique([candidates_of[row] or "" for row in rows], return_inverse=True)
+    if len(names) == len(rows):
         return
-    of_study = np.unique([found.candidates_of[row] for row in rows], return_inverse=True)[1]
-    units = np.unique(resamples.units[rows], return_inverse=True)
-    part = Resamples(units[1], resamples.weights[units[0]], resamples.has_patients)
+    units, of_row = np.unique(resamples.units[rows], return_inverse=True)
+    part = Resamples(of_row, resamples.weights[units], resamples.has_patients)
     for one in quantities:
         if one.category:
             continue
-        for column in measured(found, one):
-            its = preference(column.values[rows], _readers(found, one)[rows], of_study, part)
-            yield {**_of(one), "judge": column.judge, "measure": column.label, **its.plain()}
+        readers = studies.values[one.name][rows, len(studies.judges) :]
+        for about, values in _measured(studies, one):
+            its = preference(values[rows], readers, numbers, part)
+            yield {
+                **_of(one),
+                "judge": about["judge"],
+                "measure": about["measure"],
+                **its.plain(),
+            }
 
 
 def _alternatives(
-    found: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples, epsilon: float
+    studies: RatedStudies, counts: Sequence[Quantity], resamples: Resamples, epsilon: float
 ) -> Iterator[dict[str, Any]]:
-    names = [reader.name for reader in found.readers]
-    n_judges = len(found.judges)
-    for one in quantities:
-        if one.kind != "count" or one.category:
+    n_judges = len(studies.judges)
+    for one in counts:
+        if one.category:
             continue
-        counts = found.values[one.name]
+        grid = studies.values[one.name]
         forms: list[tuple[str, str, Values, Scoring]] = [
-            (one.name, one.label, counts, "negative rmse")
+            (one.name, one.label, grid, "negative rmse")
         ]
         if one.is_level:
-            is_clean = np.where(np.isnan(counts), np.nan, counts == 0)
             label = f"no {one.label.removesuffix('s')}"
-            forms.append((f"no_{one.name}_error", label, is_clean, "accuracy"))
-        for name, label, grid, scoring in forms:
-            key = {"quantity": name, "label": label, "scoring": scoring}
-            for judge, column in zip(found.judges, grid.T, strict=False):
-                readers = grid[:, n_judges:]
+            forms.append((f"no_{one.name}_error", label, _is_clean(grid), "accuracy"))
+        for name, label, values, scoring in forms:
+            for judge, column in zip(studies.judges, values.T, strict=False):
                 its = alternative_annotator(
-                    column, readers, resamples.units, scoring=scoring, epsilon=epsilon
+                    column, values[:, n_judges:], resamples.units, scoring=scoring, epsilon=epsilon
                 ).plain()
-                tests = [{**test, "reader": names[test["reader"]]} for test in its["readers"]]
-                yield {**key, "judge": judge.name, **its, "readers": tests}
+                for test in its["readers"]:
+                    test["reader"] = studies.readers[test["reader"]].name
+                about = {"quantity": name, "label": label, "scoring": scoring}
+                yield {**about, "judge": judge.name, **its}
 
 
-def _signature(found: RatedStudies, how: Resampling, epsilon: float) -> str:
+def _signature(studies: RatedStudies, how: Resampling, epsilon: float) -> str:
     parts = [
         "validate:1",
         *(
             f"{what}:{len(of)}+{_digest(sorted(f'{one.name}	{one.run.signature}' for one in of))}"
-            for what, of in (("judges", found.judges), ("readers", found.readers))
+            for what, of in (("judges", studies.judges), ("readers", studies.readers))
         ),
-        *([f"metrics:{_digest(sorted(found.files))}"] if found.files else []),
-        f"studies:{len(found.study_ids)}+{_digest(found.study_ids)}",
-        f"level:{found.level or 'own'}",
-        f"patient:{found.patient_field or 'none'}",
+        *([f"metrics:{_digest(sorted(studies.files))}"] if studies.files else []),
+        f"studies:{len(studies.study_ids)}+{_digest(studies.study_ids)}",
+        f"level:{studies.level or 'own'}",
+        f"patient:{studies.patient_field or 'none'}",
         f"resamples:{how.resamples}",
         f"seed:{how.seed}",
         f"epsilon:{epsilon:g}",

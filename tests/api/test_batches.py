@@ -18,7 +18,7 @@ from faultserver import BatchPlan, Fault, FaultServer, always, first
 from hostile import Hostile, Serve, reply
 from running import Shell, keys
 
-from judge.backends.connection import Connection
+from judge.backends.servers import Connection
 from judge.batching import batch_run
 from judge.batching.batch_run import Provider
 from judge.batching.ledger import Ledger

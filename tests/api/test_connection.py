@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faultserver import FaultServer
+from faultserver import Behaviour, FaultServer
 from hostile import Hostile, completion, judged, reply, self_signed
 from running import Runner, study_set
 
 from judge import backends, rubrics
-from judge.backends.connection import OPENAI_URL, Connection
-from judge.backends.errors import UnreachableError
+from judge.backends.base import UnreachableError
 from judge.backends.openai_client import Client
+from judge.backends.servers import OPENAI_URL, Connection
 from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError
 
@@ -172,10 +172,8 @@ def test_a_server_that_says_what_it_takes_is_given_as_much(server: FaultServer) 
     server.set_faults(owner="vllm")
     assert load(base_url=server.url).concurrency == 128
     assert load(base_url=server.url, sends=False).concurrency == 16, "nothing is sent"
-    slots = {"data": [{"owned_by": "llamacpp"}], "total_slots": 4}
-    with Hostile(reply(slots)) as other:
-        assert load(base_url=other.url).concurrency == 4
-        assert load(base_url=(server.url, other.url)).concurrency == 132
+    with FaultServer(Behaviour(owner="sglang")) as other:
+        assert load(base_url=(server.url, other.url)).concurrency == 256
     with Hostile(b"SSH-2.0\r\n\r\n") as odd:
         assert load(base_url=odd.url).concurrency == 16
     assert load("lexicon", base_url=None).concurrency == 16

@@ -14,8 +14,7 @@ from running import Runner, Shell, keys, study_set
 from support import REPLIES
 
 from judge import annotate
-from judge.backends.connection import Connection
-from judge.backends.pool import Pool
+from judge.backends.servers import Connection, Pool
 from judge.rubrics import Rubric
 from judge.running.engine import UnreadableError
 from judge.running.records import Judged
@@ -287,7 +286,7 @@ def test_a_server_that_is_back_is_asked_again(
 ) -> None:
     other, _ = pool
     said: list[str] = []
-    monkeypatch.setattr("judge.backends.pool._PAUSE", 0.0)
+    monkeypatch.setattr("judge.backends.servers._PAUSE", 0.0)
     servers = Pool([(Connection(each.url), "none") for each in (other, server)], "m", said.append)
     body = {"model": "m", "messages": [{"role": "user", "content": "study-0001"}]}
 

@@ -20,8 +20,7 @@ from judge.rubrics import Rubric, load
 from judge.running.answers import rescore
 from judge.running.cost import forecast
 from judge.running.folder import Run
-from judge.running.run import Finished, run
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import Finished, JudgeSession, RequestPolicy, run
 from judge.types import Annotated, Completion, Unparsed
 
 Made = Callable[[int], Shell]

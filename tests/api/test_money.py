@@ -13,14 +13,13 @@ from faultserver import Fault, FaultServer, always
 from running import Runner, study_set
 
 from judge import backends, rubrics
-from judge.backends.connection import OPENAI_URL
+from judge.backends.servers import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.rubrics import Rubric
 from judge.running import asking
 from judge.running.cost import Budget, Forecast, Prices, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
-from judge.running.run import run
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.types import CompletionRequest, Message, Usage
 
 KIND = "0123456789abcdef"

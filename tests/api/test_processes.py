@@ -110,7 +110,7 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     assert server.stats().requests == 0
 
 
-def test_a_server_that_is_not_there_is_named_at_once(server: FaultServer, shell: Made) -> None:
+def test_a_server_that_is_not_there_is_named(server: FaultServer, shell: Made) -> None:
     ready = shell(5)
     port = server.url.rpartition(":")[2].partition("/")[0]
     server.stop()

@@ -12,15 +12,15 @@ from hostile import ANSWER, Hostile, Serve, completion, judged, reply
 from running import study_set
 
 from judge import rubrics
-from judge.backends.errors import (
+from judge.backends.base import (
     AskError,
     OverloadError,
+    RefusedError,
     StudyError,
     TransientError,
     UnavailableError,
 )
-from judge.backends.openai_client import MOST_BYTES
-from judge.backends.replies import LONGEST_WAIT, ErrorReply, RefusedError, completion_of
+from judge.backends.openai_client import LONGEST_WAIT, MOST_BYTES, ErrorReply, completion_of
 from judge.backends.structured import Mode
 from judge.running.records import read
 from judge.types import Annotated, Failed, JudgeError, Unparsed, Usage

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, always, first
+from hostile import Hostile, completion, judged, reply
 from running import Runner, study_set
 
 from judge import backends, rubrics
-from judge.backends.structured import Mode, Structured, called, refuses
+from judge.backends.structured import Mode, Structured, called
 from judge.cache.entry import decode_entry, encode
 from judge.cache.keys import canonical, key_of
 from judge.rubrics import Rubric
@@ -19,6 +21,7 @@ from judge.types import (
     Annotated,
     Completion,
     CompletionRequest,
+    JudgeError,
     Message,
     Unparsed,
     Usage,
@@ -85,41 +88,24 @@ def test_the_first_mode_that_is_not_refused_is_used(
     assert form["strict"] is True
 
 
-WORDINGS = [
-    (SCHEMA, 400, "'response_format' of type 'json_schema' is not supported with this model", ""),
-    (SCHEMA, 400, "Invalid schema for response_format 'Verdict'", "response_format"),
-    (SCHEMA, 400, "response_format value as json_schema is enabled only for api versions x", ""),
-    (SCHEMA, 400, "This response_format type is unavailable now", ""),
-    (SCHEMA, 400, "This model does not support response format `json_schema`", ""),
-    (SCHEMA, 422, "response_format: unknown variant `json_schema`, expected `text`", ""),
-    (SCHEMA, 422, "[{'loc': ('body', 'response_format', 'type'), 'input': 'x'}]", ""),
-    (SCHEMA, 500, 'response_format type must be one of "text" or "json_object"', ""),
-    (SCHEMA, 400, "nothing to go by", "response_format"),
-    (TOOLS, 400, "registry.ollama.ai/library/llama3:8b does not support tools", ""),
-    (TOOLS, 400, '"auto" tool choice requires --enable-auto-tool-choice to be set', ""),
-    (TOOLS, 500, "Unsupported param: tools", ""),
-    (TOOLS, 500, "tools param requires --jinja flag", ""),
-    (TOOLS, 400, "Invalid tool_choice type: 'object'. Supported values: none, auto", ""),
-    (TOOLS, 400, "`tool calling` is not supported with this model", ""),
-    (TOOLS, 400, "nothing to go by", "tools[0].function.parameters"),
-]
+def test_a_server_that_refuses_every_form_stops_the_run_in_its_own_words(tmp_path: Path) -> None:
+    no = reply({"error": {"message": "The toolshed is closed."}}, "400 Bad Request")
+    with Hostile(no) as server, pytest.raises(JudgeError, match="toolshed"):
+        judged(server.url, tmp_path)
+    assert len(server.requests) == len(Mode)
 
 
-NOT_REFUSED = [
-    (SCHEMA, 400, "'temperature' does not support 0 with this model", "temperature"),
-    (SCHEMA, 400, "Invalid value for 'messages[0].role'", "messages"),
-    (SCHEMA, 500, "The server had an error while processing the request", ""),
-    (SCHEMA, 500, "failed while writing the response_format", ""),
-    (SCHEMA, 429, "too many requests with response_format", ""),
-    (SCHEMA, 422, "[{'loc': ('body', 'seed'), 'input': {'response_format': 1}}]", ""),
-    (TOOLS, 400, "the toolshed is closed", ""),
-    (JSON, 400, "response_format tools tool_choice are not supported", "tools"),
-]
+def test_a_form_that_was_taken_once_is_not_given_up(tmp_path: Path) -> None:
+    replies = [reply(completion()), reply({"error": {"message": "no"}}, "400 Bad Request")]
 
+    async def in_turn(writer: asyncio.StreamWriter) -> None:
+        writer.write(replies.pop(0))
+        await writer.drain()
 
-@pytest.mark.parametrize("words", [*WORDINGS, *NOT_REFUSED])
-def test_words_that_refuse_a_mode(words: tuple[Mode, int, str, str]) -> None:
-    assert refuses(*words) == (words in WORDINGS)
+    with Hostile(in_turn) as server, pytest.raises(JudgeError):
+        judged(server.url, tmp_path, n=2, concurrency=1)
+    assert not replies
+    assert len(server.requests) == 2
 
 
 FORMED = [
@@ -197,9 +183,9 @@ def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None
     record = canonical(REQUEST)
     old = json.loads(encode({"request": record}, Completion("x", "stop", "m")))
     assert "mode" not in old["completion"], "a text's entry is what it always was"
-    for completion in (
+    for kept in (
         Completion("x", "stop", "m"),
         Completion("x", "stop", "m", Usage(1, 2), "2026-01-01", "tools"),
     ):
-        entry = decode_entry(key_of(record), encode({"request": record}, completion), 0.0)
-        assert entry.completion == completion
+        entry = decode_entry(key_of(record), encode({"request": record}, kept), 0.0)
+        assert entry.completion == kept

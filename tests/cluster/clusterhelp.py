@@ -8,8 +8,7 @@ from pathlib import Path
 
 from judge import backends
 from judge.running.folder import ANNOTATIONS, SUMMARY, TABLE_CSV, TABLE_PARQUET, Run
-from judge.running.run import run
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.running.shards import Shard
 from judge.studies import StudySet
 

@@ -48,12 +48,6 @@ def test_runs_that_are_not_shards_of_one_run(made: Path, second: str, names: str
     assert not (made / "out").exists()
 
 
-def test_rates_are_grouped_as_in_the_first_or_as_asked(made: Path, tmp_path: Path) -> None:
-    runs = [Run(made / f"shard-{at}") for at in (1, 2, 3)]
-    assert Run(merge(runs, tmp_path / "a").path).summary()["by"] == ["study_class"]
-    assert Run(merge(runs, tmp_path / "b", by=["site"]).path).summary()["by"] == ["site"]
-
-
 def rewritten(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
     lines = (path / "annotations.jsonl").read_bytes().splitlines(keepends=True)
     (path / "annotations.jsonl").write_bytes(b"".join(change(lines)))

@@ -41,7 +41,7 @@ def test_the_hash_is_written_down() -> None:
     assert [shard_of(f"ex-{n:03}", 4) for n in range(1, 9)] == by_sha256sum
 
 
-NO_SHARDS = ["0/8", "9/8", "3", "3/0", "1/1000000", "-1/3", "3/8/1", "", "a/b", "1.5/2", "1/٣"]
+NO_SHARDS = ["0/8", "9/8", "3", "3/0", "-1/3", "3/8/1", "", "a/b", "1.5/2", "1/٣"]
 
 
 @pytest.mark.parametrize("given", [*NO_SHARDS, (3,), (True, 2), 3])

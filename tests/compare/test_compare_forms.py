@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from panels import COST, INVERSE, SCORE, panel_of
+from support import EXAMPLES, Invoke
 
 from judge.report.formats import own_columns
 from judge.report.leaderboard import tests_table as table_of_tests
@@ -182,3 +183,14 @@ def test_latex_has_the_best_of_each_column_in_bold_and_nothing_else(known: Compa
         ("c", 2),
         ("b", 3),
     }
+
+
+@pytest.mark.parametrize("form", ["table", "md", "latex"])
+def test_what_a_rate_means_is_said_once_below_the_tables(invoke: Invoke, form: str) -> None:
+    for model in ("alder", "birch"):
+        preds = EXAMPLES / f"preds_{model}.json"
+        done = invoke("fineradscore", preds, EXAMPLES / "refs.json", "--out", model)
+        assert done.stdout.count("severity 3 or 4") == 1
+    printed = invoke("compare", "alder", "birch", "--by", "study_class", "--format", form).stdout
+    assert printed.count("severity 3 or 4") == 1
+    assert printed.index("severity 3 or 4") > printed.index("no significant error")

@@ -14,7 +14,7 @@ from faultserver import Behaviour, Fault, FaultServer, always, annotation_for
 from support import EXAMPLES
 
 from judge import annotate
-from judge.backends.wording import is_green
+from judge.backends.options import is_green
 from judge.compat import green
 from judge.compat.green import GREEN
 

@@ -19,7 +19,7 @@ from judge.running.answers import entries, rescore
 from judge.running.cost import forecast
 from judge.running.engine import COMPOSED
 from judge.running.folder import Run
-from judge.running.run import run
+from judge.running.session import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 REFERENCE = "Small effusion. Heart normal. No mass."

@@ -9,9 +9,8 @@ from typing import Any
 from faultserver import Behaviour, FaultServer
 
 from judge import prompts
-from judge.backends.connection import NO_KEY, Connection
 from judge.backends.local import Encoded
-from judge.backends.pool import Pool
+from judge.backends.servers import NO_KEY, Connection, Pool
 from judge.backends.vllm import VLLMJudge
 from judge.prompts import GREEN
 from judge.types import Completion, CompletionRequest, Message, Study, Unparsed

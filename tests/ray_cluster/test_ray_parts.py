@@ -13,8 +13,9 @@ import pytest
 
 from judge import backends, rubrics
 from judge.backends import local
-from judge.backends.errors import (
+from judge.backends.base import (
     OverloadError,
+    RefusedError,
     StudyError,
     TransientError,
     UnavailableError,
@@ -22,7 +23,6 @@ from judge.backends.errors import (
     UnreadableReplyError,
 )
 from judge.backends.ray import Replica, passed
-from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
 from judge.backends.vllm import Launch
 from judge.types import JudgeError

@@ -131,5 +131,20 @@ def test_a_full_disk_keeps_all_of_a_reading_or_nothing(tmp_path: Path) -> None:
     assert len(kept.read(tmp_path)) == 2
 
 
-def fine(*edits: Edit) -> list[MarkedItem]:
-    return [MarkedItem("error", URGENT, edit=edit) for edit in edits]
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [Edit("change", 2, "Clear.")],
+        [Edit("change", None, "Clear.")],
+        [Edit("change", 1, " ")],
+        [Edit("delete", 1, "Clear.")],
+        [Edit("insert", 3, "Clear.")],
+        [Edit("change", 1, "Clear."), Edit("delete", 1, "")],
+    ],
+)
+def test_corrections_that_fit_no_line_are_no_reading(edits: list[Edit]) -> None:
+    items = [MarkedItem("error", URGENT, edit=edit) for edit in edits]
+    assert "line" in str(kept.fault(reading(*items), FINE, RECORD))
+    fitting = [Edit("change", 1, "Clear."), Edit("insert", 2, "New."), Edit("insert", None, "New.")]
+    items = [MarkedItem("error", URGENT, edit=edit) for edit in fitting]
+    assert kept.fault(reading(*items), FINE, RECORD) is None

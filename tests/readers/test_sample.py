@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import Invoke
 
-from judge.readers.sample import LEAST, SAMPLE, Sample, draw, read_of, read_sample
+from judge.readers.sample import LEAST, SAMPLE, Sample, draw, kept_sample, read_of
 from judge.running.folder import Run
 from judge.types import JudgeError
 
@@ -101,7 +101,7 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
     assert invoke("sample", example_run).exit_code == 2
     done = invoke("sample", example_run, "-n", 6, "--by", "study_class", "--seed", 4)
     assert done.exit_code == 0, done.stderr
-    first = read_sample(example_run)
+    first = kept_sample(Run(example_run))
     assert ((example_run / SAMPLE).stat().st_mode & 0o077) == 0
     assert json.loads((example_run / SAMPLE).read_text())["strata"] == [
         {"key": {"study_class": "abnormal"}, "n_studies": 10, "n_drawn": 4},
@@ -109,7 +109,7 @@ def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
     ]
     assert invoke("sample", example_run, "-n", 3).stdout == done.stdout  # six stay
     assert invoke("sample", example_run, "-n", 11).exit_code == 0
-    more = read_sample(example_run)
+    more = kept_sample(Run(example_run))
     assert (more.seed, more.order[:6], len(more.order)) == (4, first.order, 11)
     before = (example_run / SAMPLE).read_bytes()
     for other in (("--seed", 5), ("--by", "site"), ("--by", "study_class,site")):
@@ -140,7 +140,8 @@ def test_what_was_read_is_random_where_it_is_the_first_of_the_sample(
     invoke: Invoke, example_run: Path
 ) -> None:
     assert invoke("sample", example_run, "-n", 12).exit_code == 0
-    run, sample = Run(example_run), read_sample(example_run)
+    run = Run(example_run)
+    sample = kept_sample(run)
     classes = {record["study_id"]: record["study_class"] for record in run.records()}
     for n in range(1, 13):
         drawn = Counter(classes[one] for one in sample.order[:n])

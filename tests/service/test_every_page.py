@@ -279,19 +279,22 @@ def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: P
     models = c.panel.models
     for at, group in enumerate(c.groups):
         name = leaderboard.group_name(group.key)
-        page.select_option("#group", name)
+        page.select_option("#param-group", name)
         expected = leaderboard.board(c, group, c.panel.metrics).rows
         cells = [[text.split(" ") for text in row] for row in expected]
-        words = "rows => rows.map(row => [...row.querySelectorAll('.cell')].map(cell => [...cell.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join('')))"
+        words = (
+            "rows => rows.map(row => [...row.querySelectorAll('.cell')]"
+            ".map(cell => cell.textContent))"
+        )
         figures = page.locator("#board tbody tr").evaluate_all(words)
         for row, shown in zip(cells, figures, strict=True):
             wanted_ = [words_[0] for words_ in row[2:] if words_ != ["n/a"]]
             assert [text.replace(MINUS, "-") for text in shown] == wanted_
         for metric_name, tests in c.tests[at].items():
             metric = c.panel.metric(metric_name)
-            page.select_option("#metric", metric_name)
+            page.select_option("#param-metric", metric_name)
             for test in tests[:2]:
-                page.select_option("#model", models[test.a])
+                page.select_option("#param-a", models[test.a])
                 (row,) = [one for one in rows_of(page, "#pairs") if one[0] == models[test.b]]
                 turned = leaderboard.difference_and_interval(test, metric, 1)
                 assert row[1:3] == [text or "n/a" for text in turned]
@@ -310,7 +313,7 @@ def test_a_number_of_the_leaderboard_lists_its_studies(page: Page, made: Path) -
     page.locator(f'[data-cell="{last} fineradscore_sum"]').press("Enter")
     page.locator("#studies-title:focus").wait_for()
     values = c.panel.values["fineradscore_sum"]
-    a, b, by = (page.input_value(f"#param-{name}") for name in ("a", "b", "by"))
+    a, b, by = (page.input_value(f"#param-{name}") for name in ("a", "b", "metric"))
     assert (a, by) == (c.panel.models[last], "fineradscore_sum")
     ahead = values[:, c.panel.models.index(b)] - values[:, last]  # less is better
     known = ahead[~np.isnan(ahead)]
@@ -318,7 +321,7 @@ def test_a_number_of_the_leaderboard_lists_its_studies(page: Page, made: Path) -
     assert text in page.inner_text("#list .count")
     study = c.panel.study_ids.index(ids(page)[0])
     assert ahead[study] == np.nanmin(ahead)  # where it loses most
-    page.select_option("#param-by", "green")
+    page.select_option("#param-metric", "green")
     page.select_option("#param-a", c.panel.models[first])
     page.locator("#list thead th", has_text=f"A: {c.panel.models[first]}").wait_for()
     green = c.panel.values["green"]

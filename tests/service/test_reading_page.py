@@ -29,7 +29,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     corrected = readable(folder, "fineradscore").rename(folder / "lines")
     mine = readable(folder)
     again = shutil.copytree(mine, folder / "again")
-    with Served(folder, mine, corrected, again) as running:
+    bare = shutil.copytree(mine, folder / "bare", ignore=lambda *_: ["sample.json"])
+    with Served(folder, mine, corrected, again, bare) as running:
         yield running
 
 
@@ -80,11 +81,16 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
     anna.page.on("response", lambda answer: bodies.append(answer.body()))
     anna.page.reload()
     anna.page.wait_for_selector(".desk")
+    places = "all => all.map(word => word.getBoundingClientRect()).map(r => [r.x, r.y, r.width])"
+    before = anna.page.locator(".reference .words span").evaluate_all(places)
     # The first line of the reference is missing in the candidate; the second matches.
     anna.press("r", "ArrowDown", "b", "1")
     anna.page.wait_for_selector("#card-0")
     anna.press("ArrowDown", "m")
     anna.page.wait_for_selector("#card-1")
+    assert anna.page.locator(".reference .marked").count() > 2
+    # Marking moves no word.
+    assert anna.page.locator(".reference .words span").evaluate_all(places) == before
     # Two words of the candidate, and the level before the category.
     anna.press("v", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "2", "d", "G")
     anna.at(2)
@@ -108,7 +114,7 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
 
     bob = Desk(browser, service, "mine", "Bob", viewport=TABLET, has_touch=True)
     bob.at(1)
-    assert bob.page.locator(".card, mark").count() == 0
+    assert bob.page.locator(".card, .marked").count() == 0
     assert "Poor film." not in bob.page.content()
     bob.page.locator(".candidate .words").dblclick(position={"x": 20, "y": 14})
     bob.tap("category-c", "significance-significant")
@@ -192,3 +198,16 @@ def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Bro
     ]
     assert axe(desk.page) == []
     seen.assert_quiet()
+
+
+def test_the_sample_is_drawn_on_the_page(service: Served, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(f"{service.url}/read?run=bare")
+    page.fill("#reader-name", "Anna")
+    page.keyboard.press("Enter")
+    page.fill("#draw-n", "4")
+    page.get_by_role("button", name="Draw them").click()
+    page.wait_for_selector(".desk h2:has-text('1 of 4')")
+    page.locator("#guidelines > summary").click()
+    assert "missing finding" in page.inner_text("#guidelines")
+    assert axe(page) == []

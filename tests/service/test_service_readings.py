@@ -12,7 +12,7 @@ from served import PNG, RATING, Served, is_problem, readable
 
 from judge.cli import main
 from judge.readers import kept
-from judge.readers.sample import read_sample
+from judge.readers.sample import kept_sample
 from judge.running.folder import Run
 
 BASE = "/v1/runs/mine"
@@ -57,7 +57,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def order(service: Served) -> tuple[str, ...]:
-    sample = read_sample(service.folder / "mine")
+    sample = kept_sample(Run(service.folder / "mine"))
     assert sample
     return sample.order[:3]
 

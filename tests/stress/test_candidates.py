@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,13 +21,12 @@ from judge.types import Study
 REFS = EXAMPLES / "refs.json"
 
 
-def result_of(change: str, text: str, study: str = "s", seed: int = 1) -> Changed | NotMade:
-    return all_changes()[change].make(Reference(text), Draw(seed, study, change))
+def result_of(change: str, text: str, seed: int = 1) -> Changed:
+    return all_changes()[change].make(Reference(text), Draw(seed, "s", change))
 
 
-def made(change: str, text: str, seed: int = 1) -> str | None:
-    result = result_of(change, text, seed=seed)
-    return None if isinstance(result, NotMade) else applied(text, result.edits)
+def made(change: str, text: str, seed: int = 1) -> str:
+    return applied(text, result_of(change, text, seed).edits)
 
 
 @pytest.mark.parametrize(
@@ -95,21 +95,18 @@ def test_a_comparison_is_turned_round_or_left_out() -> None:
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: str, text: str) -> None:
-    result = result_of(change, text)
-    assert isinstance(result, NotMade)
-    assert result.reason
+    with pytest.raises(NotMade, match="[a-z]"):
+        result_of(change, text)
 
 
 def test_hostile_texts_follow_the_one_error_and_forged_answers_can_be_read() -> None:
     text = "Small right apical pneumothorax. Heart size is normal."
     one = made("errors_1", text)
-    assert one not in (text, None)
-    assert [
-        str(made(name, text)).startswith(f"{one}\n\n") for name in ("instruction", "delimiters")
-    ]
+    assert one != text
+    for name in ("instruction", "delimiters"):
+        assert made(name, text).startswith(f"{one}\n\n")
     for name in rubrics.names():
         reply = all_changes(name)["fake_reply"].make(Reference(text), Draw(1, "s", "fake_reply"))
-        assert isinstance(reply, Changed)
         rubric = rubrics.load(name)
         rubric = rubric if rubric.baseline else rubrics.load("green")
         forged = applied(text, reply.edits).partition("\n\n")[2]
@@ -122,11 +119,7 @@ def test_more_errors_are_those_of_fewer_and_one_more() -> None:
         "Small right pneumothorax. The heart is mildly enlarged. There is a 6 mm nodule in the "
         "left upper lobe. Hiatal hernia. Severe scoliosis. Left chest tube."
     )
-    errors = []
-    for k in range(1, 6):
-        result = result_of(f"errors_{k}", text, seed=3)
-        assert isinstance(result, Changed)
-        errors.append(result.errors)
+    errors = [result_of(f"errors_{k}", text, seed=3).errors for k in range(1, 6)]
     assert [len(some) for some in errors] == [1, 2, 3, 4, 5]
     assert all(more[: len(fewer)] == fewer for fewer, more in pairwise(errors))
     assert len({error.finding for error in errors[-1]}) == 5
@@ -153,11 +146,11 @@ reports = st.lists(st.sampled_from(SENTENCES), max_size=20).map(" ".join) | st.t
 @given(reports)
 def test_the_truth_is_right_for_any_text(text: str) -> None:
     """Edits fit, a change changes something, and the errors are as many as the group says."""
-    if Reference(text).unfit:
-        return
     for name, change in all_changes().items():
-        result = result_of(name, text)
-        if isinstance(result, NotMade):
+        try:
+            Reference(text).check()
+            result = result_of(name, text)
+        except NotMade:
             continue
         applied(text, result.edits)  # raises for edits that overlap
         n = {"unchanged": 0, "count": int(name[-1]) if name[-1].isdigit() else 0}
@@ -166,7 +159,7 @@ def test_the_truth_is_right_for_any_text(text: str) -> None:
 
 
 def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: Path) -> None:
-    done = invoke("stress", "make", REFS, "--out", "made", "--format", "json")
+    done = invoke("stress", "make", REFS, "--out", "made")
     assert done.exit_code == 0, done.stderr
     made = tmp_path / "made"
     studies = read_pair(str(made / "preds.jsonl"), str(made / "refs.jsonl"))
@@ -181,13 +174,12 @@ def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: 
             base = candidates[str(fields["base"])]
             assert study.candidate.startswith(base.candidate)
             assert base.fields["truth"] == fields["truth"]
-    for row in json.loads(done.stdout):
-        assert row["made"] + row["not made"] == 15
-        assert bool(row["why not made"]) == bool(row["not made"])
-        there = [study for study in studies if study.fields["change"] == row["change"]]
-        assert len(there) == row["made"]
-    for form in ("table", "md", "csv"):
-        assert "side_swapped" in invoke("stress", "make", "--list", "--format", form).stdout
+    counts = dict(re.findall(r"(?m)^ *(\w+) .* (\d+) +\d+$", done.stdout))
+    assert counts == {
+        change: str(sum(study.fields["change"] == change for study in studies))
+        for change in all_changes()
+    }
+    assert all(sum(map(int, n)) == 15 for n in re.findall(r" (\d+) +(\d+)\n", done.stdout))
 
 
 def test_the_seed_and_the_studies_decide_and_nothing_else(invoke: Invoke, tmp_path: Path) -> None:
@@ -207,7 +199,6 @@ def test_the_seed_and_the_studies_decide_and_nothing_else(invoke: Invoke, tmp_pa
         ([REFS, "--out", "made", "--section", "impresion"], "impresion"),
         ([EXAMPLES / "preds.json", "--out", "made"], "--reference-field"),
         (["twice.json", "--out", "made"], "twice.json"),
-        ([REFS], "--out"),
         ([REFS, "--out", "mine"], "mine"),
         ([REFS, "--rubric", "nothing", "--out", "made"], "'nothing'"),
     ],

@@ -17,13 +17,12 @@ from support import EXAMPLES, Invoke
 
 import judge
 from judge import rubrics
-from judge.backends.base import Judge
-from judge.backends.errors import StudyError
+from judge.backends.base import Judge, StudyError
 from judge.running.folder import Run
-from judge.running.run import run
-from judge.running.session import JudgeSession, RequestPolicy
+from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.stats.estimate import wilson
 from judge.stats.reliability import intraclass, within_variance
+from judge.stress.readings import scale_of
 from judge.studies import read_pair
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
 
@@ -184,9 +183,29 @@ def test_every_rate_is_that_of_loops_over_the_answers(made: Path, tmp_path: Path
         assert matrix["denied"]["categories"][letter] == wanted
 
 
+@pytest.mark.parametrize(
+    ("rubric", "level", "milder"),
+    [
+        ("green", "significant", ("n_insignificant",)),
+        ("fineradscore", "actionable", ("n_severity1",)),
+        (
+            *("crimson", "actionable"),
+            ("n_not_actionable_not_urgent", "n_benign_expected", "n_negligible"),
+        ),
+        ("facts", "", ()),
+    ],
+)
+def test_the_level_is_the_least_that_the_rubric_names(
+    rubric: str, level: str, milder: tuple[str, ...]
+) -> None:
+    scale = scale_of(rubrics.load(rubric))
+    assert scale.level_name == level
+    assert {*scale.errors} - {*scale.level} == {*milder}
+
+
 def test_repeats_by_hand(made: Path, tmp_path: Path) -> None:
     paths = [judged(made, tmp_path / f"r{k}", at_random(k, bad=0.05), k) for k in range(3)]
-    found = judge.stress_report(paths).plain()["stability"]["repeats"]
+    found = judge.stress_report(paths).plain()["stability"]
     each = [{r["study_id"]: r for r in Run(path).records()} for path in paths]
     names = [n for n in each[0] if all(run[n]["outcome"] == "annotated" for run in each)]
     assert (found["n"], found["n"] + found["lost"]) == (len(names), len(each[0]))
@@ -263,27 +282,22 @@ def test_the_built_in_judge_is_run_once_and_found_again(invoke: Invoke, tmp_path
     assert "preds.jsonl" in invoke(*words).stderr
 
 
-def test_each_prompt_and_repeat_asks_for_itself_and_goes_on_without_a_question(
+def test_each_repeat_asks_for_itself_and_goes_on_without_a_question(
     invoke: Invoke, server: FaultServer, tmp_path: Path
 ) -> None:
     made = tmp_path / "made"
-    prompts = ("--prompt", "green", "--prompt", "green-structured")
-    words = ("stress", REFS, "--out", "made", *asked_of(server, "--repeats", "3", *prompts))
+    words = ("stress", REFS, "--out", "made", *asked_of(server, "--repeats", "3"))
     assert invoke(*words, "--dry-run").exit_code == 0
     assert (made.exists(), server.stats().requests) == (False, 0)
     done = invoke(*words)
     assert done.exit_code == 0, done.stderr
     runs = runs_in(made)
-    assert {(r.manifest["prompt"], r.repeat) for r in runs} == {
-        (name, k) for name in ("green", "green-structured") for k in range(3)
-    }
-    assert len({r.signature for r in runs}) == 6
+    assert {run.repeat for run in runs} == {0, 1, 2}
+    assert len({run.signature for run in runs}) == 3
     n = server.stats().requests
     again = invoke(*words)
     assert (again.exit_code, again.stdout, server.stats().requests) == (0, done.stdout, n)
-    report = judge.stress_report(made).plain()
-    assert report["stability"]["repeats"]
-    assert report["stability"]["prompts"]
+    assert judge.stress_report(made).plain()["stability"]["repeats"] == 3
 
 
 def test_answers_that_cannot_be_read_end_with_3(invoke: Invoke, server: FaultServer) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from children import below, gone, guard_of, sessions
 
-from judge.backends.errors import UnavailableError
+from judge.backends.base import UnavailableError
 from judge.backends.vllm import Launch, Server
 from judge.types import Completion, JudgeError
 

@@ -3,23 +3,356 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 
 from judge import plugins
-from judge.backends import lexicon
-from judge.backends.base import CountedNote, Judge
-from judge.backends.errors import StudyError
+from judge.backends.base import CountedNote, Judge, JudgeSettings, StudyError
+from judge.backends.lexicon.data import Lexicon
+from judge.backends.lexicon.data import load as load_lexicon
+from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
+from judge.backends.lexicon.mention import Mention, Pair, together
+from judge.backends.lexicon.reading import Alignment, Report, align, unfamiliar
 from judge.rubrics import Rubric
+from judge.sentences import sentences
 from judge.types import (
     Annotation,
+    Attribute,
+    AttributeDifference,
+    Category,
     Completion,
     CompletionRequest,
+    Discrepancy,
     JudgeError,
     Message,
+    ReportComparison,
+    ReportFinding,
+    Side,
+    Statement,
     Study,
     UnparsedError,
 )
+
+_CHANGES = (Category.FALSE_COMPARISON, Category.OMITTED_COMPARISON)
+_OTHERWISE = {Category.WRONG_LOCATION, Category.WRONG_SEVERITY}
+"""Differences by which each report says otherwise than the other."""
+_MORE: Mapping[Side, set[Category]] = {
+    "reference": {Category.MISSING_FINDING, Category.OMITTED_COMPARISON},
+    "candidate": {Category.FALSE_FINDING, Category.FALSE_COMPARISON},
+}
+"""Differences by which a report says more than the other."""
+
+_WITH_AGE = frozenset({"aortic_calcification", "degenerative_spine", "tortuous_aorta"})
+"""What is expected in the elderly [Baharoon et al. 2026]."""
+_LONGEST = 80
+
+
+class _Comparison(ReportComparison):
+    """Each part of it is made when a rubric asks for it."""
+
+    texts: tuple[str, str]
+    both: tuple[Report, Report]
+    version: str
+
+    def __init__(self, reference: str, candidate: str, lexicon: Lexicon) -> None:
+        both = (Report(reference, "reference", lexicon), Report(candidate, "candidate", lexicon))
+        vars(self).update(texts=(reference, candidate), both=both, version=lexicon.version)
+
+    @cached_property
+    def _aligned(self) -> Alignment:
+        return align(*self.both)
+
+    @cached_property
+    def _errors(self) -> tuple[list[Error], list[Pair]]:
+        errors = [error for pair in self._aligned.pairs for error in differences(pair, *self.both)]
+        alone, twins = unpaired(self._aligned, *self.both)
+        return errors + alone, [*self._aligned.same, *self._aligned.pairs, *twins]
+
+    @cached_property
+    def discrepancies(self) -> tuple[Discrepancy, ...]:
+        kept: dict[tuple[object, ...], Error] = {}
+        for error in (*self._errors[0], *wider_changes(*self.both)):
+            ours, theirs = error.reference_sentence, error.candidate_sentence
+            ours = None if error.category is Category.FALSE_COMPARISON else ours
+            theirs = None if error.category is Category.OMITTED_COMPARISON else theirs
+            key = (error.category, error.topic, ours, theirs)
+            if key not in kept or kept[key].severity < error.severity:
+                kept[key] = error
+        return tuple(sorted(kept.values(), key=_order))
+
+    @cached_property
+    def partners(self) -> tuple[tuple[int, int], ...]:
+        pairs = (*self._aligned.same, *self._aligned.pairs)
+        return tuple(sorted({(ours.sentence, theirs.sentence) for ours, theirs in pairs}))
+
+    @cached_property
+    def _said(self) -> list[int]:
+        return [sum(mention.says for mention in report.said) for report in self.both]
+
+    @cached_property
+    def matched(self) -> tuple[str, ...]:
+        if any(self._said):
+            return _matched(*self.both, *self._errors)
+        return _common_sentences(*self.texts)
+
+    @cached_property
+    def explanation(self) -> str:
+        ours, theirs = self._said
+        counts = Counter(error.category.label for error in self.discrepancies)
+        listed = ", ".join(f"{label}: {number}" for label, number in counts.items())
+        told = (
+            f"{ours} statements recognised in the reference, {theirs} in the candidate, "
+            f"{len(self.matched)} in agreement, {listed or 'no discrepancy'}"
+        )
+        if not ours and not theirs:
+            told = (
+                "no finding is recognised in either report, sentences in common: "
+                f"{len(self.matched)}"
+            )
+        return f"Rules of {self.version}: {told}."
+
+    @cached_property
+    def _told_apart(self) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
+        return _told_apart(*self.both, *self._errors)
+
+    @cached_property
+    def findings(self) -> tuple[ReportFinding, ...]:
+        return self._told_apart[0]
+
+    @cached_property
+    def differences(self) -> tuple[AttributeDifference, ...]:
+        return self._told_apart[1]
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        ours, theirs = self.both
+        pairs = dict((*self._aligned.same, *self._aligned.pairs))
+        swapped = {candidate: reference for reference, candidate in pairs.items()}
+        return (*_statements(ours, theirs, pairs), *_statements(theirs, ours, swapped))
+
+
+def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportComparison:
+    """Return the discrepancies between two reports, what matches, and a short explanation.
+
+    Pure and deterministic. Discrepancies come in the order of the reference, then those
+    that only the candidate gives rise to, in its order. Two reports in which no finding is
+    recognised match in the sentences they share; two empty ones in nothing.
+    """
+    return _Comparison(reference, candidate, lexicon)
+
+
+def _order(error: Discrepancy) -> tuple[bool, int, int, str, str, str]:
+    reference, candidate = error.reference_sentence, error.candidate_sentence
+    at = -1 if candidate is None else candidate
+    return (reference is None, reference or 0, at, error.category.value, error.finding, error.text)
+
+
+def _matched(
+    reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
+) -> tuple[str, ...]:
+    """Return the findings of the reference that the candidate has too, once each, in its words.
+
+    What is an error is not matched: a finding with an error in it, unless it is a comparison that
+    does not matter, and a normal that a finding of the candidate's contradicts. A denial, or a
+    structure that is called normal, is matched by the same or by what rules out the same in other
+    words ("No effusion", "Pleural spaces are clear").
+    """
+    agreed = {id(mention) for mention, _ in pairs}
+    wrong = {
+        id(error.pair[0])
+        for error in errors
+        if error.pair and (error.severity > 1 or error.category not in _CHANGES)
+    }
+    kept: dict[int, str] = {}
+    by_name: defaultdict[str, list[Mention]] = defaultdict(list)
+    for mention in reference.said:
+        if mention.positive:
+            by_name[mention.finding].append(mention)
+    for named in by_name.values():
+        for finding in together(named):
+            ids = {id(mention) for mention in finding}
+            if ids & agreed and not ids & wrong:
+                kept[id(finding[0])] = finding[0].words
+    normals = _Normals(candidate, errors)
+    denied: set[str] = set()
+    stated = {mention for mention in candidate.said if mention.changes}
+    for mention in reference.said:
+        if mention.negative:
+            structures = reference.lexicon.structures
+            name = mention.finding or structures[mention.structure].abnormal
+            if name not in denied and normals.bear_out(mention):
+                denied.add(name)
+                kept[id(mention)] = mention.words
+        elif not mention.finding and mention in stated:
+            kept[id(mention)] = mention.words
+    return tuple(kept[id(mention)] for mention in reference.said if id(mention) in kept)
+
+
+class _Normals:
+    """What the candidate calls normal or denies, and the findings that it has to itself."""
+
+    def __init__(self, report: Report, errors: Sequence[Error]) -> None:
+        findings = report.lexicon.findings
+        false = [error for error in errors if error.category is Category.FALSE_FINDING]
+        self._alone = {error.finding for error in false}
+        grave = {error.finding for error in false if error.severity > 1}
+        self._alone_areas = {
+            finding.area for finding in findings.values() if grave and finding.label in grave
+        }
+        self._against = {error.against for error in errors if error.against}
+        self._sides: defaultdict[tuple[str, str], set[frozenset[str]]] = defaultdict(set)
+        self._ruled_out: set[str] = set()
+        for mention in report.said:
+            if mention.negative:
+                self._sides[mention.finding, mention.structure].add(mention.sides)
+                if len(mention.sides) != 1:
+                    self._ruled_out |= _widened(mention.rules_out)
+        self._touched = self._ruled_out | {findings[name].area for name, _ in self._sides if name}
+
+    def bear_out(self, mention: Mention) -> bool:
+        """Return whether the report says the same, or rules out the same in other words."""
+        areas = mention.rules_out
+        is_alone = bool(mention.finding) and mention.kind.label in self._alone
+        if areas & self._alone_areas or is_alone:
+            return False
+        said = self._sides.get((mention.finding, mention.structure), ())
+        if any(not (sides and mention.sides) or sides & mention.sides for sides in said):
+            return True
+        if mention in self._against or len(mention.sides) == 1:
+            return False  # other words seldom name a side
+        if areas:
+            wide = _widened(areas)
+            return bool(wide & self._touched) and not wide & self._alone_areas
+        return mention.kind.area in self._ruled_out
+
+
+def _widened(areas: frozenset[str]) -> frozenset[str]:
+    return areas | {"pleura"} if "lungs" in areas else areas
+
+
+def _common_sentences(reference: str, candidate: str) -> tuple[str, ...]:
+    """Return the sentences that both texts have, whatever they say.
+
+    An identical text always matches, even one without a letter, unless it is empty.
+    """
+    if reference.strip() and reference.split() == candidate.split() and not sentences(reference):
+        return (_plain(reference)[:_LONGEST],)
+    theirs = {_plain(candidate[start:end]) for start, end in sentences(candidate)}
+    ours = dict.fromkeys(_plain(reference[start:end]) for start, end in sentences(reference))
+    return tuple(text for text in ours if text in theirs)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace(";", ",").split()).rstrip(".") or "."
+
+
+def _told_apart(
+    reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
+) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
+    """Return the abnormal findings of both reports, the reference's first, and how they differ.
+
+    A finding stands here once, however often its report speaks of it, and how many a report has
+    does not depend on the other report. It weighs as much as the gravest mention of it, one of the
+    reference no less than what the candidate says otherwise of it.
+    """
+    groups = [
+        (report.side, group)
+        for report in (reference, candidate)
+        for group in together([m for m in report.said if m.positive and m.kind.abnormal])
+    ]
+    at = {id(mention): n for n, (_, group) in enumerate(groups) for mention in group}
+    partners: list[set[int]] = [set() for _ in groups]
+    severities = [max(mention.weight for mention in group) for _, group in groups]
+    told = [error for error in errors if error.pair]
+    for pair in pairs:
+        ours, theirs = (at.get(id(mention)) for mention in pair)
+        if ours is not None and theirs is not None:
+            partners[ours].add(theirs)
+            partners[theirs].add(ours)
+            told += nuances(pair, reference, candidate)
+    # One difference of an attribute for each two findings, the gravest.
+    gravest: dict[tuple[int, int, Attribute], Error] = {}
+    for error in told:
+        ours, theirs = (at.get(id(mention)) for mention in error.pair or ())
+        if ours is not None and theirs is not None and error.attribute:
+            key = (ours, theirs, error.attribute)
+            if key not in gravest or gravest[key].severity < error.severity:
+                gravest[key] = error
+            severities[ours] = max(severities[ours], error.severity)
+    findings = (
+        ReportFinding(
+            *(side, group[0].words, severities[n], group[0].finding in _WITH_AGE),
+            tuple(sorted(partners[n])),
+        )
+        for n, (side, group) in enumerate(groups)
+    )
+    differing = (
+        AttributeDifference(*key, error.severity == 1, error.text)
+        for key, error in sorted(gravest.items(), key=itemgetter(0))
+    )
+    return tuple(findings), tuple(differing)
+
+
+def _statements(
+    report: Report, other: Report, partners: Mapping[Mention, Mention]
+) -> Iterator[Statement]:
+    for mention in dict.fromkeys(filter(lambda mention: mention.says, report.said)):
+        partner = partners.get(mention)
+        if partner is None and mention.positive:
+            partner = other.twin(mention)
+        if partner is not None:
+            verdict = _verdict(mention, partner, report, other)
+            told = (verdict, None if verdict == "not_mentioned" else partner.sentence)
+        elif against := _against(mention, other):
+            told = ("contradicted", against.sentence)
+        elif same := _borne_out(mention, other):
+            told = ("entailed", same.sentence)
+        else:
+            told = ("not_mentioned", None)
+        yield Statement(report.side, mention.words, *told)
+
+
+def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) -> str:
+    if mention == partner or not mention.positive:
+        return "entailed"
+    if report.side == "reference":
+        errors = differences((mention, partner), report, other)
+    else:
+        errors = differences((partner, mention), other, report)
+    found = {error.category for error in errors}
+    both_compare = mention.changes and partner.changes and Category.FALSE_COMPARISON in found
+    if both_compare or found & _OTHERWISE:
+        return "contradicted"
+    return "not_mentioned" if found & _MORE[report.side] else "entailed"
+
+
+def _against(mention: Mention, other: Report) -> Mention | None:
+    """Return what the other report says that cannot be where this is so.
+
+    A finding that is there is contradicted by its denial, or by a part that is called normal; what
+    is denied or called normal, by a finding that is there.
+    """
+    if mention.positive:
+        return next(iter(other.contrary(mention)), None)
+    there = (said for said in other.said if said.positive and mention.negative)
+    return next((said for said in there if mention.against(said)), None)
+
+
+def _borne_out(mention: Mention, other: Report) -> Mention | None:
+    if not mention.negative:
+        return None
+    said = [negative for negative in other.said if negative.negative]
+    for negative in said:
+        same = (mention.finding, mention.structure) == (negative.finding, negative.structure)
+        if same and mention.agrees_in_side(negative):
+            return negative
+    areas = mention.rules_out | ({mention.kind.area} if mention.finding else set())
+    wide = (one for one in said if areas and len(one.sides) != 1 and areas <= one.rules_out)
+    return next(wide, None)
+
 
 _RADIOGRAPH = "xr"
 _UNFAMILIAR = {
@@ -30,6 +363,20 @@ _UNFAMILIAR = {
     "modality": "another modality than chest radiographs",
 }
 """Why a study is not judged -> what it has."""
+
+
+def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the built-in judge with the lexicon at `path`, "" for its own."""
+    if settings.sampling or settings.reply:
+        wrong = ", ".join(settings.sampling) or "--reply"
+        raise JudgeError(f"lexicon follows rules and takes no {wrong}; leave it out")
+    judge = LexiconJudge(rubric, Path(path) if path else None)
+    if settings.prompt:
+        from judge.backends import options
+
+        options.load_prompt(rubric, settings.prompt, settings.environ)
+        settings.say(f"--prompt has no effect: the judge {judge.name} reads no prompt.")
+    return judge
 
 
 class LexiconJudge(Judge):
@@ -52,7 +399,7 @@ class LexiconJudge(Judge):
         self._rubric = rubric
         self._baseline, self._render = rubric.baseline, rubric.render
         self._is_added = bool(plugins.RUBRICS.packages(rubric.name))
-        self._lexicon = lexicon.load(path) if path else lexicon.load()
+        self._lexicon = load_lexicon(path) if path else load_lexicon()
         self.name = f"lexicon:{path}" if path else "lexicon"
         self.version = f"{self._lexicon.version}(baseline)"
         self._asked = 0
@@ -97,7 +444,7 @@ class LexiconJudge(Judge):
             raise StudyError(f"unfamiliar {why}", f"the study has {_UNFAMILIAR[why]}")
         context = json.loads(said.get("context", "{}"))
         study = Study("", said["reference"], said["candidate"], context=context)
-        comparison = lexicon.compare(study.reference, study.candidate, self._lexicon)
+        comparison = compare(study.reference, study.candidate, self._lexicon)
         annotation = self._baseline(comparison, study)
         text = self._render(annotation)
         if self._is_added:
@@ -121,7 +468,7 @@ class LexiconJudge(Judge):
         if study.modality not in (None, _RADIOGRAPH):
             return "modality"
         both = (study.reference, study.candidate)
-        found = {lexicon.unfamiliar(report, self._lexicon) for report in both}
+        found = {unfamiliar(report, self._lexicon) for report in both}
         if "language" in found:
             return "language"
         return "images" if "images" in found and study.modality is None else None

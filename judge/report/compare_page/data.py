@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from judge import rubrics
 from judge.report.compare_page import FRONTEND
 from judge.report.frontend import as_json
 from judge.report.leaderboard import (
+    correlation_tables,
     difference_and_interval,
     error_tables,
     figure_and_interval,
@@ -22,8 +23,9 @@ from judge.report.leaderboard import (
     panels,
 )
 from judge.report.overview import counts, declared
+from judge.report.tables import definitions
 from judge.report.view import judged_view
-from judge.report.words import group_value, in_natural_order, number
+from judge.report.words import group_value, in_natural_order
 from judge.rubrics import Rubric
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
@@ -127,10 +129,11 @@ def overview(c: Comparison) -> dict[str, Any]:
         "sort": c.sort,
         "groups": [*_tested_groups(c), *_other_groups(c)],
         "rubrics": {name: _rubric(name) for name in rubric_names(c)},
-        "correlations": _correlations(c),
-        "resampling": _resampling(c),
+        "correlations": [asdict(table) for table in correlation_tables(c)],
+        "tested": _tested(c),
         "signature": c.signature,
         "notes": list(c.notes),
+        "definitions": definitions((one.label, one.definition) for one in panel.metrics),
     }
 
 
@@ -152,15 +155,19 @@ def _metric(metric: Metric) -> dict[str, Any]:
     }
 
 
-def _resampling(c: Comparison) -> dict[str, Any] | None:
-    """Return how differences were tested; `patient` is the field whose values were resampled.
-
-    None where nothing was tested. Which test gave a p, each pair says.
-    """
+def _tested(c: Comparison) -> str:
+    """Return how differences were tested, in words; empty where nothing was tested."""
     if c.how is None:
-        return None
-    patient = None if c.panel.clusters is None else c.panel.patient_field
-    return {"n": c.how.resamples, "flips": c.how.flips, "seed": c.how.seed, "patient": patient}
+        return ""
+    is_by_patient = c.panel.clusters is not None
+    unit = "whole patients" if is_by_patient else "studies"
+    methods = {test.method for tests in c.tests for pairs in tests.values() for test in pairs}
+    return (
+        f"Paired on the studies scored for both. Interval: {c.how.resamples:,} bootstrap resamples "
+        f"of {unit}, seed {c.how.seed}. p: {' or '.join(sorted(filter(None, methods)))} "
+        f"({c.how.flips:,} random flips where it flips signs). Holm's correction over all pairs of "
+        "the metric and group."
+    )
 
 
 def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
@@ -202,10 +209,7 @@ def _group(group: Group, part: Panel, order: Sequence[int]) -> dict[str, Any]:
             metric.name: [_cell(cell, metric) for cell in group.cells[metric.name]]
             for metric in part.metrics
         },
-        "errors": [
-            {"title": table.title, "head": table.head, "rows": table.rows}
-            for table in error_tables(part, group.key, order)
-        ],
+        "errors": [asdict(table) for table in error_tables(part, group.key, order)],
     }
 
 
@@ -229,27 +233,12 @@ def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
         "p": p_value(test.p),
         "p_holm": p_value(test.p_holm),
         "is_significant": test.is_significant,
-        "method": test.method,
     }
 
 
 def _rubric(name: str) -> dict[str, Any]:
     rubric = rubrics.load(name)
     return {"title": rubric.title, **declared(rubric), "counts": counts(rubric)}
-
-
-def _correlations(c: Comparison) -> dict[str, Any] | None:
-    found = c.correlations
-    if found is None:
-        return None
-    return {
-        "labels": list(found.labels),
-        "n": [list(row) for row in found.n],
-        **{
-            name: [[number(value, 2) for value in row] for row in getattr(found, name)]
-            for name in ("pearson", "spearman", "kendall")
-        },
-    }
 
 
 def columns(c: Comparison) -> dict[str, Any]:

@@ -12,7 +12,7 @@ FRONTEND = Frontend(
     (STATIC,),
     styles=("base.css", "results.css"),
     scripts=(
-        *("dom.js", "load.js", "words.js", "keys.js", "list.js", "study.js", "app.js"),
+        *("dom.js", "load.js", "words.js", "diff.js", "keys.js", "list.js", "study.js", "app.js"),
         *("reader.js", "review.js", "run.js", "runs.js", "comparison.js", "stress.js"),
         *("validation.js", "main.js"),
     ),

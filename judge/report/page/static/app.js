@@ -5,11 +5,11 @@ import { alarm, announce, button, control, el, fact, frame, goTo, isolated, late
 import { Keys } from "./keys.js";
 import { columnsControl, drawList, filterForm, offsetOf } from "./list.js";
 import { focusError, studySection } from "./study.js";
+import { count } from "./words.js";
 
 // A view has a `title`, `notes`, a `signature`, its `overview(app)`, its `listing(app)` and its
 // `study(row, app)`; perhaps `params(app)`, what the list is made of: each with a `name`, a `label`,
-// its `choices` and a `value`; `others`, further words of the address with a test each;
-// `update(app)`, called when the query has changed; `top` and `actions(app)`.
+// its `choices` and a `value`; `top`, `below(app)` and `actions(app)`.
 export class App {
   constructor(view) {
     this.view = view;
@@ -28,16 +28,17 @@ export class App {
     this.columns = el("div", {});
     this.list = el("div", { id: "list" });
     this.home = el("div", {},
+      this.params,
       view.overview(this),
       el("section", { id: "studies", "aria-labelledby": "studies-title" },
         el("h2", { id: "studies-title", tabindex: "-1" }, view.listTitle ?? "Studies"),
-        this.params, this.form, this.columns, this.list),
+        this.form, this.columns, this.list),
       view.below?.(this) ?? null);
     this.open = el("div", { hidden: true });
     frame(
       el("header", { class: "top" }, el("h1", {}, isolated(view.title)), view.top ?? [],
         button("Keys", () => this.keys.help(), { class: "quiet", "aria-keyshortcuts": "?" }),
-        view.notes.map((text) => el("p", { class: "note", role: "note" }, isolated(text)))),
+        noteList(view.notes)),
       el("main", { id: "main" }, this.home, this.open),
       el("footer", {}, view.footer ? el("p", { class: "small" }, view.footer) : null,
         el("p", { class: "mono small" }, "Signature: ", isolated(view.signature))));
@@ -56,9 +57,10 @@ export class App {
     const all = this.view.params?.(this) ?? [];
     this.paramOf = new Map(all.map((param) => [param.name, param]));
     const focused = document.activeElement?.id;
-    this.params.replaceChildren(...all.filter(({ hidden }) => !hidden).map(({ name, label, choices, value }) => control(`param-${name}`, label, el("select", {
+    const selection = ({ name, label, choices, value }) => control(`param-${name}`, label, el("select", {
       on: { change: ({ target }) => this.set({ [name]: target.value }) },
-    }, choices.map((choice) => option(choice.value, choice.label, value))))));
+    }, choices.map((choice) => option(choice.value, choice.label, value))));
+    this.params.replaceChildren(...all.filter(({ choices }) => choices.length > 1).map(selection));
     if (focused?.startsWith("param-")) document.getElementById(focused)?.focus();
     return all.map(({ value }) => value).join("\n");
   }
@@ -101,15 +103,17 @@ export class App {
   }
 
   async #reset() {
-    const kept = [...this.query].filter(([name]) => this.paramOf.has(name) || Object.hasOwn(this.view.others ?? {}, name));
-    this.query = new URLSearchParams(kept);
+    this.query = new URLSearchParams([...this.query].filter(([name]) => this.paramOf.has(name)));
     history.replaceState(null, "", this.addressOf(null));
     await this.#draw();
-    goTo(document.getElementById("studies-title"), "nearest");
+    this.toList("nearest");
+  }
+
+  toList(block = "start") {
+    goTo(document.getElementById("studies-title"), block);
   }
 
   async #draw() {
-    this.view.update?.(this);
     if (!await this.#prepare()) return;
     await drawList(this);
     this.drawn = this.query.toString();
@@ -119,8 +123,7 @@ export class App {
     const { query, id } = this.#readAddress();
     this.query = query;
     await this.#prepare();
-    const params = Object.fromEntries([...this.paramOf.values()].map(({ name, choices }) => [name, (value) => choices.some((choice) => choice.value === value)]));
-    const unknown = this.listing.unknown(query, { ...params, ...this.view.others });
+    const unknown = this.listing.unknown(query, this.paramOf);
     if (unknown.length) {
       alarm(new Error(`This link uses unknown filters (${unknown.join(", ")}); ignored.`));
       this.query = new URLSearchParams([...query].filter(([name]) => !unknown.includes(name)));
@@ -229,6 +232,14 @@ export class App {
     details.open = !details.open;
     if (details.open) details.scrollIntoView({ block: "nearest" });
   }
+}
+
+// The first note in sight, the rest below it.
+function noteList([first, ...rest]) {
+  const note = (text) => el("p", { class: "note", role: "note" }, isolated(text));
+  if (first === undefined) return null;
+  return el("div", { class: "line" }, note(first),
+    rest.length ? el("details", {}, el("summary", { class: "small" }, count(rest.length, "more note")), rest.map(note)) : null);
 }
 
 // Names and their values at the head of a page.

@@ -1,233 +1,150 @@
 // The page of a comparison: the leaderboard with its tests, and the studies behind every number.
 
-import { button, control, el, grid, isolated, option, printedTable, scrolling } from "./dom.js";
 import { App, figuresSection } from "./app.js";
-import { Listing } from "./list.js";
+import { button, el, frame, grid, isolated, printedTable } from "./dom.js";
+import { Listing, choiceFilter, orderBy } from "./list.js";
 import { ask, figureAddress, isFile, load, loadSeries, packets } from "./load.js";
-import { compareForm } from "./runs.js";
 import { NOTHING, count, itemLabels, number, percent, trueMinus } from "./words.js";
 
 const FIELDS = 3;
-const BY = {
-  "sign-flip permutation test": ({ flips, patient }) => `sign-flip permutation test, ${flips.toLocaleString("en")} random flips, ${patient === null ? "study by study" : "patient by patient"}`,
-  "mcnemar mid-p": ({ patient }) => `McNemar's test, mid-p${patient === null ? "" : " (no patient has two studies here)"}`,
-};
-const CORRELATIONS = { pearson: "Pearson", spearman: "Spearman", kendall: "Kendall's tau-b" };
+const MOST_VALUES = 50;
 
 export async function comparisonPage() {
   const query = new URLSearchParams(location.search);
   const addressOf = (name) => `/v1/comparison/${name.replace("-", "/")}?${query}`;
-  const top = isFile() ? [] : [el("a", { href: "/" }, "All runs"), compareForm(query)];
+  const top = isFile() ? []
+    : [el("a", { href: "/" }, "All runs"), el("a", { href: `/?${query}` }, "Change what is compared")];
+  if (!isFile()) frame(el("header", { class: "top" }, el("h1", {}, "Comparing ..."), top), el("main", { id: "main" }));
   const [overview, columns] = await Promise.all([load("overview", addressOf), load("columns", addressOf)]);
   await new App(new ComparisonView(overview, columns, addressOf, top)).start();
 }
 
 class ComparisonView {
   constructor(overview, index, addressOf, top) {
-    Object.assign(this, { data: overview, index, addressOf, top, signature: overview.signature, notes: overview.notes });
-    const { models, metrics, records, rubrics, groups } = overview;
+    const { models, records, rubrics, signature, notes } = overview;
+    Object.assign(this, { data: overview, index, addressOf, top, signature, notes });
     this.title = `Comparison of ${count(models.length, "model")}`;
     this.isPartial = Boolean(records) && records.here < records.all;
-    this.footer = this.isPartial ? `This page holds ${records.here.toLocaleString("en")} of ${records.all.toLocaleString("en")} judged reports (${percent(records.here / records.all)}): `
+    this.footer = this.isPartial ? `This page holds ${records.here.toLocaleString("en")} of `
+      + `${records.all.toLocaleString("en")} judged reports (${percent(records.here / records.all)}): `
       + "those of the studies in which models differ most. The values of all studies are here." : null;
     this.labels = Object.fromEntries(Object.entries(rubrics).map(([name, rubric]) => [name, itemLabels(rubric)]));
     this.packetOf = packets();
     this.series = new Map();
-    this.others = {
-      metric: (name) => metrics.some((metric) => metric.name === name), reversed: (word) => word === "true",
-      model: (name) => models.includes(name),
-    };
-    this.groups = groups;
   }
 
-  // What the leaderboard shows: one group, ranked by a metric, and the model whose tests are shown.
-  state(app) {
-    const { models, metrics, sort } = this.data;
-    const group = this.groups.find(({ name }) => name === app.query.get("group")) ?? this.groups[0];
-    const metric = metrics.find(({ name }) => name === app.query.get("metric")) ?? metrics.find(({ name }) => name === sort);
-    const order = ranking(group, metric.name);
-    const model = models.includes(app.query.get("model")) ? models.indexOf(app.query.get("model")) : order[0];
-    return { group, metric, order, model, isReversed: app.query.has("reversed") };
+  // One group, ranked by a metric; model A, whose tests are shown, against B.
+  params(app) {
+    const { groups, models, metrics, sort } = this.data;
+    const chosen = (name, all, standard) => all.find((each) => each.name === app.query.get(name)) ?? standard;
+    const group = chosen("group", groups, groups[0]);
+    const metric = chosen("metric", metrics, metrics.find(({ name }) => name === sort));
+    const order = ranking(group, metric.name).map((at) => models[at]);
+    const [a, b] = [app.query.get("a"), app.query.get("b")];
+    const first = models.includes(a) ? a : order[0];
+    const second = b === "" || models.includes(b) ? b : order.find((name) => name !== first) ?? "";
+    const named = models.map((name) => ({ value: name, label: name }));
+    const sized = groups.map(({ name, n }) => ({ value: name, label: `${name} (${n.toLocaleString("en")})` }));
+    return [
+      { name: "group", label: "Studies", choices: sized, value: group.name },
+      { name: "metric", label: "Ranked by", choices: metrics.map(({ name, label }) => ({ value: name, label })), value: metric.name },
+      { name: "a", label: "Model A", choices: named, value: first },
+      { name: "b", label: "Model B", choices: [{ value: "", label: "none: A alone" }, ...named], value: second },
+    ];
   }
 
-  overview(app) {
-    const { models, metrics } = this.data;
-    const entry = (name) => option(name, name);
-    const choose = (id, label, name, options) =>
-      control(id, label, el("select", { on: { change: ({ target }) => app.set({ [name]: target.value, ...(name === "metric" ? { reversed: null } : {}) }) } }, options));
-    return el("div", {},
-      el("section", { id: "board", "aria-labelledby": "board-title" },
-        el("h2", { id: "board-title", tabindex: "-1" }, "Leaderboard"),
-        el("div", { class: "filters controls" },
-          choose("group", "Studies", "group", this.groups.map(({ name, n }) => option(name, `${name} (${n.toLocaleString("en")})`))),
-          choose("metric", "Ranked by", "metric", metrics.map(({ name, label }) => option(name, label)))),
-        this.board = el("div", {})),
-      el("section", { id: "pairs", "aria-labelledby": "pairs-title" },
-        el("h2", { id: "pairs-title" }, "Pairwise significance tests"),
-        el("div", { class: "filters controls" }, choose("model", "Model", "model", models.map(entry))),
-        this.pairs = el("div", {})),
-      el("section", { "aria-labelledby": "errors-title", hidden: !this.groups[0].errors.length },
-        el("h2", { id: "errors-title" }, "What each model gets wrong"), this.errors = el("div", { id: "errors" })));
+  overview() {
+    const [board, pairs, errors] = ["board", "pairs", "errors"].map((id) => el("div", { id }));
+    Object.assign(this, { board, pairs, errors });
+    return el("div", {}, el("h2", { tabindex: "-1" }, "Leaderboard"), board,
+      el("h2", {}, "Pairwise significance tests"), pairs,
+      el("h2", {}, "What each model gets wrong"), errors);
   }
 
   below() {
+    const { correlations } = this.data;
     this.figures = el("div", {});
-    return el("div", {}, this.#correlations(), this.figures);
+    return el("div", {}, correlations.length ? el("section", { id: "correlations" },
+      el("h2", {}, "Do the metrics agree?"),
+      el("p", { class: "small" }, "Over the reports of all models that have both values. ",
+        "− before a metric: less is better; its values are negated."),
+      correlations.map((table, at) => el("details", { open: at === 0 }, el("summary", {}, table.title), printedTable(table)))) : null,
+    this.figures);
   }
 
   // The tables are there before the figures are.
   async started() {
     const address = isFile() ? figureAddress : async (at) => this.addressOf(`figures-${at}`);
-    const figures = await load("figures", this.addressOf);
-    this.figures.replaceChildren(figuresSection(figures, address));
+    this.figures.replaceChildren(figuresSection(await load("figures", this.addressOf), address));
   }
 
-  update(app) {
-    const state = this.state(app);
-    const { group, metric, model } = state;
-    for (const [id, value] of [["group", group.name], ["metric", metric.name], ["model", this.data.models[model]]]) {
-      document.getElementById(id).value = value;
-    }
-    const drawn = JSON.stringify([group.name, metric.name, model, state.isReversed]);
-    if (drawn === this.drawn) return;
-    this.drawn = drawn;
-    const focused = document.activeElement?.dataset?.metric;
-    this.board.replaceChildren(this.#board(state, app), el("p", { class: "small" },
-      `${count(group.n, "study", "studies")}. Mean or share with 95% CI (studies treated as independent); n = scored studies if fewer. `
-      + "A heading ranks by its metric; a number lists its studies."));
-    if (focused) this.board.querySelector(`[data-metric="${CSS.escape(focused)}"]`)?.focus();
-    this.pairs.replaceChildren(...this.#tests(state, app));
-    this.errors.replaceChildren(...group.errors.map((table) => printedTable({ ...table, n_left: 2 })),
-      el("p", { class: "small" }, group.errors.length ? "Errors per study, of the studies that were scored for the model. An error of several "
-        + "categories is counted in each, and once in the last column." : "No study was scored here."));
+  #draw(group, metric, model, app) {
+    const { models, tested } = this.data;
+    this.board.replaceChildren(this.#board(group, metric, app), el("p", { class: "small" },
+      `${count(group.n, "study", "studies")}. Mean or share with its 95% interval; n = scored studies if fewer. `
+      + "A heading ranks by its metric; a number lists its studies.", this.data.definitions ? ` ${this.data.definitions}.` : null));
+    // A test as one of its two models sees it.
+    const tests = (group.tests[metric.name] ?? []).filter(({ a, b }) => a === model || b === model).map((test) => {
+      const { text, interval } = test.differences[test.a === model ? 0 : 1];
+      return [models[test.a === model ? test.b : test.a], trueMinus(text), trueMinus(interval) || NOTHING, test.p,
+        `${test.p_holm}${test.is_significant ? " *" : ""}`, test.n.toLocaleString("en")];
+    });
+    const title = `${models[model]} minus the other, ${metric.label} (${metric.higher ? "higher" : "lower"} is better), ${group.name}`;
+    this.pairs.replaceChildren(...(tests.length
+      ? [printedTable({ title, head: ["Other model", "Difference", "95% interval", "p", "p (Holm)", "Studies"], rows: tests, n_left: 1 }),
+        el("p", { class: "small" }, tested, " * marks a corrected p below 0.05.")]
+      : [el("p", { class: "empty" }, tested ? `Nothing was tested for ${group.name}.` : "This comparison was made without tests.")]));
+    this.errors.replaceChildren(...group.errors.map(printedTable), el("p", { class: "small" }, group.errors.length
+      ? "Errors per study, of the studies that were scored for the model. An error of several categories is counted in each, "
+        + "and once in the last column." : "No errors are counted here."));
   }
 
-  #board({ group, metric, order, isReversed }, app) {
+  #board(group, metric, app) {
     const { metrics, models, rubrics } = this.data;
     const intervals = group.rank_intervals[metric.name];
-    const blocks = Map.groupBy(metrics, ({ rubric }) => rubric);
-    const firsts = new Set([...blocks.values()].map(([first]) => first.name));
-    const block = (name) => (firsts.has(name) ? " block" : "");
-    const stub = (label, kind) => el("th", { scope: "col", rowspan: "2", class: kind }, label);
-    const heading = ({ name, short, higher }) => {
-      const isSorted = metric.name === name;
-      // Best first: upwards where less is better.
-      const direction = higher === isReversed ? "ascending" : "descending";
-      const sort = () => app.set({ metric: name, reversed: isSorted && !isReversed ? "true" : null });
-      return el("th", { scope: "col", class: `numbers metric${block(name)}`, "aria-sort": isSorted ? direction : null },
-        button([isolated(short), el("span", { "aria-hidden": "true" }, higher ? " ↑" : " ↓", isSorted ? " ●" : ""),
-          el("span", { class: "unseen" }, higher ? ", higher is better" : ", lower is better")], sort, { class: "sort", "data-metric": name }));
-    };
-    const ends = Object.fromEntries(metrics.map(({ name }) => {
+    const isOfOne = Object.keys(rubrics).length === 1;
+    const heading = ({ name, short, label, higher }) => el("th", {
+      scope: "col", class: "numbers metric", "aria-sort": metric.name === name ? (higher ? "descending" : "ascending") : null,
+    }, button([isolated(isOfOne ? short : label), el("span", { "aria-hidden": "true" }, higher ? " ↑" : " ↓"),
+      el("span", { class: "unseen" }, higher ? ", higher is better" : ", lower is better")],
+    () => app.set({ metric: name }), { class: "sort", "data-metric": name }));
+    const ends = new Map(metrics.map(({ name }) => {
       const known = group.cells[name].flatMap(({ value, low, high }) => [value, low, high]).filter((value) => value !== null);
       return [name, [Math.min(...known), Math.max(...known)]];
     }));
-    const line = (model) => {
-      const { rank } = group.cells[metric.name][model];
-      const isShared = rank !== null && group.cells[metric.name].filter((cell) => cell.rank === rank).length > 1;
-      const interval = intervals?.[model];
-      return el("tr", {},
-        el("td", { class: "numbers" }, rank === null ? NOTHING : `${rank}${isShared ? "=" : ""}`),
-        intervals ? el("td", { class: "numbers" }, interval ? (interval.low === interval.high ? String(interval.low) : `${interval.low}–${interval.high}`) : NOTHING) : null,
-        el("th", { scope: "row", class: "model" }, isolated(models[model])),
-        metrics.map((each) => {
-          const cell = group.cells[each.name][model];
-          if (!cell.n) return el("td", { class: `numbers zero${block(each.name)}` }, cell.figure);
-          return el("td", { class: `numbers${block(each.name)}` },
-            button([el("span", { class: "unseen" }, `${each.label} of ${models[model]}: `), trueMinus(cell.figure),
-              el("span", { class: "unseen" }, ` ${trueMinus(cell.interval)}, list its studies`)], () => this.#behind(model, each.name, group, app), { class: "cell", "data-cell": `${model} ${each.name}` }),
-            dot(cell, ends[each.name]),
-            cell.interval ? el("span", { class: "small", "aria-hidden": "true" }, trueMinus(cell.interval)) : null,
-            cell.n === group.n ? null : el("span", { class: "small" }, `n = ${cell.n.toLocaleString("en")}`));
-        }));
+    const cell = (model, { name, label }) => {
+      const { n, figure, interval, ...values } = group.cells[name][model];
+      if (!n) return el("td", { class: "numbers zero" }, figure);
+      return el("td", { class: "numbers" },
+        button(trueMinus(figure), () => this.#behind(model, name, group, app), {
+          class: "cell", "data-cell": `${model} ${name}`,
+          "aria-label": `${label} of ${models[model]}: ${trueMinus(`${figure} ${interval}`)}, list its studies`,
+        }),
+        dot(values, ends.get(name)),
+        el("span", { class: "small", "aria-hidden": "true" }, trueMinus(interval)),
+        n === group.n ? null : el("span", { class: "small" }, `n = ${n.toLocaleString("en")}`));
     };
-    const rows = isReversed ? order.toReversed() : order;
-    return scrolling("Leaderboard", el("table", { class: "board" },
-      el("caption", { class: "unseen" }, "Leaderboard; a heading ranks by its metric, a number lists its studies"),
-      el("thead", {},
-        el("tr", {}, stub("Rank", "numbers"), intervals ? stub("Rank, 95% interval", "numbers") : null, stub("Model", "model"),
-          [...blocks].map(([rubric, own]) => el("th", { scope: "colgroup", colspan: String(own.length), class: "block" }, isolated(rubrics[rubric]?.title ?? "Other metrics")))),
-        el("tr", {}, metrics.map(heading))),
-      el("tbody", {}, rows.map(line))));
+    const row = (model) => el("tr", {},
+      el("td", { class: "numbers" }, group.cells[metric.name][model].rank ?? NOTHING),
+      intervals ? el("td", { class: "numbers" }, intervals[model] ? `${intervals[model].low}–${intervals[model].high}` : NOTHING) : null,
+      el("th", { scope: "row", class: "model" }, isolated(models[model])),
+      metrics.map((each) => cell(model, each)));
+    const stub = (text, kind) => el("th", { scope: "col", class: kind }, text);
+    return grid("board", "Leaderboard; a heading ranks by its metric, a number lists its studies",
+      [stub("Rank", "numbers"), intervals ? stub("Rank, 95% interval", "numbers") : null, stub("Model", "model"), metrics.map(heading)].filter(Boolean),
+      ranking(group, metric.name).map(row));
   }
 
   // The studies of a number: against the best other model, which leads or comes next.
-  #behind(model, metric, group, app) {
+  async #behind(model, metric, group, app) {
     const { models } = this.data;
     const order = ranking(group, metric);
     const other = order.find((at) => at !== model);
-    return this.#show({ a: models[model], b: other === undefined ? "" : models[other], by: metric, sort: "ahead", descending: String(order[0] === model) }, app);
-  }
-
-  async #show(changes, app) {
-    await app.set(changes);
-    const title = document.getElementById("studies-title");
-    title.focus({ preventScroll: true });
-    title.scrollIntoView();
-  }
-
-  #tests({ group, metric, order, model }, app) {
-    const { models, resampling } = this.data;
-    const tests = (group.tests[metric.name] ?? []).filter(({ a, b }) => a === model || b === model);
-    if (!tests.length) return [el("p", { class: "empty" }, this.#untested(group, metric))];
-    // A test as one of its two models sees it.
-    const rows = tests.map((test) => ({ ...test, other: test.a === model ? test.b : test.a, difference: test.differences[test.a === model ? 0 : 1] }))
-      .sort((one, other) => order.indexOf(one.other) - order.indexOf(other.other));
-    const methods = [...new Set(rows.map(({ method }) => method))];
-    const units = resampling.patient === null ? ["studies"] : ["whole patients (field ", isolated(resampling.patient), ")"];
-    const head = ["Other model", "Difference", "95% interval", "p", "p (Holm)", "Studies"];
-    return [
-      grid(null, `${models[model]} minus the other, ${metric.label} (${metric.higher ? "higher" : "lower"} is better), ${group.name}`,
-        head.map((text, at) => el("th", { scope: "col", class: at ? "numbers" : null }, text)),
-        rows.map((row) => el("tr", {},
-          el("th", { scope: "row" }, isolated(models[row.other])),
-          [trueMinus(row.difference.text), trueMinus(row.difference.interval) || NOTHING, row.p].map((text) => el("td", { class: "numbers" }, text)),
-          el("td", { class: "numbers" }, row.p_holm, row.is_significant ? [el("b", { "aria-hidden": "true" }, " *"), el("span", { class: "unseen" }, ", significant")] : null),
-          el("td", { class: "numbers" }, button([row.n.toLocaleString("en"), el("span", { class: "unseen" }, ` studies against ${models[row.other]}`)],
-            () => this.#show({ a: models[model], b: models[row.other], by: metric.name, sort: null, descending: null }, app), { class: "cell" })))), true),
-      el("p", { class: "small" }, `Paired on the studies scored for both. Interval: ${count(resampling.n, "bootstrap resample")} of `, units, `, seed ${resampling.seed}. `,
-        `p: ${methods.map((method) => BY[method]?.(resampling) ?? method).join(" or ")}. Holm's correction over all pairs of the metric and group. * marks a corrected p below 0.05.`),
-    ];
-  }
-
-  #untested(group, metric) {
-    const { models, resampling } = this.data;
-    if (models.length < 2) return "There is no other model to compare with.";
-    if (!resampling) return "Nothing was tested: this comparison was made without tests.";
-    if (Object.keys(group.tests).length) return `No difference could be tested in ${group.name} by ${metric.label}.`;
-    const fields = Object.keys(group.key).join(",");
-    return `Nothing was tested for ${group.name} alone. ${isFile() ? `To test it, run judge compare again with --by ${fields}.`
-      : `To test it, write ${fields} into "Subgroups" above and compare again.`}`;
-  }
-
-  #correlations() {
-    const { correlations } = this.data;
-    if (!correlations) return null;
-    // A minus stays with its metric.
-    const labels = correlations.labels.map((label) => label.replace(/^− /, "−\u00a0"));
-    return el("section", { id: "correlations", "aria-labelledby": "correlations-title" },
-      el("h2", { id: "correlations-title" }, "Do the metrics agree?"),
-      el("p", { class: "small" }, "Over the reports of all models that have both values. ",
-        labels.some((label) => label.startsWith("−")) ? "− before a metric: less is better; its values are negated, so that agreement is positive." : null),
-      Object.entries(CORRELATIONS).map(([name, title], at) => el("details", { open: at === 0 }, el("summary", {}, title),
-        printedTable({ title: `${title} correlation`, head: ["", ...labels], n_left: 1,
-          rows: labels.map((label, row) => [label, ...correlations[name][row].map(trueMinus)]) }))));
-  }
-
-  params(app) {
-    const { models, metrics } = this.data;
-    const { group, metric, order } = this.state(app);
-    const named = (all) => all.map((name) => ({ value: name, label: name }));
-    const [a, b, by] = ["a", "b", "by"].map((name) => app.query.get(name));
-    const first = models.includes(a) ? a : models[ranking(this.groups[0], this.data.sort)[0]];
-    const rest = order.map((at) => models[at]).filter((name) => name !== first);
-    const second = b === "" || models.includes(b) ? b : rest[0] ?? "";
-    return [
-      { name: "group", hidden: true, choices: named(this.groups.map(({ name }) => name)), value: group.name },
-      { name: "a", label: "Model A", choices: named(models), value: first },
-      { name: "b", label: "Model B", choices: [{ value: "", label: "none: this model alone" }, ...named(models)], value: second },
-      { name: "by", label: "Compared by", choices: metrics.map(({ name, study_label: label }) => ({ value: name, label })), value: metrics.some(({ name }) => name === by) ? by : metric.name },
-    ];
+    await app.set({
+      metric, a: models[model], b: other === undefined ? "" : models[other],
+      sort: "ahead", descending: String(order[0] === model),
+    });
+    app.toList();
   }
 
   #values(name) {
@@ -248,62 +165,58 @@ class ComparisonView {
   }
 
   async listing(app) {
-    const { models, metrics } = this.data;
-    const metric = metrics.find(({ name }) => name === app.param("by"));
+    const { groups, models, metrics } = this.data;
+    const group = groups.find(({ name }) => name === app.param("group"));
+    const metric = metrics.find(({ name }) => name === app.param("metric"));
     const [a, b] = [models.indexOf(app.param("a")), models.indexOf(app.param("b"))];
     const value = await this.#values(metric.name);
     const { study_id: ids, fields } = this.index;
-    const wanted = Object.entries(this.groups.find(({ name }) => name === app.param("group")).key)
-      .map(([name, text]) => [fields[name].rows, fields[name].values.indexOf(text)]);
+    const wanted = Object.entries(group.key).map(([name, text]) => [fields[name].rows, fields[name].values.indexOf(text)]);
     const rows = [...ids.keys()].filter((row) => wanted.every(([codes, code]) => codes[row] === code));
-    const sign = metric.study_higher ? 1 : -1;
     const ahead = rows.map((row) => {
       const [own, other] = [value(row, a), b < 0 ? 0 : value(row, b)];
-      return own === null || other === null ? null : sign * (own - other);
+      return own === null || other === null ? null : (metric.study_higher ? 1 : -1) * (own - other);
     });
     Object.assign(this, { rows, chosen: [a, b].filter((model) => model >= 0), metric });
-    const order = new Int32Array(rows.length);
-    [...rows.keys()].sort((one, two) => (ahead[two] ?? -Infinity) - (ahead[one] ?? -Infinity) || one - two).forEach((row, at) => { order[row] = at; });
+    this.#draw(group, metric, a, app);
     const fieldOf = (name) => (row) => fields[name].values[fields[name].rows[rows[row]]];
-    const of = (model) => (row) => value(rows[row], model);
-    const difference = (row) => (metric.kind === "rate" && ahead[row] !== null ? ["behind", "equal", "ahead"][ahead[row] + 1] : this.#text(metric, ahead[row]));
+    const difference = (row) => (metric.kind === "rate" && ahead[row] !== null
+      ? ["behind", "equal", "ahead"][ahead[row] + 1] : this.#text(metric, ahead[row]));
     const judged = (letter, model) => ({
-      name: letter.toLowerCase(), label: `${letter}: ${models[model]}`, kind: "number", value: of(model), draw: (row) => this.#text(metric, of(model)(row)),
+      name: letter.toLowerCase(), label: `${letter}: ${models[model]}`, kind: "number",
+      value: (row) => value(rows[row], model), draw: (row) => this.#text(metric, value(rows[row], model)),
     });
-    const choice = (name, label, read, values) => ({
-      name, label, kind: "choice", choices: values.map((text) => ({ value: text, label: text })), values: () => (row) => [read(row)],
-    });
-    const state = (row) => (ahead[row] === null ? "not scored" : b < 0 ? "scored" : ahead[row] > 0 ? "A ahead" : ahead[row] < 0 ? "A behind" : "equal");
+    const state = (row) => (ahead[row] === null ? "not scored" : b < 0 ? "scored"
+      : ahead[row] > 0 ? "A ahead" : ahead[row] < 0 ? "A behind" : "equal");
+    const hasReports = (row) => (this.#hasReports(rows[row]) ? "yes" : "no");
     return new Listing({
       key: "comparison",
       ids: rows.map((row) => ids[row]),
-      order,
+      order: orderBy(ahead, (x) => x ?? -Infinity),
       ordered: b < 0 ? "best first" : "A's biggest wins first",
-      about: (all) => this.#standing(all, ahead, state),
+      about: (all) => this.#standing(all, state),
       columns: [
         { name: "study_id", label: "study", kind: "id", value: (row) => ids[rows[row]] },
         ...Object.keys(fields).map((name, at) => ({ name: `field.${name}`, label: name, kind: "text", value: fieldOf(name), shown: at < FIELDS })),
         judged("A", a),
         ...(b < 0 ? [] : [judged("B", b), { name: "ahead", label: "A ahead by", kind: "number", value: (row) => ahead[row], draw: difference }]),
-        ...(this.isPartial ? [{ name: "here", label: "reports here", kind: "text", value: (row) => (this.#hasReports(rows[row]) ? "yes" : "no") }] : []),
       ],
       filters: [
-        choice("state", "Result", state, b < 0 ? ["scored", "not scored"] : ["A ahead", "equal", "A behind", "not scored"]),
-        ...(this.isPartial ? [choice("here", "Reports on this page", (row) => (this.#hasReports(rows[row]) ? "yes" : "no"), ["yes", "no"])] : []),
-        ...Object.entries(fields).filter(([, { values }]) => values.length > 1 && values.length <= 50)
-          .map(([name, { values }]) => ({ ...choice(`field.${name}`, name, fieldOf(name), values), more: true })),
+        choiceFilter("state", "Result", b < 0 ? ["scored", "not scored"] : ["A ahead", "equal", "A behind", "not scored"], state),
+        ...(this.isPartial ? [choiceFilter("here", "Reports on this page", ["yes", "no"], hasReports)] : []),
+        ...Object.entries(fields).filter(([, { values }]) => values.length > 1 && values.length <= MOST_VALUES)
+          .map(([name, { values }]) => ({ ...choiceFilter(`field.${name}`, name, values, fieldOf(name)), more: true })),
         { name: "id", label: "Study id", kind: "text", value: (row) => ids[rows[row]] },
       ],
     });
   }
 
-  #standing(all, ahead, state) {
-    const scored = all.filter((row) => ahead[row] !== null);
-    const missing = all.length - scored.length;
+  #standing(all, state) {
+    const n = (word) => all.filter((row) => state(row) === word).length;
+    const missing = n("not scored");
     const left = missing ? ` ${count(missing, "study is", "studies are")} not scored${this.chosen.length < 2 ? "" : " for both"}.` : "";
-    if (this.chosen.length < 2) return left;
-    const n = (word) => scored.filter((row) => state(row) === word).length.toLocaleString("en");
-    return el("span", {}, " A is ahead in ", n("A ahead"), `, behind in ${n("A behind")}, equal in ${n("equal")} of ${count(scored.length, "scored study", "scored studies")}.`, left, " ");
+    return this.chosen.length < 2 ? left : ` A is ahead in ${n("A ahead")}, behind in ${n("A behind")}, equal in ${n("equal")} of `
+      + `${count(all.length - missing, "scored study", "scored studies")}.${left} `;
   }
 
   async study(at, app) {

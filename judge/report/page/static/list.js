@@ -27,14 +27,14 @@ export class Listing {
     this.last = { key: null };
   }
 
-  // The words of a query that ask for what this list does not have; `more` are those of its view.
-  unknown(query, more) {
+  // The words of a query that ask for what neither this list nor the parameters of its view have.
+  unknown(query, params) {
     const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
     const known = {
       q: () => this.search, sort: (name) => this.columnOf.has(name),
-      descending: (word) => ["true", "false"].includes(word), offset: (text) => /^\d{1,9}$/.test(text), ...more,
+      descending: (word) => ["true", "false"].includes(word), offset: (text) => /^\d{1,9}$/.test(text),
     };
-    for (const { name, kind, choices } of this.filters) {
+    for (const { name, kind, choices } of [...this.filters, ...params.values()]) {
       if (kind === "range") known[`min.${name}`] = known[`max.${name}`] = isNumber;
       else known[name] = (value) => kind === "text" || choices.some((choice) => choice.value === value);
     }
@@ -103,6 +103,20 @@ export class Listing {
       return one > other ? sign : a - b;
     };
   }
+}
+
+// A filter by one of few values, each called as it is or by its `label`.
+export function choiceFilter(name, label, values, read, more = false) {
+  const choices = values.map((value) => (typeof value === "object" ? value : { value, label: value }));
+  return { name, label, kind: "choice", choices, values: () => (row) => [read(row)].flat(), more };
+}
+
+// The rank of each row by its value, the greatest first.
+export function orderBy(values, weigh) {
+  const order = new Int32Array(values.length);
+  const sorted = [...values.keys()].sort((a, b) => weigh(values[b]) - weigh(values[a]) || a - b);
+  sorted.forEach((row, at) => { order[row] = at; });
+  return order;
 }
 
 // Which columns a list shows: the reader's choice, kept by the browser under the list's key.

@@ -3,7 +3,7 @@
 import { begin } from "./dom.js";
 import { comparisonPage } from "./comparison.js";
 import { runPage } from "./run.js";
-import { compareStart, runsPage } from "./runs.js";
+import { runsPage } from "./runs.js";
 import { stressPage } from "./stress.js";
 import { validationPage } from "./validation.js";
 
@@ -13,6 +13,6 @@ begin(async () => {
   const { view, run, reader } = document.documentElement.dataset;
   if (view) await PAGES[view]();
   else if (run) await runPage(run, reader);
-  else if (location.pathname !== "/compare") await runsPage();
-  else await compareStart(new URLSearchParams(location.search), comparisonPage);
+  else if (location.pathname === "/compare") await comparisonPage();
+  else await runsPage();
 });

@@ -1,8 +1,8 @@
 // The page of a run: its headline, figures whose bars filter the list, the list, the studies.
 
-import { alarm, button, el, grid, isolated, printedTable } from "./dom.js";
+import { alarm, button, el, isolated, printedTable } from "./dom.js";
 import { App, factList } from "./app.js";
-import { Listing } from "./list.js";
+import { Listing, choiceFilter } from "./list.js";
 import { ask, isFile, load, packets } from "./load.js";
 import { Reader } from "./reader.js";
 import { Review } from "./review.js";
@@ -105,10 +105,9 @@ class RunView {
     const { data, index, labels: named } = this;
     const { filters } = data;
     const of = (name) => (row) => index[name][row];
-    const itself = (value) => ({ value, label: value });
-    const choice = (name, label, choices, read, more = false) =>
-      ({ name, label, kind: "choice", choices, values: () => (row) => [String(read(row) ?? "")], more });
-    const classes = filters.classes && [...filters.classes.map(itself), ...(filters.no_class ? [{ value: "", label: "(none)" }] : [])];
+    const choice = (name, label, choices, column, more = false) =>
+      choiceFilter(name, label, choices, (row) => String(index[column][row] ?? ""), more);
+    const classes = filters.classes && [...filters.classes, ...(filters.no_class ? [{ value: "", label: "(none)" }] : [])];
     this.list = new Listing({
       key: data.rubric.name,
       ids: index.study_id,
@@ -116,14 +115,15 @@ class RunView {
       ordered: "worst first",
       columns: data.columns.map((column) => ({ ...column, value: of(column.name), draw: this.#drawing(column) })),
       filters: [
-        classes ? choice("class", "Class", classes, of("study_class"))
+        classes ? choice("class", "Class", classes, "study_class")
           : { name: "class", label: "Class", kind: "text", value: of("study_class") },
         ...filters.labels.map((name) => this.#labelFilter(name)),
-        choice("outcome", "Outcome", filters.outcomes.map((value) => ({ value, label: capital(value) })), of("outcome")),
-        ...(this.base ? [choice("reviewed", "Reviewed", [itself("yes"), { value: "no", label: "not yet" }], (row) => (this.reviews[row] ? "yes" : "no"))] : []),
+        choice("outcome", "Outcome", filters.outcomes, "outcome"),
+        ...(this.base ? [choiceFilter("reviewed", "Reviewed", ["yes", "no"], (row) => (this.reviews[row] ? "yes" : "no"))] : []),
         ...named.scores.filter(({ name }) => filters.scores[name]).map(({ name, label }) =>
           ({ name, label, kind: "range", value: of(name), ...filters.scores[name], more: true })),
-        ...filters.fields.map(({ name, values }) => (values ? choice(`field.${name}`, name, values.map(itself), of(name), values.length > MOST_CHOICES || values.length < 2)
+        ...filters.fields.map(({ name, values }) => (values
+          ? choice(`field.${name}`, name, values, name, values.length > MOST_CHOICES || values.length < 2)
           : { name: `has.${name}`, label: name, kind: "text", value: of(name), more: true })),
       ],
       searched: "Search in ids, reports, errors",
@@ -151,8 +151,7 @@ class RunView {
       id: (row) => (this.reviews[row] ? el("span", { class: "reviewed", title: "reviewed" }, " ✓", el("span", { class: "unseen" }, "reviewed")) : null),
       score: (row) => this.labels.score(name, value(row)),
       count: (row) => (value(row) === null ? "" : pill(value(row), tone)),
-      codes: (row) => codesOf(value(row), this.labels.codes).flatMap(({ name: code, text }, at) =>
-        [at && code.length > 1 ? ", " : "", el("abbr", { title: text }, code)]).reduce((box, part) => { box.append(part); return box; }, el("span", {})),
+      codes: (row) => el("span", {}, codesOf(value(row), this.labels.codes).map(({ name: code, text }) => el("abbr", { title: text }, code))),
       other: (row) => (value(row) === null ? "" : number(value(row), whole ? 0 : 3)),
       outcome: (row) => (value(row) === "annotated" ? value(row) : el("strong", {}, isolated([value(row), this.index.reason[row]].filter(Boolean).join(": ")))),
       class: (row) => isolated(value(row) ?? "(none)"),
@@ -274,13 +273,19 @@ function ratesFigure({ label, definition, rows }, app) {
   const isClass = (group) => app.view.data.filters.classes?.includes(group);
   return el("figure", { class: "figure" },
     el("figcaption", {}, `Studies with ${definition ?? label}`),
-    bars(rows.map((row) => [isClass(row.group) ? filtering(isolated(row.group), { class: row.group }, app) : isolated(row.group), bar(row), rate(row)])),
+    bars(rows.map((row) => {
+      const name = isolated(row.group);
+      return [isClass(row.group) ? filtering(name, { class: row.group }, app) : name, bar(row), rate(row)];
+    })),
     el("p", { class: "small" }, "Share of scored studies with its 95% Wilson interval."));
 }
 
 // A name that narrows the list when it is pressed.
 function filtering(text, changes, app) {
-  const click = () => app.set(changes).then(() => document.getElementById("studies-title").scrollIntoView());
+  const click = async () => {
+    await app.set(changes);
+    app.toList();
+  };
   return button(text, click, { class: "quiet", title: "Filter the list" });
 }
 
@@ -308,47 +313,41 @@ function tallyFigure({ title, rows, columns, counts }, named, app) {
 
 function scoresFigure({ name, label, n, bins, whole, higher_is_better: higher }, app) {
   const most = Math.max(1, ...bins.map((bin) => bin.n));
-  const text = ({ low, high }) => (low === high ? String(low) : whole ? `${low} to ${high}` : `${number(low, 2)} to ${number(high, 2)}`);
-  const few = bins.length <= 12;
-  // A bin holds its lower edge; the range filter holds both.
-  const narrow = ({ low, high }) => filtering([], { [`min.${name}`]: String(low), [`max.${name}`]: String(high) }, app);
-  const ticks = few || !bins.length ? [] : [0, 0.25, 0.5, 0.75, 1].map((at) => bins[0].low + at * (bins.at(-1).high - bins[0].low));
+  const edge = (value) => number(value, whole ? 0 : 2);
+  const text = ({ low, high }) => (low === high ? edge(low) : `${edge(low)} to ${edge(high)}`);
+  const column = (bin) => {
+    // A bin holds its lower edge; the range filter holds both.
+    const element = filtering([
+      el("span", { class: "unseen" }, `${label} ${text(bin)}: `), el("span", { class: bin.n ? "column-n" : "unseen" }, String(bin.n)),
+      el("span", { class: "column-fill", style: { "--share": bin.n / most } }),
+    ], { [`min.${name}`]: String(bin.low), [`max.${name}`]: String(bin.high) }, app);
+    Object.assign(element, { className: "column", title: `${text(bin)}: ${bin.n}`, disabled: !bin.n });
+    return element;
+  };
+  const [first, last] = [bins[0]?.low ?? 0, bins.at(-1)?.high ?? 0];
   return el("figure", { class: "figure" },
     el("figcaption", {}, `${capital(label)}, ${count(n, "scored study", "scored studies")}`),
-    el("div", { class: "histogram" }, bins.map((bin) => {
-      const column = narrow(bin);
-      column.className = "column";
-      column.title = `${text(bin)}: ${bin.n}`;
-      column.disabled = !bin.n;
-      column.append(el("span", { class: "unseen" }, `${label} ${text(bin)}: `),
-        el("span", { class: bin.n ? "column-n" : "unseen" }, String(bin.n)),
-        el("span", { class: "column-fill", style: { "--share": bin.n / most } }),
-        few ? el("span", { class: "column-name", "aria-hidden": "true" }, text(bin)) : "");
-      return column;
-    })),
-    ticks.length ? el("p", { class: "axis small", "aria-hidden": "true" }, ticks.map((tick) => el("span", {}, number(tick, whole ? 0 : 2)))) : null,
-    el("p", { class: "small" }, `Studies by score; ${higher ? "higher is better" : "lower is better"}. A bar filters the list.`));
+    el("div", { class: "histogram" }, bins.map(column)),
+    el("p", { class: "axis small", "aria-hidden": "true" },
+      (whole ? [first, last] : [0, 0.25, 0.5, 0.75, 1].map((at) => first + at * (last - first))).map((tick) => el("span", {}, edge(tick)))),
+    el("p", { class: "small" }, `Studies by score; ${higher ? "higher" : "lower"} is better. A bar filters the list.`));
 }
 
 // The judge's precision among the errors that readers have marked, and their agreement.
 function readersSection(statistics, named, file) {
-  if (!statistics || !(statistics.n_reviewed_errors || statistics.missed)) {
-    return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
-  }
+  const { n_reviewed_errors: n, missed = 0, readers = [], precision, kappa = [], note } = statistics ?? {};
+  if (!n && !missed) return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
   const name = (code) => (code === "all" ? "all" : named.codes.labelOf.get(code).text);
-  return el("div", {},
-    el("h3", {}, "What readers made of it"),
-    el("p", {}, `${count(statistics.n_reviewed_errors, "error")} reviewed`,
-      statistics.n_studies ? ` in ${count(statistics.n_studies, "study", "studies")}` : "",
-      `, ${count(statistics.missed ?? 0, "missed error")} added, by `,
-      ...(statistics.readers ?? []).flatMap((reader, at) => [at ? ", " : "", isolated(reader)]), "."),
-    el("figure", { class: "figure" },
-      el("figcaption", {}, "The judge's precision among reviewed errors"),
-      bars(statistics.precision.filter(({ n }) => n).map((row) => [name(row.code), bar(row), rate(row)]))),
-    statistics.kappa?.length ? grid(null, "Agreement of two readers (Cohen's kappa)",
-      ["readers", "errors both reviewed", "kappa"].map((text) => el("th", { scope: "col" }, text)),
-      statistics.kappa.map((pair) => el("tr", {}, [pair.readers.join(" and "), String(pair.n), number(pair.kappa, 2)]
-        .map((text) => el("td", {}, isolated(text))))), true) : null,
-    statistics.note ? el("p", { class: "small" }, statistics.note) : null,
+  return el("div", {}, el("h3", {}, "What readers made of it"),
+    el("p", {}, `${count(n, "error")} reviewed, ${count(missed, "missed error")} added, by `, isolated(readers.join(", ")), "."),
+    printedTable({
+      title: "The judge's precision among reviewed errors", head: ["errors", "right"], n_left: 1,
+      rows: precision.filter((row) => row.n).map((row) => [name(row.code), rate(row)]),
+    }),
+    kappa.length ? printedTable({
+      title: "Agreement of two readers (Cohen's kappa)", head: ["readers", "errors both reviewed", "kappa"], n_left: 1,
+      rows: kappa.map((pair) => [pair.readers.join(" and "), String(pair.n), number(pair.kappa, 2)]),
+    }) : null,
+    note ? el("p", { class: "small" }, note) : null,
     el("p", {}, el("a", { href: file, download: "" }, "All reviews as CSV")));
 }

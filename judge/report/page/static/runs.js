@@ -6,8 +6,9 @@ import { ask } from "./load.js";
 import { count } from "./words.js";
 
 const COLUMNS = {
-  run: (run) => run.name || run.id, state: (run) => run.state, model: (run) => run.model, rubric: (run) => run.rubric, judge: (run) => run.judge,
-  studies: (run) => run.n_studies, scored: (run) => run.n_scored, headline: (run) => run.headline?.[0]?.text, started: (run) => run.started,
+  run: (run) => run.name || run.id, state: (run) => run.state, model: (run) => run.model, rubric: (run) => run.rubric,
+  judge: (run) => run.judge, studies: (run) => run.n_studies, scored: (run) => run.n_scored,
+  headline: (run) => run.headline?.[0]?.text, started: (run) => run.started,
 };
 const SWITCHES = [
   { name: "common", value: "true", label: "different studies (compare the shared ones)" },
@@ -18,13 +19,36 @@ const SWITCHES = [
 
 export async function runsPage() {
   document.title = "judge: runs";
-  const page = { list: el("div", { id: "runs" }), sort: "started", isDescending: true, ticked: new Set() };
-  page.compare = button("Compare the ticked runs", () => location.assign(`/compare?${new URLSearchParams([...page.ticked].map((id) => ["run", id]))}`), { disabled: true });
-  const form = await startForm(page);
-  frame(el("header", { class: "top" }, el("h1", {}, "judge"), el("a", { href: "/compare" }, "Compare runs"), el("a", { href: "/openapi.json" }, "API"),
+  const query = new URLSearchParams(location.search);
+  const names = query.getAll("name");
+  // By run that is ticked, what its model is to be called.
+  const ticked = new Map(query.getAll("run").map((run, at) => [run, names[at] ?? ""]));
+  const page = { list: el("div", { id: "runs" }), sort: "started", isDescending: true, ticked };
+  page.compare = compareForm(query, page);
+  frame(el("header", { class: "top" }, el("h1", {}, "judge"), el("a", { href: "/openapi.json" }, "API"),
     el("p", { class: "small line" }, "Finds the errors in generated radiology reports, study by study.")),
-  el("main", { id: "main" }, form, el("h2", { id: "studies-title", tabindex: "-1" }, "Runs"), page.compare, page.list));
+  el("main", { id: "main" }, await startForm(page),
+    el("h2", { id: "studies-title", tabindex: "-1" }, "Runs"), page.compare, page.list));
   await draw(page);
+}
+
+// How the ticked runs are compared: the address of the comparison.
+function compareForm(query, page) {
+  const text = (name, label, hint) => control(`ask-${name}`, label,
+    el("input", { name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
+  const submit = (event) => {
+    event.preventDefault();
+    const asked = new URLSearchParams([...page.ticked].flatMap(([run, name]) => [["run", run], ["name", name.trim()]]));
+    for (const [name, value] of new FormData(event.target)) if (value.trim()) asked.append(name, value.trim());
+    location.assign(`/compare?${asked}`);
+  };
+  return el("details", { id: "ask", open: query.has("run") }, el("summary", {}, "Compare the ticked runs"),
+    el("form", { on: { submit } },
+      el("fieldset", { class: "switches" }, el("legend", {}, "Allow"),
+        SWITCHES.map(({ name, value, label }) => el("label", {},
+          el("input", { type: "checkbox", name, value, checked: query.getAll(name).includes(value) }), ` ${label}`))),
+      el("div", { class: "controls" }, text("by", "Subgroups", "site, study_class"), text("patient_field", "Patient column", "patient"),
+        el("button", { type: "submit", class: "main" }, "Compare"))));
 }
 
 // The options that most runs need; POST /v1/runs takes all that the command line does.
@@ -94,52 +118,62 @@ async function draw(page) {
   const offered = document.getElementById("start-judge").options;
   judges.forEach((judge, at) => { offered[at].textContent = judgeLabel(judge); });
   page.compare.hidden = !runs.length;
-  if (!runs.length) {
-    page.list.replaceChildren(el("p", { class: "empty" },
-      "No runs yet. Start one above: choose your two files and press Check, which shows what would be judged and what ",
-      "it costs, without asking a judge. Runs of the command line and of notebooks are listed here too, if their folders are ",
-      "beside the service's own or are named: judge serve RUN."));
-    document.getElementById("start").open = true;
+  if (runs.length) {
+    drawRuns(runs, page);
     return;
   }
-  drawRuns(runs, page);
+  page.list.replaceChildren(el("p", { class: "empty" },
+    "No runs yet. Start one above, or name the folders of others: judge serve RUN."));
+  document.getElementById("start").open = true;
 }
 
 function drawRuns(runs, page) {
   const { list, sort, isDescending } = page;
-  const value = COLUMNS[sort];
-  const sorted = runs.toSorted((a, b) => {
-    const [one, other] = [value(a) ?? null, value(b) ?? null];
-    if (one === null || other === null) return (one === null) - (other === null);
-    return (isDescending ? -1 : 1) * (typeof one === "number" ? one - other : String(one).localeCompare(String(other), "en", { numeric: true }));
+  const value = (run) => COLUMNS[sort](run) ?? null;
+  const sorted = runs.toSorted((first, second) => {
+    const [a, b] = [value(first), value(second)];
+    if (a === null || b === null) return (a === null) - (b === null);
+    return (isDescending ? -1 : 1) * (typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
   });
   const heading = (name) => {
     const click = () => {
-      Object.assign(page, { sort: name, isDescending: sort === name ? !isDescending : false });
+      Object.assign(page, { sort: name, isDescending: sort === name && !isDescending });
       drawRuns(runs, page);
       page.list.querySelector(`[data-sort="${name}"]`).focus();
     };
+    const mark = sort === name ? (isDescending ? " ▾" : " ▴") : "";
     return el("th", { scope: "col", "aria-sort": sort === name ? (isDescending ? "descending" : "ascending") : null },
-      button([name, el("span", { "aria-hidden": "true" }, sort === name ? (isDescending ? " ▾" : " ▴") : "")], click, { class: "sort", "data-sort": name }));
+      button([name, el("span", { "aria-hidden": "true" }, mark)], click, { class: "sort", "data-sort": name }));
   };
   list.replaceChildren(grid("runs", "Runs",
-    [el("th", { scope: "col" }, el("span", { class: "unseen" }, "compare")), ...Object.keys(COLUMNS).map(heading)], sorted.map((run) => runLine(run, page))));
+    [el("th", { scope: "col" }, el("span", { class: "unseen" }, "compare")), ...Object.keys(COLUMNS).map(heading)],
+    sorted.map((run) => runLine(run, page))));
 }
 
 function runLine(run, page) {
+  const { ticked } = page;
   const name = run.name || run.id;
   const state = el("td", {}, stateOf(run, page));
   if (["running", "queued"].includes(run.state)) follow(run, state, page);
-  const isFinished = run.state === "finished";
+  const model = el("td", {});
+  const drawModel = () => model.replaceChildren(ticked.has(run.id) ? el("input", {
+    "aria-label": `Model of ${name}`, value: ticked.get(run.id), placeholder: run.model ?? "as the run says", maxlength: "200",
+    on: { input: ({ target }) => ticked.set(run.id, target.value) },
+  }) : isolated(run.model ?? ""));
   const tick = ({ target }) => {
-    page.ticked[target.checked ? "add" : "delete"](run.id);
-    page.compare.disabled = page.ticked.size < 2;
+    if (target.checked) ticked.set(run.id, "");
+    else ticked.delete(run.id);
+    document.getElementById("ask").open = ticked.size > 1;
+    drawModel();
   };
+  drawModel();
+  const isFinished = run.state === "finished";
+  const box = () => el("input", { type: "checkbox", checked: ticked.has(run.id), "aria-label": `Compare ${name}`, on: { change: tick } });
   return el("tr", {},
-    el("td", {}, isFinished ? el("input", { type: "checkbox", checked: page.ticked.has(run.id), "aria-label": `Compare ${name}`, on: { change: tick } }) : null),
+    el("td", {}, isFinished ? box() : null),
     el("th", { scope: "row" }, isFinished ? el("a", { href: `/runs/${encodeURIComponent(run.id)}` }, isolated(name)) : isolated(name)),
-    state,
-    [run.model, run.rubric, run.judge].map((value) => el("td", {}, isolated(value ?? ""))),
+    state, model,
+    [run.rubric, run.judge].map((value) => el("td", {}, isolated(value ?? ""))),
     [run.n_studies, run.n_scored].map((value) => el("td", { class: "numbers" }, value?.toLocaleString("en") ?? "")),
     el("td", {}, (run.headline ?? []).map(({ label, text }) => el("div", { class: "small" }, `${label} ${text}`))),
     el("td", {}, isolated((run.started ?? "").replace("T", " ").slice(0, 16))));
@@ -173,70 +207,4 @@ function follow(run, cell, page) {
     draw(page).catch(alarm);
   });
   window.addEventListener("pagehide", () => events.close(), { once: true });
-}
-
-// The comparison of a service: the form alone until runs are chosen.
-export async function compareStart(query, show) {
-  const hasRuns = query.has("run");
-  document.title = "Compare runs";
-  const word = el("p", { class: "count" }, hasRuns ? "Comparing ..." : "Tick two or more runs, then Compare.");
-  const form = compareForm(query, !hasRuns);
-  frame(el("header", { class: "top" }, el("h1", {}, document.title), el("a", { href: "/" }, "All runs"), form), el("main", { id: "main" }, word));
-  if (!hasRuns) return;
-  try {
-    await show();
-  } catch (error) {
-    word.textContent = "These runs could not be compared.";
-    form.open = true;
-    throw error;
-  }
-}
-
-// Which runs to compare, and how.
-export function compareForm(query, isOpen = false) {
-  const names = query.getAll("name");
-  const chosen = new Map(query.getAll("run").map((run, at) => [run, names[at] ?? ""]));
-  const rows = el("div", {});
-  const text = (name, label, hint) => control(`ask-${name}`, label,
-    el("input", { name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
-  const submit = (event) => {
-    event.preventDefault();
-    if (form.querySelector("[name=run]:checked")) location.assign(`?${asked(form, query)}`);
-    else alarm(new Error("Tick the runs to compare first."));
-  };
-  const form = el("form", { on: { submit } }, rows,
-    el("fieldset", { class: "switches" }, el("legend", {}, "Allow"),
-      SWITCHES.map(({ name, value, label }) => el("label", {},
-        el("input", { type: "checkbox", name, value, checked: query.getAll(name).includes(value) }), ` ${label}`))),
-    el("div", { class: "controls" }, text("by", "Subgroups", "site, study_class"), text("patient_field", "Patient column", "patient"),
-      el("button", { type: "submit", class: "main" }, "Compare")));
-  listChoices(rows, chosen).catch(alarm);
-  return el("details", { id: "ask", open: isOpen }, el("summary", {}, "Runs and options"), form);
-}
-
-async function listChoices(rows, chosen) {
-  const finished = (await ask("/v1/runs")).runs.filter(({ state }) => state === "finished");
-  const head = ["Run", "Rubric", "Judge", "Studies", "Model"];
-  rows.replaceChildren(finished.length ? grid("runs", "Runs to compare", head.map((name) => el("th", { scope: "col" }, name)), finished.map((run, at) => el("tr", {},
-    el("th", { scope: "row" }, el("label", {}, el("input", { type: "checkbox", name: "run", value: run.id, checked: chosen.has(run.id) }), " ", isolated(run.name || run.id))),
-    el("td", {}, isolated(run.rubric ?? "")),
-    el("td", {}, isolated(run.judge ?? "")),
-    el("td", { class: "numbers" }, run.n_studies?.toLocaleString("en") ?? ""),
-    el("td", {}, el("input", {
-      "aria-label": `Model of ${run.name || run.id}`, "data-model": run.id, id: `ask-model-${at}`, value: chosen.get(run.id) ?? "",
-      placeholder: run.model ?? "as the run says", maxlength: "200",
-    }))))) : el("p", { class: "empty" }, "There is no finished run to compare."));
-}
-
-// The address's query: the runs that are ticked, each with its model, and what the form lacks.
-function asked(form, before) {
-  const query = new URLSearchParams();
-  for (const name of ["sort", "tests", "resamples", "flips", "seed"]) if (before.has(name)) query.set(name, before.get(name));
-  for (const box of form.querySelectorAll("[name=run]:checked")) {
-    query.append("run", box.value);
-    query.append("name", form.querySelector(`[data-model="${CSS.escape(box.value)}"]`).value.trim());
-  }
-  for (const box of form.querySelectorAll(".switches :checked")) query.append(box.name, box.value);
-  for (const field of form.querySelectorAll(".controls [name]")) if (field.value.trim()) query.set(field.name, field.value.trim());
-  return query.toString();
 }

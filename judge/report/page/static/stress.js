@@ -2,7 +2,7 @@
 
 import { clipped, el, isolated, printedTable } from "./dom.js";
 import { App, factList, figuresSection } from "./app.js";
-import { Listing } from "./list.js";
+import { Listing, choiceFilter } from "./list.js";
 import { figureAddress, load, packets } from "./load.js";
 import { capital, itemLabels } from "./words.js";
 
@@ -44,7 +44,6 @@ class StressView {
   listing() {
     const { ids, study, studies, change, changes, came, k, n_errors: found } = this.index;
     const { came: outcomes } = this.data;
-    const choice = (name, label, values, of) => ({ name, label, kind: "choice", choices: values.map((value) => ({ value, label: value })), values: () => of });
     const cameOf = (row) => came[row].map((at) => outcomes[at]);
     return new Listing({
       noun: { label: "pair", plural: "pairs" },
@@ -58,9 +57,9 @@ class StressView {
         { name: "found", label: "errors found", kind: "number", value: (row) => found[row], draw: (row) => String(found[row] ?? "n/a") },
       ],
       filters: [
-        choice("group", "Group", [...new Set(changes.map(({ group }) => group))], (row) => [changes[change[row]].group]),
-        choice("change", "Change", changes.map(({ name }) => name), (row) => [changes[change[row]].name]),
-        choice("outcome", "Outcome", outcomes, cameOf),
+        choiceFilter("group", "Group", [...new Set(changes.map(({ group }) => group))], (row) => [changes[change[row]].group]),
+        choiceFilter("change", "Change", changes.map(({ name }) => name), (row) => [changes[change[row]].name]),
+        choiceFilter("outcome", "Outcome", outcomes, cameOf),
         { name: "of", label: "Study id", kind: "text", value: (row) => studies[study[row]] },
       ],
     });

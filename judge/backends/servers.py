@@ -1,34 +1,92 @@
-"""Servers that already run, one or several, sharing the load."""
+"""Where servers are, the way there, and how several of them share the load."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-from judge.backends.connection import CHAT, Connection, shown
-from judge.backends.errors import OverloadError, TransientError, UnavailableError
+from judge.address import is_local
+from judge.backends.base import OverloadError, TransientError, UnreadableReplyError
 from judge.backends.structured import Mode
-from judge.types import Completion
+from judge.types import Completion, JudgeError
 
 if TYPE_CHECKING:
     from judge.backends.openai_client import Client
 
+OPENAI_URL = "https://api.openai.com/v1"
+CHAT, COMPLETIONS = "/chat/completions", "/completions"
+NO_KEY = "none"
+"""What a local server that checks no key is sent."""
+_ADDRESS = re.compile(r"https?://(\[[^\s/@?#]+\]|[^\s/@?#:\[\]]+)(:\d+)?(/[^\s?#]*)?", re.I)
 # A server that does not answer is tried again so many seconds later, with one request.
 _PAUSE = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where a server is and how many seconds a whole answer may take."""
+
+    base_url: str = OPENAI_URL
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        try:
+            is_address = _ADDRESS.fullmatch(self.base_url) and urlsplit(self.base_url).port != 0
+        except ValueError:
+            is_address = False
+        if not is_address:  # not shown: it may hold a key
+            raise JudgeError(
+                "--base-url is no address: write http://MACHINE:PORT/v1, without a key or a query, "
+                "and an IPv6 address in brackets"
+            )
+
+    @property
+    def host(self) -> str:
+        """The name or number of the machine."""
+        return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is this machine."""
+        return is_local(self.host)
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy that the environment names for this server; never one for this machine."""
+        if self.is_local or proxy_bypass(self.host):
+            return None
+        proxies = getproxies()
+        proxy = proxies.get(urlsplit(self.base_url).scheme) or proxies.get("all")
+        if not proxy or is_local(self.host, resolve=True):
+            return None
+        return proxy if "://" in proxy else f"http://{proxy}"
+
+    def key(self, environ: Mapping[str, str]) -> str:
+        """Return the key for this server; raises `JudgeError` where one is needed and not set."""
+        name = "AZURE_OPENAI_API_KEY" if self.host.endswith(".azure.com") else "OPENAI_API_KEY"
+        key = environ.get(name, "").strip() or (NO_KEY if self.is_local else "")
+        if not key or not key.isascii() or not key.isprintable():
+            raise JudgeError(f"{self.base_url} needs a key, in ASCII: set {name}")
+        return key
 
 
 class Servers(ABC):
     """Where a judge's requests go, be it one server, several, or one that is started for it.
 
-    `billing_url` is the address whose answers are paid for, None where they cost nothing.
-    `starts` names what is started: judges that start the same may share it while it `stays`; `stop`
-    ends it then. `places` are the servers that run already, each with its key. `max_in_flight` is
-    how many requests keep them busy; None for the default of a run.
+    Attributes:
+        billing_url: The address whose answers are paid for, None where they cost nothing.
+        starts: What is started: judges that start the same share it while it `stays`.
+        places: The servers that run already, each with its key.
+        max_in_flight: How many requests keep them busy; None for the default of a run.
+        log: What a server that was started wrote; None where none was.
     """
 
     billing_url: str | None = None
@@ -39,7 +97,7 @@ class Servers(ABC):
 
     @property
     def log(self) -> Path | None:
-        """What a server that was started wrote; None where none was."""
+        """The file."""
         return None
 
     async def ready(self) -> None:  # noqa: B027 - one that runs already needs nothing
@@ -103,30 +161,31 @@ class Pool(Servers):
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request to one server after another until one answers."""
-        untried = list(self._places)
-        failed: list[tuple[_Place, TransientError]] = []
-        while True:
-            place = self._choice(untried)
-            untried.remove(place)
+        now, failed = asyncio.get_running_loop().time(), []
+        places = sorted(self._places, key=lambda p: ((p.out_until or 0) > now, p.in_flight))
+        for place in places:
+            if place.out_until is not None:
+                place.out_until = now + _PAUSE  # for all requests but this one
             place.in_flight += 1
             try:
                 completion = await self._client(place).ask(body, path, mode)
-            except OverloadError:
-                self._is_back(place)
+            except (OverloadError, UnreadableReplyError):
                 raise
             except TransientError as error:
                 failed.append((place, error))
-                is_its_fault = isinstance(error, UnavailableError) or "status" in error.reason
-                if not untried or not is_its_fault:
+                if place is places[-1]:
                     raise
             else:
                 # Only now is it sure that it was not the request.
-                for other, why in failed:
-                    self._leave_out(other, why)
-                self._is_back(place)
+                for other, reason in failed:
+                    self._leave_out(other, reason)
+                if place.out_until is not None:
+                    place.out_until = None
+                    self._say(f"{place.connection.base_url} answers again.")
                 return completion
             finally:
                 place.in_flight -= 1
+        raise AssertionError("the last server's error is raised")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -135,22 +194,10 @@ class Pool(Servers):
             if client is not None:
                 await client.aclose()
 
-    def _choice(self, untried: list[_Place]) -> _Place:
-        now = asyncio.get_running_loop().time()
-        place = min(untried, key=lambda place: ((place.out_until or 0) > now, place.in_flight))
-        if place.out_until is not None:
-            place.out_until = now + _PAUSE  # for all requests but this one
-        return place
-
     def _leave_out(self, place: _Place, error: TransientError) -> None:
         if place.out_until is None:
-            place.out_until = asyncio.get_running_loop().time() + _PAUSE
             self._say(f"{place.connection.base_url} does not answer ({error.reason}); left out.")
-
-    def _is_back(self, place: _Place) -> None:
-        if place.out_until is not None:
-            place.out_until = None
-            self._say(f"{place.connection.base_url} answers again.")
+        place.out_until = asyncio.get_running_loop().time() + _PAUSE
 
     def _client(self, place: _Place) -> Client:
         if place.client is None:
@@ -158,7 +205,7 @@ class Pool(Servers):
 
             place.client = Client(place.connection, place.key)
             if not place.connection.is_local:
-                proxy, where = place.connection.proxy, place.connection.base_url
-                through = f" through the proxy {shown(proxy)}" if proxy else ""
-                self._say(f"Sending reports to {where} (model {self._model}){through}.")
+                proxy, url = place.connection.proxy, place.connection.base_url
+                through = f" through the proxy {re.sub('//.*@', '//', proxy)}" if proxy else ""
+                self._say(f"Sending reports to {url} (model {self._model}){through}.")
         return place.client

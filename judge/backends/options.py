@@ -1,0 +1,162 @@
+"""What a user may set of a question: its parameters, its prompt and the reply that it asks for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from judge import jsonio, official, plugins, rubrics
+from judge.backends.base import Form, JudgeSettings
+from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
+from judge.rubrics import Rubric
+from judge.rubrics.questions import on_scale
+from judge.types import JudgeError
+
+MAX_TOKENS = 2048
+"""The longest answer in tokens: several times what one takes."""
+REASONING_MAX_TOKENS = 25_000
+"""The same where reasoning counts as answer: what OpenAI's guide to it advises to begin with
+(developers.openai.com/docs/guides/reasoning, "Allocating space for reasoning")."""
+
+# Models that reason without being told to, as their providers name them.
+_REASONS = re.compile(
+    r"(?:^|[/:])(?:o[1-9](?:-|$)|gpt-5|gpt-oss|deepseek-r(?:1|easoner)|qwq|magistral)"
+    r"|[-_](?:thinking|reasoner|reasoning)(?:[-_:]|$)",
+    re.IGNORECASE,
+)
+# As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.
+_GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
+# What another option sets, and what would spoil the one whole answer that is read.
+_NOT_HERE = {
+    **dict.fromkeys(("max_tokens", "max_completion_tokens"), "set it by --max-tokens"),
+    **dict.fromkeys(("response_format", "tools", "tool_choice"), "set it by --reply"),
+    **dict.fromkeys(("messages", "prompt"), "set it by --prompt"),
+    "model": "set it by --judge",
+    **dict.fromkeys(
+        ("stream", "n", "best_of", "echo", "stop", "stop_token_ids"), "one whole answer is read"
+    ),
+}
+
+
+class KindOptions(BaseModel):
+    """What one kind of judge alone takes: a subclass a kind."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @classmethod
+    def read(cls, settings: JudgeSettings, judge: str) -> Self:
+        """Return the options in `settings`; raises `JudgeError` for what `judge` doesn't take."""
+        try:
+            return cls(**settings.options)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name, wrong = first["loc"][0], first["msg"]
+            raise JudgeError(f"the judge {judge} takes no such {name}: {wrong}") from error
+
+
+def checked(sampling: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters that a user asks for as JSON's values; 0 and 0.0 are one question."""
+    parameters = {}
+    for name, value in sampling.items():
+        if name in _NOT_HERE:
+            raise JudgeError(f"sampling: {name!r} cannot be a parameter here: {_NOT_HERE[name]}")
+        try:
+            plain = jsonio.read(json.dumps(value, allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:  # json.dumps raises all three
+            raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
+        is_whole = isinstance(plain, float) and plain.is_integer()
+        parameters[name] = int(plain) if is_whole else plain
+    return parameters
+
+
+def from_body(options: Iterable[str]) -> dict[str, object]:
+    """Return the parameters of `--body KEY=JSON`, given any number of times."""
+    parameters: dict[str, object] = {}
+    for option in options:
+        name, _, text = option.partition("=")
+        try:
+            parameters[name] = jsonio.read(text)
+        except jsonio.JsonError as error:
+            raise JudgeError(
+                f"--body {option!r} is not KEY=JSON ({error}); write it as --body top_k=20"
+            ) from error
+    return parameters
+
+
+def max_tokens(model: str, settings: JudgeSettings) -> int:
+    """Return how many tokens bound an answer: as asked, else by whether the model reasons."""
+    if settings.max_tokens is not None:
+        return settings.max_tokens
+    effort = settings.sampling.get("reasoning_effort")
+    reasons = effort != "none" if effort is not None else _REASONS.search(model) is not None
+    return REASONING_MAX_TOKENS if reasons else MAX_TOKENS
+
+
+def is_green(model: str) -> bool:
+    """Whether a model is named as the authors of GREEN name theirs."""
+    return _GREEN_MODEL.search(model) is not None
+
+
+def prompt_and_reply(
+    rubric: Rubric, model: str, settings: JudgeSettings, *, is_own: bool = False
+) -> tuple[Prompt, str]:
+    """Return the prompt for a model, and the reply that is asked for with it.
+
+    A model on a machine of one's own is asked in text, with the official prompt that it knows.
+    """
+    name, reply = settings.prompt, settings.reply
+    if name is None and rubric.structured is not None:
+        if reply is None and not is_own:
+            reply = TEXT if is_green(model) else STRUCTURED
+        name = rubric.structured.prompt if reply == STRUCTURED else None
+    if name is None and is_own:
+        name = official.for_model(rubric.name, model)
+    prompt = load_prompt(rubric, name or rubric.prompt, settings.environ)
+    wanted = TEXT if prompt.layout == GREEN else prompt.reply
+    if reply and wanted and reply != wanted:
+        raise JudgeError(f"the prompt {prompt.name} asks for a {wanted} reply; leave out --reply")
+    if reply == STRUCTURED and rubric.reply_model is None:
+        raise JudgeError(f"the rubric {rubric.name} has no structured reply; leave out --reply")
+    if reply not in (None, TEXT, STRUCTURED):
+        raise JudgeError(f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}")
+    is_formed = rubric.reply_model is not None and rubric.structured is None
+    return prompt, reply or wanted or (STRUCTURED if is_formed else TEXT)
+
+
+def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt:
+    """Return the prompt of that name or path; raises `JudgeError` for another rubric's."""
+    files = rubrics.prompt_files(rubric.name)
+    if name == rubric.prompt and name not in files and plugins.RUBRICS.packages(rubric.name):
+        wrong = f"has no prompt {name!r} in its folder prompts"
+        raise plugins.RUBRICS.error(rubric.name, wrong)
+    prompt = official.load(str(files.get(name, name)), environ)
+    if prompt.rubric != rubric.name:
+        raise JudgeError(
+            f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}; name another"
+        )
+    on_scale(rubric, prompt.scale)
+    return prompt
+
+
+def questions(
+    rubric: Rubric, prompt: Prompt, reply: str | None, environ: Mapping[str, str]
+) -> dict[str, tuple[Prompt, Form]]:
+    """Return the prompt and the form of each question of `rubric`; `prompt` replaces its like."""
+    steps = on_scale(rubric, prompt.scale).steps
+    if steps is None:
+        return {}
+    if prompt.asks not in steps.questions:
+        known = ", ".join(question.prompt for question in steps.questions.values())
+        raise JudgeError(f"prompt {prompt.name!r} is none of {rubric.name}'s; use one of {known}")
+    wordings: dict[str, tuple[Prompt, Form]] = {}
+    for asks, question in steps.questions.items():
+        wording = prompt
+        if asks != prompt.asks:
+            wording = load_prompt(rubric, question.prompt, environ)
+        form = question.reply_model() if question.reply_model and reply != TEXT else None
+        wordings[asks] = wording, form
+    return wordings
