@@ -103,7 +103,7 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_pa
         why = f"there is no option '{unknown}'; there are: prompt, base_url, .*, section, "
         with pytest.raises(JudgeError, match=why):
             run(REFERENCES, GOOD, **{unknown: None})
-    with pytest.raises(JudgeError, match="takes no option 'color'"):
+    with pytest.raises(JudgeError, match="color"):
         run(REFERENCES, GOOD, options={"color": 1})
     with pytest.raises(JudgeError, match="vllm_args is a list"):
         run(REFERENCES, GOOD, judge=f"vllm:{tmp_path}", options={"vllm_args": "--dtype=x"})

@@ -124,15 +124,6 @@ def test_the_worked_examples_of_the_prompt_quote_their_reports() -> None:
     assert quoted > 8
 
 
-def facts(entailed: int, contradicted: int, unsaid: int) -> list[Fact]:
-    verdicts = ["entailed"] * entailed + ["contradicted"] * contradicted
-    verdicts += ["not_mentioned"] * unsaid
-    return [
-        Fact(f"finding {at}", verdict, () if verdict == "not_mentioned" else ("x",))
-        for at, verdict in enumerate(verdicts)
-    ]
-
-
 def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:
     first = Completion("{}", "stop", "m", Usage(10, 2, 4), "2026-01-01T00:00:00", "json_schema")
     cut = Completion('{"a', "length", "m", Usage(1, 1), "2026-01-02T00:00:00", "json_schema")
