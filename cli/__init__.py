@@ -27,7 +27,6 @@ _COMMANDS = {
     "compare": "Rank models by their runs, and test differences.",
     "errors": "Show the errors that recur, in a run or between two models.",
     "examples": "Copy the example studies here, to try things on.",
-    "export": "Write pairs as ReXrank or RadEval reads them.",
     "import": "Make runs of what radiologists annotated.",
     "merge": "Join the shards of a set into one run.",
     "metrics": "Compute other metrics, study by study.",

@@ -15,27 +15,20 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.ledger import Batch, Ledger
-    from judge.batching.provider import Remote
 
 _TABLE = ("batch", "rubric", "judge", "made", "state", "asked", "answered")
 
 
 @click.group("batch", short_help="Look after the batches that runs are asked in.")
 def command() -> None:
-    """Look after the batches that `judge RUBRIC ... --batch` makes.
-
-    What is known of them lies beside the cache.
-    """
+    """Look after the batches that `judge RUBRIC ... --batch` makes."""
 
 
 @command.command("list", short_help="List the batches.")
 @cache_option
 @format_of("table", "json", text="A table for people, or JSON with all that is known.")
 def list_(cache: Path | None, form: str) -> None:
-    """List the batches, the oldest first, as they were when judge last looked.
-
-    Asks no server: the command that made a batch does.
-    """
+    """List the batches, the oldest first, as the commands that made them last saw them."""
     from judge.report.formats import as_json
     from judge.report.tables import Table
 
@@ -60,34 +53,35 @@ def list_(cache: Path | None, form: str) -> None:
 def cancel(batch_id: str, cache: Path | None) -> None:
     """End a batch; what is answered by then is paid for, and read by the command that made it.
 
-    One that its provider does not know any more is forgotten: its questions are asked again. The
-    key comes from the environment, as for the run.
+    One that its provider does not know any more is forgotten: its questions are asked again.
     """
+    from judge.batching.batch_run import GoneError
     from judge.batching.ledger import RUNNING
-    from judge.batching.provider import GoneError
 
     with _ledger(cache) as ledger:
         batch = ledger.batch(batch_id)
         if batch.state != RUNNING:
             raise JudgeError(f"batch {batch.id} is {batch.state}, and only a running one can end")
         try:
-            remote = asyncio.run(_cancelled(batch))
+            state = asyncio.run(_cancelled(batch))
         except GoneError:
             ledger.drop(batch)
             note(f"{batch.server} does not have batch {batch.id} any more: it is forgotten.")
             return
-    note(f"Batch {batch.id} is {remote.state}. Its answers are read by:\n  {batch.command}")
+    note(f"Batch {batch.id} is {state}. Its answers are read by:\n  {batch.command}")
 
 
-async def _cancelled(batch: Batch) -> Remote:
+async def _cancelled(batch: Batch) -> str:
     from judge.backends.base import TIMEOUT
     from judge.backends.servers import Connection
-    from judge.batching.provider import Provider
+    from judge.batching.batch_run import ENDED, Provider
 
     connection = Connection(batch.server, TIMEOUT)
     async with Provider(connection, connection.key(os.environ)) as provider:
         remote = await provider.look(str(batch.remote_id))
-        return remote if remote.is_over else await provider.cancel(remote.id)
+        if remote.status not in ENDED:
+            remote = await provider.cancel(remote.id)
+        return remote.status
 
 
 def _ledger(cache: Path | None) -> Ledger:

@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.output import emit, format_of, readings_at_random_option
-from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.running.folder import Run
+from judge.cli.output import emit, format_of
 
 
 @click.command("cite")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
-@click.option(
-    "--readings",
-    "readers",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="READER_RUN",
-    help="Also the figures with the judge's bias taken out, as judge rates --readings has them.",
-)
-@readings_at_random_option
 @format_of(
     *("text", "latex", "bibtex", "json"),
     text="The text and the works, the text alone with \\cite commands for LaTeX, the works alone "
     "for BibTeX, or all of it as JSON.",
 )
-def command(
-    runs: tuple[Path, ...], readers: tuple[Path, ...], *, at_random: bool, form: str
-) -> None:
+def command(runs: tuple[Path, ...], form: str) -> None:
     """Write a text for a paper's methods section about each RUN, made from what the run recorded.
 
     It says what was compared, by which rubric, judge and settings, how many studies were scored,
@@ -46,14 +30,10 @@ def command(
     from judge.signature import Signature
 
     opened = [Run(path) for path in dict.fromkeys(runs)]
-    if readers and len(opened) > 1:
-        raise JudgeError("--readings are about one RUN: name one")
-    if at_random and not readers:
-        raise JudgeError("--readings-at-random goes with --readings")
     found = [
         citation(
             run.manifest,
-            _summary(run, readers, at_random=at_random),
+            run.summary(),
             Signature.parse(run.signature),
             run.rubric,
             plugins.RUBRICS.packages(run.rubric.name, run.manifest["versions"]),
@@ -76,12 +56,3 @@ def command(
         emit(bibtex)
     else:
         emit("\n\n".join([*(one.text for one in found), bibtex]))
-
-
-def _summary(run: Run, readers: tuple[Path, ...], *, at_random: bool) -> dict[str, Any]:
-    summary = run.summary()
-    if not readers:
-        return summary
-    from judge.validating.corrected import corrected_summary
-
-    return corrected_summary(run, summary["by"], readers, at_random=at_random)

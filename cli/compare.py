@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.drawn import check_drawn, figures_option, html_option, say_drawn
+from judge.cli.drawn import check_drawn, figures_option, html_option, say_drawn, write_html
 from judge.cli.metric_files import metric_options, read_files
 from judge.cli.options import (
     GroupedCommand,
@@ -185,7 +185,6 @@ def _check_models(comparison: Comparison, names: Sequence[str]) -> None:
 
 
 def _write_page(comparison: Comparison, records: Records, options: Mapping[str, Any]) -> None:
-    from judge.cli.page import write_html
     from judge.figures import available, page_figures
     from judge.report.compare_page.data import MARK, page
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import Decorator, NamedPath
+from judge.cli.options import Decorator, NamedPath, cannot_write, check_writable, replacing, target
 from judge.cli.output import emit, note, print_facts, print_tables
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.figures import WrittenFigures
@@ -35,13 +36,8 @@ def html_option(text: str) -> Decorator:
 
 
 def check_drawn(html: Path | None, figures: Path | None, mark: str) -> None:
-    """Raise `JudgeError` where the page or figures cannot be written: before the work, not after.
-
-    `mark` is what the page begins with.
-    """
+    """Raise `JudgeError` where the page, which begins with `mark`, or figures cannot be written."""
     if html:
-        from judge.cli.page import check_html
-
         check_html(html, mark)
     if figures:
         from judge.figures import check_figures
@@ -68,3 +64,27 @@ def put(found: Mapping[str, Any], printed: ModuleType, form: str) -> None:
     emit(as_json(found) if form == "json" else getattr(printed, _WRITERS[form])(found))
     for text in found.get("notes", ()):
         note(text)
+
+
+def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
+    """Write `pieces` to `path`, whole or not at all; raises `JudgeError` as `check_html`."""
+    check_html(path, mark)
+    # Half a surrogate pair, as the name of a folder may hold, is no text for a page.
+    with replacing(path) as staged, staged.open("w", encoding="utf-8", errors="replace") as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+def check_html(path: Path, mark: str) -> None:
+    """Raise `JudgeError` where no page that begins with `mark` can be written to `path`."""
+    check_writable(path)
+    there = target(path)
+    try:
+        with there.open("rb") as file:
+            start = file.read(len(mark))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    if start not in (b"", mark.encode()):
+        raise JudgeError(f"{path} is not a page that judge wrote; name another file with --html")

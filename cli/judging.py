@@ -18,7 +18,6 @@ import click
 
 from judge.cli.options import (
     RUNNING_OPTIONS,
-    SAMPLES,
     SERVER_OPTIONS,
     WHO,
     WORDING,
@@ -265,8 +264,7 @@ def command_for(rubric: Rubric) -> click.Command:
             _print(finished, options, are_models=len(files) > 2)
             end_uncovered([run.summary for run in finished.values()], options["min_coverage"])
 
-    several = (SAMPLES,) if rubric.takes_samples else ()
-    callback = with_options(*_ASKING, *several, *_RUNNING)(command)
+    callback = with_options(*_ASKING, *_RUNNING)(command)
     return click.command(
         *(rubric.name, GroupedCommand), help=rubric.summary + _HELP, short_help=rubric.summary
     )(callback)

@@ -289,14 +289,6 @@ SERVER_OPTIONS = (
 )
 """How the judge is reached."""
 
-SAMPLES = _option(
-    "--samples K",
-    "Ask K times about each study, at a --temperature above 0: the mean is the study's score, and "
-    "the spread is kept. A study that lacks one of the answers has no score.",
-    default=1,
-)
-"""For a rubric that takes several answers about a study."""
-
 
 def sampling_options(seed: str) -> tuple[Decorator, ...]:
     """Return the options of how answers are drawn, with `seed` as the name of the seed's."""
@@ -397,7 +389,7 @@ def settings_of(options: Mapping[str, Any]) -> JudgeSettings:
     kinds = "vllm_args", "ray_address", "ray_replicas", "gpus_per_replica"
     parameters = "temperature", "top_p", "seed", "reasoning_effort"
     return JudgeSettings(
-        **_set(options, "prompt", "base_url", "timeout", "max_tokens", "samples", "reply"),
+        **_set(options, "prompt", "base_url", "timeout", "max_tokens", "reply"),
         sampling=_set(options, *parameters) | body,
         environ=os.environ,
         say=note,

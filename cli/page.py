@@ -1,18 +1,17 @@
-"""`judge page RUN... --out DIR`: the pages of several runs with an index; writes any page."""
+"""`judge page RUN... --out DIR`: the pages of several runs with an index."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.options import cannot_write, check_writable, replacing, target
+from judge.cli.drawn import write_html
+from judge.cli.options import cannot_write
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.rubrics import Rubric
     from judge.running.folder import Run
 
 
@@ -50,52 +49,23 @@ def command(runs: tuple[Path, ...], *, out: Path) -> None:
     except OSError as error:
         raise cannot_write(out, error) from error
     for name, run in opened.items():
-        write_page(run, run.rubric, out / name)
+        write_page(run, out / name)
     has_comparison = (out / "comparison.html").is_file()
     write_html(site_index(INDEX, opened, has_comparison=has_comparison), out / "index.html", INDEX)
     note(f"site  {out / 'index.html'}")
 
 
-def write_page(run: Run, rubric: Rubric, path: Path) -> None:
-    """Write the page of `run` to `path`, whole or not at all.
+def write_page(run: Run, path: Path) -> None:
+    """Write the page of `run` to `path`, whole or not at all; raises `JudgeError` as `check_html`.
 
-    A page of ours that stands there is replaced. Raises `JudgeError` for any other file,
-    and where the run's own files are at odds.
+    A page of ours that is there already is replaced. It raises too where the run's files do not
+    fit together.
     """
     from judge.report.page.file import MARK, html_file
 
     try:
-        write_html(html_file(run.summary(), run.table(), run.records(), rubric), path, MARK)
+        write_html(html_file(run.summary(), run.table(), run.records(), run.rubric), path, MARK)
     except (KeyError, ValueError) as error:
         raise JudgeError(
-            f"the files of {run.path} do not fit together ({error}); "
-            "make the run again, or read its answers again with judge rescore"
+            f"the files of {run.path} do not fit together ({error}): make the run again"
         ) from error
-
-
-def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
-    """Write `pieces` to `path`, whole or not at all; of a link, to what it points to.
-
-    A page that begins with `mark` is replaced. Raises `JudgeError` for anything else there,
-    and where it cannot be written.
-    """
-    check_html(path, mark)
-    # Half a surrogate pair, as the name of a folder may hold, is no text for a page.
-    with replacing(path) as staged, staged.open("w", encoding="utf-8", errors="replace") as file:
-        for piece in pieces:
-            file.write(piece)
-
-
-def check_html(path: Path, mark: str) -> None:
-    """Raise `JudgeError` where no page that begins with `mark` can be written to `path`."""
-    check_writable(path)
-    there = target(path)
-    try:
-        if not there.exists() or there.stat().st_size == 0:
-            return
-        with there.open("rb") as file:
-            ours = file.read(len(mark)) == mark.encode()
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    if not ours:
-        raise JudgeError(f"{path} is not a page that judge wrote; name another file with --html")

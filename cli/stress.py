@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
+from judge.cli.drawn import (
+    check_drawn,
+    figures_option,
+    html_option,
+    put,
+    say_drawn,
+    write_html,
+)
 from judge.cli.judging import (
     account,
     end_stopped,
@@ -260,7 +267,6 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
 
         say_drawn(draw_stress({data["judge"]["name"]: data}, figures), figures)
     if html:
-        from judge.cli.page import write_html
         from judge.figures import available, stress_page_figures
         from judge.report.stress_page.data import MARK, page, pairs
 

@@ -93,8 +93,7 @@ TOLD_OPTIONS = (
         "context_fields",
         multiple=True,
         metavar="FIELD",
-        help="A field with what was known of the patient, which the judge is told: text, an "
-        'object, or ReXrank\'s "Age:50-60.Gender:M.Indication: ...". Repeat it for several. '
+        help="A field with what was known of the patient, which the judge is told (repeatable). "
         "Default: for rubrics that take context the fields context, age, sex, indication, "
         "history, procedure, ... that are there; else none.",
     ),
@@ -138,10 +137,7 @@ def read_sections(options: Mapping[str, Any]) -> list[StudySet]:
 
 
 def check_sections_differ(sets: Iterable[StudySet]) -> None:
-    """Raise `JudgeError` where most candidates are one text, taken for findings and impression.
-
-    A text without headings stands for whatever section is judged; it cannot be both.
-    """
+    """Raise `JudgeError` where most candidates are one text, taken for findings and impression."""
     texts = {one.section: dict(zip(one.study_ids, one.candidates, strict=True)) for one in sets}
     findings, impression = texts.get("findings", {}), texts.get("impression", {})
     both = [study_id for study_id in findings if impression.get(study_id)]

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
+from judge.cli.drawn import (
+    check_drawn,
+    figures_option,
+    html_option,
+    put,
+    say_drawn,
+    write_html,
+)
 from judge.cli.metric_files import metric_options, read_files
 from judge.cli.options import (
     GroupedCommand,
@@ -75,7 +82,6 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     the judge found; whether the judge may stand in for a reader (alternative-annotator test).
     No judge is asked. docs/trust.md explains each number.
     """
-    from judge.cli.page import write_html
     from judge.comparing.names import choice
     from judge.report import validation as printed
     from judge.report.validate_page.data import MARK

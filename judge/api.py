@@ -45,7 +45,6 @@ class JudgeOptions(TypedDict, total=False):
     max_tokens: int | None
     reply: str | None
     sampling: Mapping[str, object] | None
-    samples: int
     options: Mapping[str, object] | None
     policy: RequestPolicy | None
     cache: str | Path | None
@@ -88,25 +87,22 @@ def annotate(
     Parameters
     ----------
     references, candidates
-        n reports each: lists, by their order; dictionaries of id to report or Series, joined by id
-        in the order of the references. DataFrames, a `datasets.Dataset` and dictionaries of id to
-        record are read as the command line reads a file: two joined by id, or one as `references`
-        that holds both sides. Their further columns are kept as fields.
+        Lists of n reports; dictionaries of id to report or Series, joined by id in the order of
+        the references; or DataFrames, a `datasets.Dataset` and dictionaries of id to record, read
+        as the command line reads a file: two joined by id, or one that holds both sides.
     rubric
         A rubric's name, such as "green".
     judge
-        Who answers: "lexicon", the built-in baseline; "vllm:MODEL", a model that vLLM serves;
-        "hf:MODEL", one in this process; or a model behind an OpenAI-compatible server, such as
-        "gpt-4o", whose key comes from the environment.
+        Who answers: "lexicon", the built-in baseline; "vllm:MODEL"; "hf:MODEL", a model in this
+        process; or one behind an OpenAI-compatible server, such as "gpt-4o", whose key comes from
+        the environment.
     out
         A folder for the run. By default nothing is written but the cache.
     study_ids, study_classes, fields
-        n values each, and columns of n values, beside lists; a class that is None is inferred by
-        the lexicon, and marked in `class_inferred`.
-    section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout
-        As the options of the command line.
-    max_tokens, reply, samples, shard, cache
-        Likewise; a shard is "3/8" or (3, 8).
+        n values each, and columns of n values, beside lists; a class that is None is inferred.
+    section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout,
+    max_tokens, reply, shard, cache
+        As the options of the command line; a shard is "3/8" or (3, 8).
     sampling
         Further parameters of a request: "temperature" (0 by default), "top_p", "seed",
         "reasoning_effort", or any other that the server takes.
@@ -120,14 +116,12 @@ def annotate(
     DataFrame
         One row a study, in the order given: the columns of a run's table of studies, `answer`, and
         `corrected` for a rubric that corrects lines. Scores and counts are missing wherever
-        `outcome` is not "annotated". `attrs["signature"]` names everything that made the numbers;
-        `attrs["note"]` is what a reader of them must know of the judge.
+        `outcome` is not "annotated". `attrs["signature"]` names everything that made the numbers.
 
     Raises
     ------
     JudgeError
-        For what the caller can correct, and where most of the first `policy.give_up_after` answers
-        cannot be read.
+        For what the caller can correct, and where most of the first answers cannot be read.
     RunStoppedError
         When it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
 
@@ -176,10 +170,8 @@ def run(
 ) -> Run:
     """Judge candidate reports as `annotate` does, write the run's folder and open it.
 
-    `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
-    the same run has the same place. `by` are the fields that its summary groups the rates
-    by; `Run.rates` groups them by any others. The rest is as in `annotate`, and so is what
-    is raised; a `JudgeError` also for an unknown field in `by`.
+    `out` defaults to a folder below `judge-runs` whose name is made from the signature. `by` are
+    the fields that its summary groups the rates by. The rest is as in `annotate`.
     """
     session, studies, more = _open(references, candidates, rubric, judge, options)
 

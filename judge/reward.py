@@ -29,8 +29,7 @@ from judge.running.session import RequestPolicy
 from judge.running.thread import JudgeThread
 from judge.signature import Signature
 from judge.studies import from_given
-from judge.studies.names import plain
-from judge.studies.sections import says_nothing
+from judge.studies.names import plain, says_nothing
 from judge.studies.study_set import CONTEXT_FIELDS, attach_context, prior_report
 from judge.types import Failed, JudgeError, Unparsed
 
@@ -43,24 +42,22 @@ class Reward(AbstractContextManager["Reward"]):
     """A measure of a rubric as a judge finds it, of which more is always better.
 
     A measure of which less is better (errors, FineRadScore) has its sign changed. The judge is
-    loaded at the first question and stays loaded; what a model has answered comes from the cache.
-    A copy for another process (pickle; for the functions cloudpickle, as Ray has it) is made of the
-    same arguments anew, with a judge and counts of its own.
+    loaded at the first question and stays loaded. A copy for another process (pickle; for the
+    functions cloudpickle, as Ray has it) has a judge and counts of its own.
 
     Parameters
     ----------
     rubric, judge, options
         As in `judge.annotate`; the fields of `context_fields`, `prior_field` and `modality` are
-        TRL's columns, or keys of verl's `extra_info`. Nothing is given up because answers cannot
-        be read, unless a `policy` says so.
+        TRL's columns, or keys of verl's `extra_info`.
     measure
         A measure of the rubric; by default the score with the rubric's name, or its only score.
     report
-        Gives the report in a completion's text, by default all of it. An empty report is judged as
-        one; where it gives None the completion has no report and no reward.
+        Gives the report in a completion's text, by default all of it; where it gives None the
+        completion has no reward.
     name
         What the reward is called in logs, by default the measure, with `minus_` where its sign is
-        changed. TRL mixes the logs of functions that have one name.
+        changed.
 
     """
 
@@ -94,10 +91,7 @@ class Reward(AbstractContextManager["Reward"]):
 
     @property
     def signature(self) -> str:
-        """What makes the rewards, whatever the reports.
-
-        `context:auto` says that the columns' names choose what the judge is shown of the patient.
-        """
+        """What makes the rewards, whatever the reports; `context:auto` is by the columns' names."""
         shown = dict(self._context)
         if shown["context"] is None:
             shown["context"] = "auto"
@@ -119,11 +113,10 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> Callable[..., Any]:
         """Return a reward function for TRL: `f(prompts, completions, **columns)`.
 
-        It gives one reward a completion. One that has none gets `unscored`, by default None, which
-        TRL leaves out; how many those are, and why, is logged. Raises `JudgeError` for a TRL before
-        1.6, which makes a 0 of None, unless `unscored` has a value. `reference` is the column with
-        the radiologist's reports. A coroutine function where it is `asynchronous`: newer versions
-        of TRL run those side by side.
+        A completion without a reward gets `unscored`, by default None, which TRL leaves out; how
+        many those are, and why, is logged. Raises `JudgeError` for a TRL before 1.6, which makes a
+        0 of None, unless `unscored` has a value. `reference` is the column with the radiologist's
+        reports. A coroutine function where it is `asynchronous`.
         """
         value = _finite(unscored)
         if value is None:
@@ -159,8 +152,7 @@ class Reward(AbstractContextManager["Reward"]):
 
         `compute_score(data_source, solution_str, ground_truth, extra_info=None)` gives the reward
         of one completion. One that has none is `unscored`; without that value it raises
-        `JudgeError`. verl's manager `rate_limited` makes every error a reward of 0.0, so give it a
-        value on the scale of the rewards. A coroutine function where it is `asynchronous`.
+        `JudgeError`, of which verl's manager `rate_limited` makes a reward of 0.0.
         """
         value = _finite(unscored)
 
@@ -254,10 +246,7 @@ class Reward(AbstractContextManager["Reward"]):
 
     def _report_of(self, completion: object) -> str | None:
         text = text_of(completion)
-        report = None if text is None else self._report(text)
-        if not isinstance(report, str | None):
-            raise JudgeError(f"report= gave neither a text nor None but {report!r:.80}")
-        return report
+        return None if text is None else self._report(text)
 
     def _value(self, judged: Judged) -> float | str:
         if judged.measures is None:

@@ -1,9 +1,8 @@
 """The rubrics: what is asked, how the answer is read, what it is worth.
 
-Each rubric is a folder beside this file whose `__init__` defines `RUBRIC`; a new folder is
-found without an edit anywhere else and becomes a command of its own. So does a rubric of an
-installed package: an entry point of the group `judge.rubrics` with the rubric's name refers
-to it. Its `cases/` and its prompts, `prompts/NAME.yaml`, lie beside the module that is named.
+Each rubric is a folder beside this file whose `__init__` defines `RUBRIC`, or an entry point of the
+group `judge.rubrics` of an installed package, whose `cases/` and prompts (`prompts/NAME.yaml`) lie
+beside the module that it names.
 """
 
 from __future__ import annotations
@@ -57,11 +56,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Rubric:
-    """Return the rubric called `name`.
-
-    Raises `JudgeError` where there is none, where a package adds one that is built in, and
-    for a package whose rubric cannot be imported or is none.
-    """
+    """Return the rubric called `name`; raises `JudgeError` where there is none that works."""
     if name in built_in():
         plugins.RUBRICS.check_unique(name)
         rubric: Rubric = importlib.import_module(f"judge.rubrics.{name}").RUBRIC
@@ -80,10 +75,7 @@ def load(name: str) -> Rubric:
 
 
 def summary(name: str) -> str:
-    """Return the summary of a built-in rubric, from its source: the list of commands waits for it.
-
-    Loading all rubrics takes longer than all else that the list needs.
-    """
+    """Return the summary of a built-in rubric, from its source: to load it takes long."""
     source = (_ROOT / name / "__init__.py").read_text("utf-8")
     line = re.search(r'^    summary="(.+)",$', source, re.MULTILINE)
     return line[1] if line else load(name).summary
@@ -95,10 +87,7 @@ def _guarded(name: str, of: object, functions: Iterable[str]) -> dict[str, Any]:
 
 
 def prompt_files(name: str) -> dict[str, Path]:
-    """Return the prompts that lie beside the rubric called `name`, by the stem of their file.
-
-    What is built in has its prompts in `judge.prompts`. Raises `JudgeError` as `load` does.
-    """
+    """Return the prompts that lie beside the rubric of a package, by the stem of their file."""
     return {path.stem: path for path in sorted((_folder(name) / "prompts").glob("*.yaml"))}
 
 

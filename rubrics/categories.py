@@ -32,10 +32,7 @@ ERRORS = Statistic(
 
 
 def no_error(grade: str, named: str) -> Statistic:
-    """Return the share of the studies without an error of a grade, counted by `n_GRADE`.
-
-    `named` says which errors those are: "clinically significant errors".
-    """
+    """Return the share of the studies without an error of a grade, `named` in words."""
     return Statistic(
         f"no_{grade}_error",
         f"no {grade} error",
@@ -100,15 +97,10 @@ _ORDER = tuple(Category)
 _ARTICLES = frozenset(("a", "an", "the"))
 _SINGULAR = {"findings": "finding", "comparisons": "comparison", "locations": "location"}
 _MARKED = re.compile(r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", re.I | re.S)
-_LETTERS = re.compile(r"[\W_]*[a-f](?:(?:[\s,;/&+|()\[\]\"']|\band\b)+[a-f]\b)*[\W_]*", re.I)
-_APART = re.compile(r"[,;|\n]|\band\b|&")
 
 
 def category_of(value: object) -> Category | None:
-    """Return the category that `value` names: a letter, a number from 1, a name, or two in accord.
-
-    None for anything that is none of the six.
-    """
+    """Return the category that `value` names: a letter, a number from 1, a name, or both."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _ORDER[value - 1] if 1 <= value <= len(_ORDER) else None
     if not isinstance(value, str) or len(value) > LONGEST:
@@ -133,32 +125,8 @@ def _named(text: str) -> Category | None:
     return _NAMED.get(" ".join(kept))
 
 
-def categories_of(value: object) -> list[Category] | None:
-    """Return the categories that `value` names, a list of them or one text, each once, in order.
-
-    None where one of them is none of the six; an empty list where there is none.
-    """
-    given: object = [value] if isinstance(value, int) and not isinstance(value, bool) else value
-    if isinstance(given, str):
-        given = _parts(given)
-    if not isinstance(given, list):
-        return None
-    parts = [(_parts(one) if isinstance(one, str) else None) or [one] for one in given]
-    found = {category_of(part) for several in parts for part in several}
-    return None if None in found else sorted(category for category in found if category)
-
-
-def _parts(text: str) -> list[str]:
-    if len(text) <= LONGEST and _LETTERS.fullmatch(text):
-        return re.findall(r"\b[a-f]\b", text, re.I)
-    return [text] if category_of(text) else [part for part in _APART.split(text) if part.strip()]
-
-
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
-    """Return the measures that count a kind's items: by grade, then by grade and code.
-
-    Their names are `n_GRADE` and `GRADE_CODE`, such as `n_significant` and `significant_a`.
-    """
+    """Return the measures that count a kind's items: `n_GRADE`, then `GRADE_CODE`."""
 
     def counting(name: str, label: str, labels: Mapping[str, str]) -> Measure:
         return Measure(name, label, is_whole=True, counts=Counted(kind.name, labels))

@@ -7,7 +7,7 @@ does not declare is shown nowhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Real
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 class Source:
     """A published work, as an entry of a bibliography.
 
-    `authors` are each "Family, Given", or a body's name in braces, one at the least; `is_longer`
-    says that there are more than those named. `fields` are further ones of BibTeX, such as
-    `journal`, `booktitle`, `doi` and `eprint` (of arXiv).
+    `authors` are each "Family, Given", or a body's name in braces; with `is_longer` there are more.
+    `fields` are further ones of BibTeX, such as `journal`, `doi` and `eprint` (of arXiv).
     """
 
     key: str
@@ -44,7 +43,7 @@ class Source:
 
     @property
     def short(self) -> str:
-        """Up to three authors and the year as they stand in a sentence: "Chen and Cherry 2014"."""
+        """Up to three authors and the year, as in "Chen and Cherry 2014"."""
         names = [name.partition(",")[0].strip("{}") for name in self.authors]
         if self.is_longer or len(names) > 3:
             return f"{names[0]} et al. {self.year}"
@@ -106,9 +105,8 @@ class Measure:
     `undefined` says in a few words when a study has none ("no fact in the candidate"); None for a
     measure that every scored study has. `role` is where it is shown: a `score` in lists, filters
     and histograms, a `count` in lists, a `check` with the scores of a single study, `other` in the
-    table of studies. `counts` is there for a measure that counts items; `needs` names what else it
-    is made of that not every reader is asked for (`rubrics.reading`): a kind of items, a label, the
-    `edit` of an item, the `reference`.
+    table of studies. `needs` names what else than `counts` it is made of that a reader may not be
+    asked for (`rubrics.reading`): a kind of items, a label, the `edit` of an item, the `reference`.
     """
 
     name: str
@@ -211,9 +209,7 @@ class Label:
 class Facet:
     """A question that an item's labels answer: its category, its severity, its verdict.
 
-    `plural` is the name of several values. `has_codes` says that the names of its labels are
-    codes of the field's own, such as the letter of a category, which are printed before the
-    label.
+    With `has_codes` the names of its labels are printed before them, as a category's letter is.
     """
 
     name: str
@@ -236,12 +232,11 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of item.
+    """A kind of item, labelled by `facets`.
 
-    `facets` are those that label it. `graded_by` is the one of them that says how grave an item
-    is: it divides the list, colours the item and its words in the reports. Items of a kind that
-    is not graded are listed by their text alone. Where a judge states how many there are and lists
-    none, `is_listed` is False.
+    `graded_by` is the facet that says how grave an item is; items of a kind without one are listed
+    by their text alone. Where a judge states how many there are and lists none, `is_listed` is
+    False.
     """
 
     name: str
@@ -254,10 +249,9 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """A table of how many items carry which labels: the values of one facet by those of another.
+    """A table of how many items of a `kind` carry which labels of the facets `rows` and `columns`.
 
-    `rows` and `columns` are facets of the `kind`. The numbers are the measures that count the
-    kind with both labels, and with the column's alone for the row of all.
+    The numbers are measures that count items with both labels, or the column's for all rows.
     """
 
     title: str
@@ -267,11 +261,9 @@ class Tally:
 
 
 class Parse(Protocol):
-    """Reads an answer.
+    """Reads an answer; raises `UnparsedError` for what cannot be read with certainty.
 
-    `complete` says that the judge reported to have ended by itself, so that a list without
-    a stated count may be taken as whole. Raises `UnparsedError` with a reason for whatever
-    cannot be read with certainty.
+    `complete` says that the judge reported to have ended by itself.
     """
 
     def __call__(self, text: str, study: Study, *, complete: bool = False) -> Annotation:
@@ -281,11 +273,7 @@ class Parse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StructuredReply:
-    """How a rubric whose answers are text is asked for a reply of a fixed form instead.
-
-    `prompt` is the wording that goes with it; `parse` and `render` are as in `Rubric`, for a
-    reply in the form of `Rubric.reply_model`.
-    """
+    """How a rubric whose answers are text is asked for a reply in its `reply_model`'s form."""
 
     prompt: str
     parse: Parse
@@ -310,10 +298,9 @@ class Rubric:
     those of one question. `takes_context` says that the judge is told the study's context.
     `on_scale` gives `parse` and `reply_model` for the scale that a prompt declares, `parse_for` the
     `parse` of answers to others' wording by the names of prompt and model, None where it is the
-    usual. `takes_samples` says that `parse` and `render` also take several answers to a question.
-    `sources` are the works that whoever reports its numbers cites.
+    usual. `sources` are the works that whoever reports its numbers cites.
 
-    Raises ValueError for a declaration that names what it does not declare.
+    Raises ValueError for a declaration that would give a wrong number.
     """
 
     name: str
@@ -341,26 +328,22 @@ class Rubric:
         Callable[[tuple[float, float]], tuple[Parse, Callable[[], type[BaseModel]]]] | None
     ) = None
     parse_for: Callable[[str, str], Parse | None] | None = None
-    takes_samples: bool = False
     sources: tuple[Source, ...] = ()
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        parts: dict[str, list[str]] = {
-            "measure": [measure.name for measure in self.measures],
-            "statistic": [statistic.name for statistic in self.statistics],
-            "kind": [kind.name for kind in self.kinds],
-            "facet": [facet.name for facet in self.facets],
-            **{f"facet of {kind.name}": [*kind.facets] for kind in self.kinds},
-            **{f"label of {one.name}": [label.name for label in one.labels] for one in self.facets},
-        }
-        for what, names in parts.items():
+        labels = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
+        object.__setattr__(self, "_labels", labels)
+        object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
+        for declared in (self.measures, self.statistics, self.kinds, self.facets):
+            names = [one.name for one in declared]
             if len({*names}) < len(names):
-                raise ValueError(f"{self.name} declares a {what} twice: {', '.join(names)}")
-        for what, named in self._named():
-            if named not in parts[what]:
-                raise ValueError(f"{self.name} names a {what} {named!r} and declares none")
+                raise ValueError(f"{self.name} declares a name twice: {', '.join(names)}")
+        for counts in (measure.counts for measure in self.measures if measure.counts):
+            named = {facet: (label,) for facet, label in counts.labels.items()}
+            if wrong := self._undeclared(counts.kind, named):  # it would count 0
+                raise ValueError(f"{self.name}: {wrong}")
         scales = {measure.name: measure.scale for measure in self.measures}
         for one in self.statistics:
             # A mean's interval on another scale would leave it, or the values would.
@@ -369,34 +352,9 @@ class Rubric:
                 raise ValueError(f"{self.name} declares {one.name!r} on another scale than it has")
             if not one.measures or bool(one.per) != (one.kind == "ratio"):
                 raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
-        known = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
-        object.__setattr__(self, "_labels", known)
-        object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
-
-    def _named(self) -> Iterable[tuple[str, str]]:
-        for statistic in self.statistics:
-            yield from (("measure", name) for name in (*statistic.measures, *statistic.per))
-        yield from (("measure", order.measure) for order in self.worst)
-        for kind in self.kinds:
-            yield from (("facet", name) for name in kind.facets)
-            if kind.graded_by is not None:
-                yield f"facet of {kind.name}", kind.graded_by
-        for one in (measure.counts for measure in self.measures if measure.counts):
-            yield "kind", one.kind
-            for facet, label in one.labels.items():
-                yield f"facet of {one.kind}", facet
-                yield f"label of {facet}", label
-        if self.tally:
-            yield "kind", self.tally.kind
-            for facet in (self.tally.rows, self.tally.columns):
-                yield f"facet of {self.tally.kind}", facet
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
-        """Return the numbers of a study.
-
-        Raises `JudgeError` for numbers or items that are not as they were declared: a rubric that
-        is wrong stops a run at the first study that shows it.
-        """
+        """Return the numbers of a study; raises `JudgeError` for what is not as declared."""
         found = self.measure(annotation, study)
         if wrong := self._wrong(annotation, found):
             packages = plugins.RUBRICS.packages(self.name)
@@ -424,6 +382,14 @@ class Rubric:
 
     def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
         """Return what an item has that is not declared, or lacks; None where nothing is wrong."""
+        if wrong := self._undeclared(kind, labels):
+            return wrong
+        known = self._kinds[kind]
+        if known.graded_by is not None and len(labels.get(known.graded_by, ())) != 1:
+            return f"one {known.label} has no {known.graded_by}"
+        return None
+
+    def _undeclared(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
         known = self._kinds.get(kind)
         if known is None:
             return f"{self.title} has no {kind!r}"
@@ -432,8 +398,6 @@ class Rubric:
                 return f"{self.title} has no {facet!r} of one {known.label}"
             if not self._labels[facet].issuperset(values):
                 return f"{self.title} has no {facet} {min(set(values) - self._labels[facet])!r}"
-        if known.graded_by is not None and len(labels.get(known.graded_by, ())) != 1:
-            return f"one {known.label} has no {known.graded_by}"
         return None
 
     def facet(self, name: str) -> Facet:
@@ -477,8 +441,7 @@ class Rubric:
     def counting(self, kind: str, labels: Mapping[str, str]) -> tuple[Measure, ...]:
         """Return the measures whose sum counts the items of a kind with all of the labels.
 
-        Those that have exactly these facets, else those that have the fewest more. An item
-        with two values of a further facet is counted for both. Empty where nothing counts them.
+        Those that have exactly these facets, else those that have the fewest more.
         """
         fitting = [
             (measure, len(one.labels))

@@ -23,9 +23,8 @@ LEVELS = (SIGNIFICANT, *_SCALE)
 class Quantity:
     """One number that is said of a study; `measures` are what it is the sum of in a rubric.
 
-    A `rating` is a field of a reader's run: no judge gives one. `is_level` is true of the errors
-    of a level, of which a study may have none: what rates are of. `category` is there for a count
-    of the errors of one category.
+    A `rating` is a field of a reader's run. `is_level` is true of the errors of a level, which
+    rates are of; `category` is there for a count of the errors of one category.
     """
 
     name: str
@@ -130,8 +129,7 @@ def reward_of(rubric: Rubric, name: str | None) -> Measure:
     if found.role in ("score", "count") or is_printed or is_counted:
         return found
     raise JudgeError(
-        f"{rubric.name}'s {found.name} is no reward: more or less of it says nothing of how good a "
-        "report is; choose a score or a count of errors"
+        f"{rubric.name}'s {found.name} is no reward: choose a score or a count of errors"
     )
 
 

@@ -10,11 +10,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from judge import jsonio
-from judge.rubrics.contract import Parse, Rubric
+from judge.rubrics.contract import Rubric
 from judge.types import Completion, JudgeError, Study, UnparsedError, Usage
 
 if TYPE_CHECKING:
@@ -30,10 +29,9 @@ _CUT = {"text", "finish_reason"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the default `prompt`, how an answer is read, and the form of a reply.
+    """What is asked: the default `prompt`, the form of a reply, and how an answer is read.
 
-    `check` is called as `Parse`, with the texts that the step's `study` holds; it raises
-    `UnparsedError` for an answer that cannot be read.
+    `check` is called as `Parse`, with the texts that the step's `study` holds.
     """
 
     prompt: str
@@ -43,17 +41,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One asking of a question.
+    """One asking of a question, `name`d within its study.
 
-    `name` tells it from the study's others. `study` holds the texts that it is about and nothing
-    else: studies that share them share the answer. `asks` is what the question asks about, as its
-    prompts say (`Prompt.asks`). `sample` is which of several answers to the same it is, from 0.
+    `study` holds the texts that it is about and nothing else: studies that share them share the
+    answer. `asks` is what the question asks about, as its prompts say (`Prompt.asks`).
     """
 
     name: str
     study: Study
     asks: str = ""
-    sample: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +74,7 @@ def check_end(completion: Completion) -> None:
 
 
 def composed(answers: Mapping[str, Completion]) -> Completion:
-    """Return the answers to a study's steps, if it takes any, as one completion.
-
-    Its text is a JSON object of each step's name and raw answer, its usage that of all.
-    """
+    """Return the answers to a study's steps as one completion, whose text is JSON of them all."""
     written = {
         name: {"text": one.text, "finish_reason": one.finish_reason}
         if one.finish_reason in _ENDS
@@ -102,10 +95,7 @@ def composed(answers: Mapping[str, Completion]) -> Completion:
 
 
 def parts(text: str) -> dict[str, str]:
-    """Return the raw answers in the text of such a completion, by their step's name.
-
-    Raises `UnparsedError` for any other text, and for an answer that did not end as it should.
-    """
+    """Return the raw answers in the text of such a completion, by their step's name."""
     try:
         value = jsonio.read(text)
     except jsonio.JsonError as error:
@@ -133,10 +123,6 @@ def of_step(name: str) -> Iterator[None]:
         raise UnparsedError(error.reason, detail) from error
 
 
-SAMPLE = "sample {}"
-"""The name of a step that asks for one of several answers to the same, by its number from 1."""
-
-
 def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
     """Return the rubric as it reads answers to a prompt that declares `scale`, None for none.
 
@@ -147,35 +133,10 @@ def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
     if rubric.on_scale is None:
         raise JudgeError(f"a prompt of the rubric {rubric.name} declares no scale: it has none")
     parse, form = rubric.on_scale(scale)
-    return sampled(replace(rubric, parse=parse, reply_model=form), n_samples(rubric))
+    return replace(rubric, parse=parse, reply_model=form)
 
 
 def asked_by(rubric: Rubric, prompt: str, model: str) -> Rubric:
     """Return the rubric as it reads answers of the model to the prompt, both by their names."""
     parse = rubric.parse_for(prompt, model) if rubric.parse_for else None
     return replace(rubric, parse=parse) if parse else rubric
-
-
-def sampled(rubric: Rubric, k: int) -> Rubric:
-    """Return the rubric as it takes `k` answers to its question about each study.
-
-    Raises `JudgeError` for another number than one where the rubric takes one.
-    """
-    if k == 1:
-        return rubric
-    if not rubric.takes_samples or k < 1:
-        raise JudgeError(f"the rubric {rubric.name} does not take {k} answers about a study")
-    question = Question(rubric.prompt, rubric.parse, rubric.reply_model)
-    whole = cast("Parse", partial(cast("Any", rubric.parse), samples=k))
-    return replace(rubric, parse=whole, steps=Steps(partial(_samples, k), {"": question}, k))
-
-
-def n_samples(rubric: Rubric) -> int:
-    """Return how many answers to its question a rubric takes about each study."""
-    return rubric.steps.most if rubric.takes_samples and rubric.steps else 1
-
-
-def _samples(k: int, study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
-    bare = replace(study, study_id="", study_class=None, class_inferred=False, fields={})
-    steps = (Step(SAMPLE.format(at + 1), bare, sample=at) for at in range(k))
-    return [step for step in steps if step.name not in answers]

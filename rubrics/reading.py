@@ -34,9 +34,8 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
     """Return `rubric` as a reader used it who was not asked for what it `lacks`.
 
     `lacks` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
-    in a few words; whatever counts or needs one of them is undefined. `own` are names of the
-    reader's categories beside those in the rows of the rubric's table of items. Raises ValueError
-    for what the rubric has not.
+    in a few words; whatever counts or needs one of them is undefined. `own` are further
+    categories of the reader's. Raises ValueError for what the rubric has not.
     """
     known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
     known |= {label.name for facet in rubric.facets for label in facet.labels}

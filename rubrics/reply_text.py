@@ -1,8 +1,7 @@
 """What the answers of all rubrics have in common: what stands around them, entries, forms.
 
 A judge that has nothing to list sometimes writes that down as an entry ("No findings are missing").
-Counted as an entry it would be an error that it denies. A denial speaks of errors or of what
-agrees: "No acute findings" and "No mention of the effusion" speak of the reports.
+Counted it would be an error that it denies. "No mention of the effusion" speaks of the reports.
 """
 
 from __future__ import annotations

@@ -62,24 +62,11 @@ def test_latex_bibtex_and_json_say_the_same(invoke: Invoke, judged_examples: Pat
     assert run["works"] == [one["key"] for one in found["works"]]
 
 
-def test_readings_take_the_judges_bias_out(invoke: Invoke) -> None:
+def test_a_reader_is_called_one(invoke: Invoke) -> None:
     readings = EXAMPLES / "readers" / "readings.csv"
     line = ("import", "tidy", readings, "--section", "findings", "--out", "readers")
     assert invoke(*line).exit_code == 0
     assert "The reader was fern." in invoke("cite", "readers/reader-fern").stdout
-    assert invoke("green", "readers/reader-fern", "--out", "judged").exit_code == 0
-    printed = invoke("cite", "judged", "--readings", "readers").stdout
-    asked = ("rates", "judged", "--readings", "readers", "--format", "json")
-    rates = json.loads(invoke(*asked).stdout)
-    fixed = rates["statistics"]["no_significant_error"]["corrected"]
-    assert "from readings of 15 studies by fern, moss and reed, all studies: " in printed
-    rate = "no significant error (studies without clinically significant errors)"
-    assert f"{rate} {100 * fixed['value']:.1f}% [" in printed
-    assert rates["readings"]["signature"] in printed
-    assert "at random" not in printed
-    assert {"angelopoulos2023ppi", "angelopoulos2023ppipp"} <= {*KEY.findall(printed)}
-    done = invoke("cite", "judged", "readers/reader-fern", "--readings", "readers")
-    assert (done.exit_code, "--readings" in done.stderr) == (2, True)
 
 
 def test_what_was_not_scored_is_said(invoke: Invoke) -> None:
@@ -101,12 +88,12 @@ def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> Non
     manifest = {"judge": {"name": "gpt-x", "version": "gpt-x-2026", "note": None}}
     line = (
         "green:3|judge:gpt-x-2026|prompt:green@2+aa|sampling:max_tokens=900,temperature=0|reask:2"
-        "|samples:3|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
+        "|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
     )
     summary = Run(judged_examples).summary()
     text = citation(manifest, summary, Signature.parse(line), rubrics.load("green")).text
     for part in (
-        "gpt-x-2026, asked with the prompt green@2+aa, with max_tokens=900, temperature=0, 3 times",
+        "gpt-x-2026, asked with the prompt green@2+aa, with max_tokens=900, temperature=0",
         "up to 2 times more where an answer could not be parsed",
         "the patient's context (age, indication) and an earlier report (earlier)",
         "These are shard 2/3 of a set.",

@@ -21,7 +21,7 @@ import yaml
 
 from judge import rubrics
 from judge.rubrics.contract import Rubric, StructuredReply
-from judge.rubrics.questions import asked_by, sampled
+from judge.rubrics.questions import asked_by
 from judge.types import (
     Annotation,
     Item,
@@ -35,7 +35,7 @@ CASES = [
     for name in NAMES
     for path in sorted(rubrics.cases(name).glob("*.yaml"))
 ]
-KEYS = {"about", "completion", "complete", "reply", "samples", "prompt", "model", "study", "expect"}
+KEYS = {"about", "completion", "complete", "reply", "prompt", "model", "study", "expect"}
 
 
 def _paths(name: str) -> list[Path]:
@@ -65,8 +65,6 @@ def _form(rubric: Rubric, case: Mapping[str, Any]) -> Rubric | StructuredReply:
 def _outcome(rubric: Rubric, case: Mapping[str, Any], study: Study) -> Annotation | str:
     try:
         parse = _form(rubric, case).parse
-        if "samples" in case:
-            parse = sampled(rubric, case["samples"]).parse
         return parse(case["completion"], study, complete=case.get("complete", False))
     except UnparsedError as error:
         return error.reason
@@ -121,5 +119,4 @@ def test_case(name: str, path: Path) -> None:
     assert {key: found[key] for key in expected} == expected
     # What was read can be written and read again.
     form = _form(rubric, case)
-    parse = sampled(rubric, case["samples"]).parse if "samples" in case else form.parse
-    assert parse(form.render(outcome), study, complete=True) == outcome
+    assert form.parse(form.render(outcome), study, complete=True) == outcome

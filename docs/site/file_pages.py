@@ -68,7 +68,7 @@ _KINDS = {
 # What a run has beside what is checked as it is read.
 _ALSO = {
     "manifest.json": (
-        *("class_source", "omitted", "notes", "reply_modes", "samples", "batches"),
+        *("class_source", "omitted", "notes", "reply_modes", "batches"),
         *("of_candidates", "read_from", "omitted_ids", "effort", "spent", "started", "finished"),
         *("shards", "rescored", "versions"),
     ),

@@ -36,7 +36,6 @@ def _page(rubric: Rubric) -> str:
         "the built-in judge answers it": rubric.baseline is not None,
         "it takes what is known of the patient": rubric.takes_context,
         "it asks several questions about a study": rubric.steps is not None,
-        "it takes several answers to a question (`--samples`)": rubric.takes_samples,
         "its corrections can be made in the candidate": rubric.editor is not None,
     }
     said = "; ".join(words for words, is_so in has.items() if is_so)

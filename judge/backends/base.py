@@ -196,7 +196,6 @@ class JudgeSettings:
         max_tokens: The longest answer; None for what suits the model.
         reply: `text` or `structured`; None for what suits.
         sampling: Further parameters by their name in a request.
-        samples: How many answers to the same question a study gets.
         environ: Where keys are looked up.
         say: Tells the user something.
         sends: False where nothing will be sent, so that no key is needed.
@@ -209,7 +208,6 @@ class JudgeSettings:
     max_tokens: int | None = None
     reply: str | None = None
     sampling: Mapping[str, object] = field(default_factory=dict)
-    samples: int = 1
     environ: Mapping[str, str] = field(default_factory=dict)
     say: Callable[[str], None] = lambda _text: None
     sends: bool = True

@@ -1,26 +1,45 @@
-"""The questions of a run, asked in batches until each has its answer or can have none."""
+"""The questions of a run, asked in batches until each has its answer or can have none.
+
+Of OpenAI's guide (platform.openai.com/docs/guides/batch): answers come in any order, those that
+went wrong in a file of their own; what a batch that expires has answered is kept and paid for.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import secrets
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Any, Final, Self
+
+import aiohttp
+import httpx2  # which openai brings
+import openai
+import tenacity
+from openai.types import Batch as RemoteBatch
 
 from judge import jsonio
-from judge.backends.base import AskError, RefusedError, StudyError, TransientError
+from judge.backends.base import (
+    AskError,
+    RefusedError,
+    StudyError,
+    TransientError,
+    UnavailableError,
+    UnreadableReplyError,
+)
 from judge.backends.openai import OpenAIJudge
 from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
+from judge.backends.openai_client import ErrorReply, client, completion_of
+from judge.backends.servers import NO_KEY, Connection
 from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
-from judge.batching.provider import Provider, Remote, read_answer, request_line, retry_transient
-from judge.cache import CompletionCache
 from judge.running.cost import Prices
 from judge.running.engine import (
     FirstAnswers,
@@ -34,7 +53,139 @@ from judge.running.engine import (
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet
-from judge.types import JudgeError
+from judge.types import Completion, JudgeError
+
+_ENDPOINT: Final = "/v1/chat/completions"
+# Under this name a batch carries the id that it has here.
+_MARK = "judge_batch"
+ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
+"""The states of a batch to which nothing will happen any more."""
+# A file of 200 MB goes up, or comes down, in so many seconds.
+_FILE_TIMEOUT = 1800.0
+
+retry_transient = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(TransientError),
+    wait=tenacity.wait_random_exponential(0.5, 60),
+    stop=tenacity.stop_after_attempt(5),
+    reraise=True,
+)
+
+
+class GoneError(JudgeError):
+    """The server has no such batch or file."""
+
+
+def read_answer(
+    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, tool: str | None
+) -> Completion:
+    """Return the answer in a line; raises what asking raises, or `TransientError` without one."""
+    response = line.get("response")
+    if not isinstance(response, Mapping):
+        error = line.get("error")
+        code = error.get("code") if isinstance(error, Mapping) else None
+        raise TransientError(str(code or "no response")[:40], str(error)[:300])
+    status, body = response.get("status_code"), response.get("body")
+    if type(status) is int and not 200 <= status < 300:
+        reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
+        raise reply.meaning(sampling, mode, NO_KEY)
+    return completion_of(body, mode, tool, NO_KEY)
+
+
+class Provider:
+    """The files and batches of one server; its `AskError`s are `JudgeError`s after the block."""
+
+    def __init__(self, connection: Connection, key: str) -> None:
+        self.url, self._key = connection.base_url, key
+        self._client = client(connection, key)
+        self._slow = self._client.with_options(timeout=max(_FILE_TIMEOUT, connection.timeout))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        await self._client.close()
+        if isinstance(error, AskError):
+            raise JudgeError(
+                f"{self.url} does not answer ({error}); its batches go on: try again later with "
+                "the same command"
+            ) from error
+
+    @retry_transient
+    async def upload(self, path: Path, name: str) -> str:
+        """Return the id of a file with the requests that lie at `path`."""
+        with self._explained(), path.open("rb") as file:
+            return (await self._slow.files.create(file=(name, file), purpose="batch")).id
+
+    async def create(self, file_id: str, mark: str) -> RemoteBatch:
+        """Make the batch of an uploaded file; an error may leave it made or not."""
+        creating = self._client.batches.create(
+            completion_window="24h",
+            endpoint=_ENDPOINT,
+            input_file_id=file_id,
+            metadata={_MARK: mark},
+        )
+        return await self._batch(creating)
+
+    @retry_transient
+    async def marked(self) -> dict[str, RemoteBatch]:
+        """Return all the batches at the provider that were made here, by their ids here."""
+        with self._explained():
+            batches = [batch async for batch in self._client.batches.list(limit=100)]
+            return {mark: batch for batch in batches if (mark := (batch.metadata or {}).get(_MARK))}
+
+    async def look(self, remote_id: str) -> RemoteBatch:
+        """Return how a batch is."""
+        return await self._batch(self._client.batches.retrieve(remote_id))
+
+    async def cancel(self, remote_id: str) -> RemoteBatch:
+        """Have a batch end with what it has answered."""
+        return await self._batch(self._client.batches.cancel(remote_id))
+
+    async def _batch(self, reply: Awaitable[RemoteBatch]) -> RemoteBatch:
+        with self._explained():
+            batch = await reply
+            if not (batch.id and batch.status):  # openai's package reads any JSON as a batch
+                raise ValueError("a batch has an id and a status")
+            return batch
+
+    async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
+        """Yield the lines of the first `most` bytes of a file, and of each its first `longest`."""
+        line, room = bytearray(), most
+        with self._explained():
+            content = self._slow.files.with_streaming_response.content(file_id)
+            async with content as response:
+                async for chunk in response.iter_bytes():
+                    first, *others = chunk.split(b"\n")
+                    line += first[: longest + 1 - len(line)]
+                    for part in others:
+                        yield bytes(line)
+                        line = bytearray(part[: longest + 1])
+                    room -= len(chunk)
+                    if room < 0:
+                        return
+        yield bytes(line)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except openai.APIStatusError as error:
+            if error.status_code == 404:
+                raise GoneError(
+                    f"{self.url} has lost a batch or its file: judge batch cancel forgets it"
+                ) from error
+            body = json.dumps(error.body).encode() if error.body is not None else b""
+            reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
+            wrong = reply.meaning({}, None, self._key)
+            if isinstance(wrong, RefusedError):
+                wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
+            raise wrong from error
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
+        # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
+        except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
+            raise UnreadableReplyError("it is no reply about batches") from error
+
 
 # The largest file and line of requests, in bytes: OpenAI takes 200 MB.
 _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
@@ -45,15 +196,12 @@ _STRANGE_BYTES = 2**30
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
 _TRIES = 3
+_NO_ROOM = "token_limit_exceeded"
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPolicy:
-    """How a run is asked in batches.
-
-    `most` is the most requests of a batch; `poll` how many seconds lie between two looks at
-    one. `command` is the command line that leads back here.
-    """
+    """At most `most` requests a batch, looked at every `poll` seconds; `command` made the run."""
 
     most: int
     poll: float
@@ -65,8 +213,7 @@ def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
     judge = session.judge
     if session.rubric.steps is not None:
         raise JudgeError(
-            f"{session.rubric.title} asks several questions about a study, the later ones by what "
-            "was answered before: ask without --batch"
+            f"{session.rubric.title} asks later questions by earlier answers: ask without --batch"
         )
     if not isinstance(judge, OpenAIJudge) or not judge.servers.places:
         raise JudgeError(f"--batch belongs to a model behind an API, which {judge.name} is not")
@@ -78,44 +225,34 @@ def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
 def ask_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> None:
-    """Ask all questions about `studies` in batches, until they are answered or can't be.
+    """Ask all questions about `studies` in batches; the answers are in the session's cache then.
 
-    The answers are in the session's cache then; the session knows the batches, what they took, and
-    the questions that have no answer. Raises `RunStoppedError` where the budget has no more or a
-    batch was cancelled, `UnreadableError` where most of the first answers cannot be read, and
-    `JudgeError`.
+    Raises `RunStoppedError` where the budget has no more or a batch was cancelled, and
+    `UnreadableError` where most of the first answers cannot be read.
     """
-    judge, cache = require_batch_judge(session), session.cache
-    assert cache is not None
+    judge = require_batch_judge(session)
+    assert session.cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
 
     async def ask() -> BatchRun:
         async with Provider(*judge.servers.places[0]) as provider:
-            run = BatchRun(
-                session, studies, policy, listener, ledger, provider, judge, cache, digest
-            )
+            run = BatchRun(session, studies, policy, listener, ledger, provider, judge, digest)
             await run.ask()
             return run
 
-    with Ledger(cache.path) as ledger:
-        done = asyncio.run(ask())
-        ledger.forget(done.unanswerable)
+    with Ledger(session.cache.path) as ledger:
+        run = asyncio.run(ask())
+        ledger.forget(run.unanswerable)
         session.batches = [asdict(batch) for batch in ledger.batches(run=digest, state=OVER)]
-    session.unanswerable, session.asked_before = done.unanswerable, done.progress
+    session.unanswerable, session.asked_before = run.unanswerable, run.spent
 
 
 @dataclass(slots=True)
 class Contents:
-    """What the files of a batch hold.
-
-    `ends` has the questions that were met with, each with why it was not answered, or None;
-    `taken` is what the answers took. `strange` lines answer nothing that was asked, or a second
-    time. `left_out` are parameters and modes that the model does not take, `refusal` is why the
-    provider takes no request.
-    """
+    """What the files of a batch hold: how each question ended, and lines that answer none."""
 
     ends: dict[str, AskError | None] = field(default_factory=dict)
-    taken: Progress = field(default_factory=lambda: Progress(total=0))
+    spent: Progress = field(default_factory=lambda: Progress(total=0))
     strange: int = 0
     left_out: set[str | Mode] = field(default_factory=set)
     refusal: JudgeError | None = None
@@ -123,10 +260,7 @@ class Contents:
 
 @dataclass(slots=True)
 class BatchRun:
-    """One run that is asked in batches.
-
-    `progress` is what it took, `unanswerable` the questions that can have no answer.
-    """
+    """One run that is asked in batches: what it `spent`, and why questions are `unanswerable`."""
 
     session: JudgeSession
     studies: StudySet
@@ -135,10 +269,10 @@ class BatchRun:
     ledger: Ledger
     provider: Provider
     judge: OpenAIJudge
-    cache: CompletionCache
     run: str
     unanswerable: dict[str, StudyError] = field(default_factory=dict)
-    progress: Progress = field(default_factory=lambda: Progress(total=0))
+    spent: Progress = field(default_factory=lambda: Progress(total=0))
+    _progress: Progress = field(default_factory=lambda: Progress(total=0))
     _prices: Prices = field(init=False)
     _short_of_money: str = ""
     _reserved: set[str] = field(default_factory=set)
@@ -148,36 +282,33 @@ class BatchRun:
         self._prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
         while True:
             async with self.ledger.lock():
-                await self._reconcile()
+                for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
+                    if not await self._is_made(batch):
+                        self.ledger.drop(batch)
                 waiting = await self._send()
             if not waiting:
                 return
             await self._wait(waiting)
 
-    async def _reconcile(self) -> None:
-        for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
-            if remote := await self._find(batch):
-                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
-            else:
-                self.ledger.drop(batch)
-
-    async def _find(self, batch: Batch) -> Remote | None:
+    async def _is_made(self, batch: Batch) -> bool:
+        """Whether the provider has made a batch, which is written down then."""
         for look in range(_LOOKS):
             if look:
                 await asyncio.sleep(max(self.policy.poll, _LEAST_PAUSE))
             if remote := (await self.provider.marked()).get(batch.id):
-                return remote
-        return None
+                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
+                return True
+        return False
 
     async def _send(self) -> Counter[str]:
+        budget = self.session.budget
         running = self.ledger.batches(run=self.run, server=self.provider.url, state=RUNNING)
         for batch in running:  # each is paid from the budget before more is sent
-            if batch.id not in self._reserved and self.session.budget and batch.most is not None:
-                self.session.budget.settle(0.0, batch.most)
+            if batch.id not in self._reserved and budget and batch.most is not None:
+                budget.settle(0.0, batch.most)
             self._reserved.add(batch.id)
-        spent, self.progress = self.progress, Progress(total=len(self.studies))
-        self.progress.add_spent(spent)
-        self._short_of_money = ""
+        self._progress, self._short_of_money = Progress(total=len(self.studies)), ""
+        self._progress.add_spent(self.spent)
         waiting = Counter({batch.id: 0 for batch in running})
         questions, path = self._questions(waiting), self.ledger.folder / "requests.jsonl"
         try:
@@ -190,15 +321,17 @@ class BatchRun:
         finally:
             path.unlink(missing_ok=True)
         if self._short_of_money and not waiting:
-            raise RunStoppedError(self._short_of_money, self.progress)
+            raise RunStoppedError(self._short_of_money, self._progress)
         return waiting
 
     def _questions(self, waiting: Counter[str]) -> Iterator[tuple[Question, float | None]]:
-        session, progress = self.session, self.progress
+        """Yield what is to be asked and its most dollars; count what running batches ask."""
+        session, progress = self.session, self._progress
+        assert session.cache is not None
         first = FirstAnswers(session.policy.give_up_after)
         try:
             for study in self.studies:
-                (exchange,) = recall(session, self.cache, study)
+                (exchange,) = recall(session, session.cache, study)
                 progress.from_cache += len(exchange.answers)
                 if exchange.outcome is not None:
                     first.add(study, exchange.outcome, exchange.answers[-1].completion)
@@ -216,7 +349,7 @@ class BatchRun:
                     self.unanswerable[question.key] = error
                 else:
                     cost = self._prices.at_most(question.request)
-                    if session.budget is not None and (why := session.budget.reserve(cost)):
+                    if session.budget and (why := session.budget.reserve(cost)):
                         self._short_of_money = why
                     else:
                         yield question, cost
@@ -241,12 +374,15 @@ class BatchRun:
         path.touch(mode=0o600)  # reports stand in it
         with self.ledger.change(), path.open("wb") as file:
             for question, cost in questions:
-                line = request_line(question.key, judge.body(question.request))
+                request: dict[str, Any] = {
+                    "custom_id": question.key,
+                    "method": "POST",
+                    "url": _ENDPOINT,
+                }
+                request["body"] = judge.body(question.request)
+                line = json.dumps(request).encode("ascii") + b"\n"
                 if len(line) > _MOST_LINE:
-                    raise JudgeError(
-                        f"a question of {len(line):,} bytes is too long for a batch: ask without "
-                        "--batch"
-                    )
+                    raise JudgeError(f"a question of {len(line):,} bytes: ask without --batch")
                 self.ledger.ask(batch, question.key, question.record)
                 n, size = n + 1, size + file.write(line)
                 most = None if most is None or cost is None else most + cost
@@ -257,17 +393,18 @@ class BatchRun:
 
     async def _make(self, batch: Batch, path: Path) -> None:
         file_id = await self.provider.upload(path, f"{batch.id}.jsonl")
-        remote: Remote | None
         for left in reversed(range(_TRIES)):
             try:
                 remote = await self.provider.create(file_id, batch.id)
-            except TransientError:
-                if (remote := await self._find(batch)) is None and not left:
+            except TransientError:  # it may be made all the same
+                if await self._is_made(batch):
+                    return
+                if not left:
                     raise
             except JudgeError:
                 self.ledger.drop(batch)
                 raise
-            if remote:
+            else:
                 self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
                 return
 
@@ -277,90 +414,100 @@ class BatchRun:
         for batch in batches:
             if batch.server != self.provider.url:
                 raise JudgeError(
-                    f"batch {batch.id} at {batch.server} was asked the same: wait for it with "
-                    f"--base-url {batch.server}, or end it with judge batch cancel {batch.id}"
+                    f"batch {batch.id} asks the same of {batch.server}: give --base-url "
+                    f"{batch.server}, or end it with judge batch cancel {batch.id}"
                 )
             self.listener.say(f"Waiting for batch {batch.id}: {waiting[batch.id]:,} questions.")
-        before, away_since, is_over = self.progress.done, None, False
+        before, is_over = self._progress.done, False
         while not is_over:
-            under_way = 0
+            n_done = 0
             for batch in [*batches]:
-                try:
-                    remote = await self.provider.look(str(batch.remote_id))
-                except TransientError as error:
-                    if away_since is None:
-                        away_since = time.monotonic()
-                        self.listener.say(f"No answer: {error}. The batches go on; looking again.")
-                    if time.monotonic() - away_since > self.session.policy.max_outage:
-                        raise
-                    self.progress.trouble = str(error)
-                    break
-                away_since = self.progress.trouble = None
-                under_way += remote.n_done
-                if remote.is_over:
+                remote = await self._look(batch)
+                if counts := remote.request_counts:
+                    n_done += counts.completed + counts.failed
+                if remote.status in ENDED:
                     batches.remove(batch)
                     is_over |= await self._end(batch, remote)
-                    if not batches and not is_over:
-                        raise JudgeError(
-                            f"{self.provider.url} has no room for a batch of {batch.n:,} questions "
-                            f"({remote.faults}): give a smaller --batch-size, or come "
-                            "back later with the same command"
-                        )
-            self.progress.done = max(self.progress.done, before + under_way)
-            self.listener.tick(self.progress)
+            if not batches and not is_over:
+                raise JudgeError(
+                    f"{self.provider.url} has no room: give a smaller --batch-size, or come back "
+                    "later with the same command"
+                )
+            self._progress.done = max(self._progress.done, before + n_done)
+            self.listener.tick(self._progress)
             if not is_over:
                 await asyncio.sleep(self.policy.poll)
 
-    async def _end(self, batch: Batch, remote: Remote) -> bool:
-        if remote.state == "failed":
+    async def _look(self, batch: Batch) -> RemoteBatch:
+        looking = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(TransientError),
+            wait=tenacity.wait_fixed(self.policy.poll),
+            stop=tenacity.stop_after_delay(self.session.policy.max_outage),
+            before_sleep=self._say_trouble,
+            reraise=True,
+        )
+        return await looking(self.provider.look, str(batch.remote_id))
+
+    def _say_trouble(self, state: tenacity.RetryCallState) -> None:
+        if state.attempt_number == 1 and state.outcome:
+            error = state.outcome.exception()
+            self.listener.say(f"No answer: {error}. The batches go on; looking again.")
+
+    async def _end(self, batch: Batch, remote: RemoteBatch) -> bool:
+        """Read a batch that has ended; return whether its questions have met their ends."""
+        if remote.status == "failed":
+            errors = (remote.errors and remote.errors.data) or []
+            faults = "; ".join(f"line {one.line}: {one.message}" for one in errors)[:500]
             self._settle(batch, 0.0)
             self.ledger.drop(batch)
-            if not remote.has_no_room:
-                raise JudgeError(f"{batch.server} refused batch {batch.id}: {remote.faults}")
-            self.listener.say(f"No room for batch {batch.id}; it is sent when others are over.")
+            if all(error.code != _NO_ROOM for error in errors):
+                raise JudgeError(f"{batch.server} refused batch {batch.id}: {faults}")
+            self.listener.say(f"No room for batch {batch.id} ({faults}): it waits for the others.")
             return False
         async with self.ledger.lock():
             if self.ledger.batch(batch.id).state == OVER:  # another process was here
                 return True
             contents = await self._collect(batch, remote)
-            taken = contents.taken
-            nothing = AskError("no answer", f"the batch is {remote.state}")
+            spent = contents.spent
+            nothing = AskError("no answer", f"the batch is {remote.status}")
             ends = dict.fromkeys(self.ledger.keys(batch), nothing) | contents.ends
-            batch = replace(batch, state=OVER, remote_state=remote.state, answered=taken.asked)
+            batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
             self.ledger.end(batch, ends)
-        self._settle(batch, taken.dollars)
-        self.progress.add_spent(taken)
+        self._settle(batch, spent.dollars)
+        self.spent.add_spent(spent)
+        self._progress.add_spent(spent)
         hopeless = sum(isinstance(error, StudyError) for error in ends.values())
-        cost = "unknown" if taken.dollars is None else f"${taken.dollars:,.2f}"
+        cost = "unknown" if spent.dollars is None else f"${spent.dollars:,.2f}"
         self.listener.say(
-            f"Batch {batch.id} is {remote.state}: {taken.asked:,} answered, {hopeless:,} without "
-            f"hope of an answer, {batch.n - taken.asked - hopeless:,} to be asked again; "
+            f"Batch {batch.id} is {remote.status}: {spent.asked:,} answered, {hopeless:,} without "
+            f"hope of an answer, {batch.n - spent.asked - hopeless:,} to be asked again; "
             f"{contents.strange:,} strange lines passed over; cost {cost}."
         )
         if contents.refusal:
             raise JudgeError(f"batch {batch.id}: {contents.refusal}") from contents.refusal
         for part in contents.left_out:
             self.judge.leave_out(part)
-        if remote.state == "cancelled":
-            raise RunStoppedError(f"batch {batch.id} was cancelled", self.progress)
+        if remote.status == "cancelled":
+            raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress)
         return True
 
     @retry_transient
-    async def _collect(self, batch: Batch, remote: Remote) -> Contents:
+    async def _collect(self, batch: Batch, remote: RemoteBatch) -> Contents:
         # No file is read further than the answers to what was asked can reach.
         tokens = self.judge.sampling["max_tokens"]
         assert isinstance(tokens, int)
         longest = min(_ANSWER_BYTES + _TOKEN_BYTES * tokens, MOST_ANSWER)
-        most = batch.n * longest + _STRANGE_BYTES
         contents = Contents()
-        for file_id in remote.files:
-            async for line in self.provider.lines(file_id, longest, most):
+        for file_id in filter(None, (remote.output_file_id, remote.error_file_id)):
+            lines = self.provider.lines(file_id, longest, batch.n * longest + _STRANGE_BYTES)
+            async for line in lines:
                 if line.strip():
                     self._take(line, batch, contents)
         return contents
 
     def _take(self, line: bytes, batch: Batch, contents: Contents) -> None:
-        ends = contents.ends
+        cache, ends = self.session.cache, contents.ends
+        assert cache is not None
         try:
             value = jsonio.read(line, nan=True)  # an odd usage loses no answer
             key = value["custom_id"]
@@ -381,9 +528,9 @@ class BatchRun:
         except JudgeError as error:
             contents.refusal = error
         else:
-            contents.taken.paid(completion, self._prices.dollars(completion.usage))
-            if self.cache.find(key) is None:  # it is, where a process was killed in between
-                self.cache.keep(key, record, completion).result()
+            contents.spent.paid(completion, self._prices.dollars(completion.usage))
+            if cache.find(key) is None:  # it is, where a process was killed in between
+                cache.keep(key, record, completion).result()
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:

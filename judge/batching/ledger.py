@@ -1,9 +1,8 @@
-"""What was asked in which batch, written down before anything is sent.
+"""What was asked in which batch: a SQLite file beside the cache.
 
-A SQLite file beside the cache. A batch is there, with all its questions, before it is made; a
-question is taken out when its answer is in the cache. One that brought no answer stays, without its
-reports, until its run is over: it is not asked for ever. Whoever finds a batch that was being made
-when its process ended looks for it at the provider, by the mark that it carries there.
+A batch is written down with all its questions before it is made, so that none is asked twice; one
+whose process ended meanwhile is looked for at the provider, by the mark that it carries there. A
+question is taken out when its answer is in the cache.
 """
 
 from __future__ import annotations
@@ -29,12 +28,10 @@ _MOST_TIMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch, as it is in the ledger.
+    """One batch of `n` questions.
 
-    `run` is the run that it was made for, `kind` what its questions have in common
-    (`JudgeSession.kind`), `mode` and `tool` how a reply of a fixed form was asked for, `most` the
-    US dollars that all answers can cost, None where that is unknown. What they did cost is in the
-    run's manifest.
+    `kind` is that of the session (`JudgeSession.kind`), `most` the US dollars that all answers can
+    cost, None where that is unknown.
     """
 
     id: str
@@ -68,10 +65,9 @@ _SCHEMA = """
 
 
 class Ledger:
-    """The batches whose answers go to the cache in `folder`. Several processes may share it.
+    """The batches whose answers go to the cache in `folder`; several processes may share it.
 
-    With `create` False it is empty where none was made yet, and none is made. Raises `JudgeError`
-    where the file cannot be used.
+    Without `create` no file is made. Raises `JudgeError` where the file cannot be used.
     """
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
@@ -110,11 +106,9 @@ class Ledger:
 
     def batch(self, batch_id: str) -> Batch:
         """Return the batch with this id; raises `JudgeError` where there is none."""
-        for batch in self.batches(id=batch_id):
-            return batch
-        raise JudgeError(
-            f"there is no batch {batch_id!r} here (--cache); judge batch list shows them"
-        )
+        if batches := self.batches(id=batch_id):
+            return batches[0]
+        raise JudgeError(f"there is no batch {batch_id!r} here (--cache): see judge batch list")
 
     def put(self, batch: Batch) -> Batch:
         """Write a batch down as it is now."""
@@ -146,9 +140,9 @@ class Ledger:
         return json.loads(rows[0][0]) if rows else None
 
     def end(self, batch: Batch, ends: Mapping[str, AskError | None]) -> None:
-        """Note that a batch was read, and of its questions which error each one met, if any.
+        """Note that a batch was read, and which error each of its questions met, if any.
 
-        What met one may be asked again, but neither the third time nor what can't be answered.
+        A question may be asked three times, and once where its error is final.
         """
         update = "UPDATE question SET times = times + ?, reason = ?, detail = ? WHERE key = ?"
         with self.change():
@@ -187,7 +181,6 @@ class Ledger:
             yield
         except (OSError, sqlite3.Error) as error:
             raise JudgeError(
-                f"the record of batches {self._file} cannot be used ({error}): make its folder "
-                "one that can be written, or move the file away where it is damaged (batches "
-                "under way are not known here then)"
+                f"the record of batches {self._file} cannot be used ({error}): make it writable, "
+                "or move it away"
             ) from error

@@ -39,8 +39,7 @@ class GREEN:
 
     `model_name` is a GREEN model, by its name on the hub or its folder, which answers in this
     process (with `cpu` off the GPU), or any judge as `judge.annotate` takes it, with the same
-    `options`. Nothing is written to `output_dir`, as in the package; after a call `green_scores`,
-    `completions` and `error_counts` are those of its studies.
+    `options`. Nothing is written to `output_dir`, as in the package.
     """
 
     def __init__(
@@ -144,10 +143,7 @@ def _judge(model_name: str | None, *, is_served: bool) -> str:
 def _texts(name: str, reports: Iterable[str]) -> list[str]:
     # Iterating over a table gives the names of its columns, over a text its letters; a set has no
     # order.
-    if isinstance(reports, str | Mapping | Set | pd.DataFrame):
-        raise JudgeError(f"{name} is a {type(reports).__name__}; give a list of reports")
-    texts = [*reports]
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise JudgeError(f"{name}[{place}] is not a text but a {type(text).__name__}")
+    texts = [] if isinstance(reports, str | Mapping | Set | pd.DataFrame) else [*reports]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise JudgeError(f"{name} is no list of texts but {reports!r:.80}")
     return texts

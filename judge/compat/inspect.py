@@ -22,7 +22,7 @@ from judge.running.records import Judged, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.running.thread import JudgeThread
 from judge.studies import from_given
-from judge.studies.sections import says_nothing
+from judge.studies.names import says_nothing
 from judge.studies.study_set import attach_context
 from judge.types import Annotated, JudgeError
 

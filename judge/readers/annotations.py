@@ -12,7 +12,7 @@ from judge.rubrics.categories import CATEGORY, ERROR
 from judge.rubrics.green.layout import MATCHED, matched_finding
 from judge.rubrics.reading import REFERENCE
 from judge.running.records import SampleRead
-from judge.studies.sections import Section
+from judge.studies.names import Section
 from judge.types import Annotation, Edit, Item, JudgeError, Side, Study
 
 CODES = tuple(label.name for label in CATEGORY.labels)

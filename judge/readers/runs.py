@@ -22,8 +22,7 @@ from judge.running.records import Judged, adapter
 from judge.running.session import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, reserved_names
-from judge.studies.names import model_of, renamed, tidy_column
-from judge.studies.sections import Section
+from judge.studies.names import Section, model_of, renamed, tidy_column
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import Annotated, Annotation, JudgeError
 

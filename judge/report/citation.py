@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.report.latex import escaped
-from judge.report.words import counted, estimate, group_value, left_out, number, share
+from judge.report.words import counted, estimate, group_value, left_out, number
 from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
 
@@ -24,8 +24,6 @@ _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
         (source("efron1993bootstrap"), source("wilson1927probable")),
     ),
 }
-_OF_WHOLE = re.compile(r"this is a run of [0-9,]+ of [0-9,]+ stud(?:y|ies)")
-"""What the notes of a run that lacks shards say of its size."""
 _TOLD = {"context": "the patient's context", "prior": "an earlier report", "modality": "modality"}
 _NONE = "none"
 _MOST_GROUPS = 6
@@ -100,10 +98,7 @@ def citation(
     """Return the text about a run.
 
     `parts` are those of its signature by name, `packages` the names and versions of those that add
-    its rubric, where it is not built in. It says what was compared, by whom and how, how
-    many studies were scored and what became of the others, the figures for all studies and by
-    group with their 95% intervals, those that readings correct where the summary has any, and the
-    signature.
+    its rubric, where it is not built in.
     """
     version = parts.get("version", "unknown")
     model = f"of {summary['model']} " if summary.get("model") else ""
@@ -126,8 +121,6 @@ def citation(
         *(f"{group} " for group in _groups(summary, rubric)),
     ]
     told += _intervals(summary, shown)
-    if readings := summary.get("readings"):
-        told += _corrected(summary, readings, rubric)
     told.append(f"The signature of the run is {summary['signature']}.")
     return Citation(tuple(_plain(one) if isinstance(one, str) else one for one in told))
 
@@ -161,31 +154,6 @@ def _plain(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def _corrected(
-    summary: Mapping[str, Any], readings: Mapping[str, Any], rubric: Rubric
-) -> list[str | Cited]:
-    found = []
-    for one in rubric.statistics:
-        fixed = summary["statistics"][one.name].get("corrected")
-        if fixed and not fixed["why_not"]:
-            value = share(fixed) if one.kind == "rate" else estimate(fixed)
-            found.append(f"{_named(one)} {value}")
-    readers = _listed([one["reader"] for one in readings["runs"]])
-    line = readings["signature"]
-    n = counted(readings["n_read"], "study", "studies")
-    drawn = ", taken as drawn at random by the user's word" if readings["drawn"] == "told" else ""
-    if not found:
-        return [f"Readings of {n} by {readers} are too few to take the judge's bias out. "]
-    return [
-        "Corrected for the judge's bias by prediction-powered inference",
-        Cited((source("angelopoulos2023ppi"),)),
-        " with power tuning",
-        Cited((source("angelopoulos2023ppipp"),)),
-        f" from readings of {n} by {readers}{drawn}, all studies: {'; '.join(found)}",
-        f" (signature {line}). ",
-    ]
-
-
 def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | Cited]:
     judge, combined = manifest["judge"], manifest.get("combined")
     if "reading" in manifest:
@@ -193,7 +161,8 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
     names = _listed([part["name"] for part in combined["parts"]]) if combined else ""
     note = f" ({judge['note']})" if judge["note"] else ""
     if combined and combined["of"] == "judge":
-        each = [f"{one['judge']}{_asked(one)}" for one in _parts_of_judges(combined)]
+        signatures = [Signature.parse(part["signature"]) for part in combined["parts"]]
+        each = [f"{one['judge']}{_asked(one)}" for one in signatures]
         by_rule = (
             f"The judges were {'; '.join(each)}{note}. Each number of a study is theirs combined "
             f"by the rule {combined['rule']}"
@@ -219,21 +188,12 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
     return [told]
 
 
-def _parts_of_judges(combined: Mapping[str, Any] | None) -> list[Signature]:
-    """Return the parts of each judge's own signature, of a panel; none of another run."""
-    if not combined or combined["of"] != "judge":
-        return []
-    return [Signature.parse(one["signature"]) for one in combined["parts"]]
-
-
 def _asked(parts: Mapping[str, str]) -> str:
     told = []
     if (prompt := parts.get("prompt", _NONE)) != _NONE:
         told.append(f"with the prompt {prompt}")
     if sampling := parts.get("sampling"):
         told.append(f"with {sampling.replace(',', ', ')}")
-    if (n := parts.get("samples")) is not None:
-        told.append(f"{n} times for each study")
     if (n := parts.get("reask", "0")) != "0":
         times = "once" if n == "1" else f"up to {n} times"
         told.append(f"{times} more where an answer could not be parsed")
@@ -254,13 +214,12 @@ def _coverage(
 ) -> str:
     n, scored = summary["n_studies"], summary["n_scored"]
     combined = manifest.get("combined")
-    missing = _missing(summary, [parts, *_parts_of_judges(combined)])
-    told = f"Every study {'that is there ' if missing else ''}was scored"
+    told = "Every study was scored"
     if n != scored:
         told = f"{scored:,} of {n:,} studies were scored; {_lost(summary, combined)} in no figure"
     gone = f"; left out before that: {left_out(summary['omitted'])}" if summary["omitted"] else ""
     shard = f" These are shard {parts['shard']} of a set." if "shard" in parts else ""
-    return f"{missing}{told}{gone}.{shard}"
+    return f"{told}{gone}.{shard}"
 
 
 def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str:
@@ -274,16 +233,6 @@ def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str
         f"{unparsed:,} with an answer that could not be read and {failed:,} that could not be "
         f"judged{against} are"
     )
-
-
-def _missing(summary: Mapping[str, Any], signatures: Sequence[Mapping[str, str]]) -> str:
-    without = next((one["without"] for one in signatures if "without" in one), None)
-    if without is None:
-        return ""
-    is_one = without.partition("/")[0].isdigit()
-    size = next(filter(None, map(_OF_WHOLE.search, summary["notes"])), None)
-    which = f"Shard {without} of the set is" if is_one else f"Shards {without} of the set are"
-    return f"{which} missing{f': {size[0]}' if size else ''}. "
 
 
 def _shown(rubric: Rubric) -> Sequence[Statistic]:

@@ -158,7 +158,7 @@ def score_of(rubric: Rubric) -> Measure | None:
 
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _TOLD = ("context", "prior", "modality")
-_OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "samples", "repeat", *_TOLD)
+_OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat", *_TOLD)
 _RULES = {
     "majority": "the middle one of its {}s', a tie the worse: no error where most see none",
     "mean": "the mean of its {0}s', and a rate is the mean of the {0}s' rates",

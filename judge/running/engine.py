@@ -171,11 +171,10 @@ class Stop:
 
 @dataclass(frozen=True)
 class Question:
-    """A request, the time of asking from 0, and which of several answers and of several runs."""
+    """A request, the time of asking from 0, and which of several runs asks it."""
 
     request: CompletionRequest
     attempt: int = 0
-    sample: int = 0
     repeat: int = 0
 
     @cached_property
@@ -183,7 +182,7 @@ class Question:
         """What its key is the hash of."""
         from judge.cache.keys import canonical  # an inline judge's questions have no key
 
-        return canonical(self.request, self.attempt, self.repeat, self.sample)
+        return canonical(self.request, self.attempt, self.repeat)
 
     @cached_property
     def key(self) -> str:
@@ -208,7 +207,7 @@ class Exchange:
         step: Step | None = None,
     ) -> None:
         self.step = step.name if step else ""
-        self.first = Question(request, 0, step.sample if step else 0, session.repeat)
+        self.first = Question(request, 0, session.repeat)
         self.question: Question | None = self.first
         self.answers: list[Answered] = []
         self.outcome: Outcome | None = None

@@ -31,7 +31,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
 from judge.rubrics.contract import Rubric
-from judge.rubrics.questions import asked_by, on_scale, sampled
+from judge.rubrics.questions import asked_by, on_scale
 from judge.running.records import (
     FORMAT,
     Judged,
@@ -217,7 +217,7 @@ class Run:
             if scale := self.manifest.get("scale"):
                 rubric = on_scale(rubric, (scale[0], scale[1]))
             asked = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            rubric = sampled(asked_by(rubric, *asked), self.manifest.get("samples", 1))
+            rubric = asked_by(rubric, *asked)
             if self.combined is not None:
                 return self.combined.rubric(rubric)
             if self.reading is None:

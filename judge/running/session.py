@@ -21,7 +21,7 @@ from judge.backends.base import StudyError
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
-from judge.rubrics.questions import asked_by, n_samples, on_scale, sampled
+from judge.rubrics.questions import asked_by, on_scale
 from judge.running.engine import (
     Answer,
     Progress,
@@ -35,7 +35,7 @@ from judge.running.records import FORMAT, Answered, Judged
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
-from judge.studies.sections import says_nothing
+from judge.studies.names import says_nothing
 from judge.studies.study_set import mentions_prior, prior_report
 from judge.types import JudgeError
 
@@ -109,15 +109,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             rubric = asked_by(rubric, judge.prompt.name, judge.version)
         self.rubric = rubric
         self.judge = judge
-        sampling = judge.sampling
-        is_greedy = sampling.get("temperature") == 0 or sampling.get("seed") is not None
-        if (n := n_samples(rubric)) > 1 and (
-            is_greedy or judge.is_deterministic or judge.runs_inline
-        ):
-            raise JudgeError(
-                f"{judge.name} would give the same answer {n} times: several --samples want a "
-                "--temperature above 0 and no --seed"
-            )
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         self.policy = policy
@@ -147,7 +138,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         repeat: int = 0,
     ) -> Self:
         """Return the session of the judge and the rubric of these names; nothing is asked."""
-        chosen = sampled(rubrics.load(rubric), settings.samples)
+        chosen = rubrics.load(rubric)
         loaded, folder = backends.load(judge, chosen, settings), Path()
         if not loaded.runs_inline:
             from judge.cache import place
@@ -184,14 +175,13 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def judged_by(self) -> list[str]:
         """Return the parts of a signature that say who judged by what, whatever the studies."""
-        n, rubric, judge = n_samples(self.rubric), self.rubric, self.judge
+        rubric, judge = self.rubric, self.judge
         asked = [*_asked(rubric, judge), f"reask:{self.policy.reask}"]
         return [
             *_rubric(rubric),
             f"judge:{judge.version}",
             _prompt(judge),
             *([] if judge.runs_inline else asked),
-            *([f"samples:{n}"] if n > 1 else []),
         ]
 
     @property
@@ -263,7 +253,7 @@ def read_today(line: str, rubric: Rubric) -> Signature:
 
 
 RUNS = Path("judge-runs")
-_SELDOM = ("repeat", "scale", "samples", "batches", "shard", "combined", "of_candidates")
+_SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
     *("instructor", "pandas", "pyarrow", "pyyaml"),
@@ -357,7 +347,6 @@ def run(
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
-            "samples": n if (n := n_samples(session.rubric)) > 1 else 0,
             "batches": list(session.batches),
             "shard": shard and shard.record(whole, notes),
             "combined": several and several.record,

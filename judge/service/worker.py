@@ -206,7 +206,7 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.report import leaderboard_formats
     from judge.report.compare_page import data
     from judge.report.frontend import as_json
-    from judge.stats.paired import Resampling
+    from judge.stats.significance import Resampling
 
     folder = Path(request["folder"])
     choices = [

@@ -1,8 +1,7 @@
 """Files and what Python holds, each as one DataFrame: a row a record, its index the study ids.
 
-Values are Python's own, None where one is missing. The index is named after the field that the ids
-are from, None where records are only numbered. `attrs["name"]` is what messages call the records,
-and `attrs["file"]` their `InputFile`, None for what Python holds.
+The index is named after the field that the ids are from, None where records are only numbered.
+`attrs["name"]` is what messages call the records, `attrs["file"]` their `InputFile`, if any.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from judge import jsonio
 from judge.studies.names import (
     KNOWN_NAMES,
     MAX_INPUT,
+    TEXT,
     NamedFields,
     listed,
     matching,
     the_field,
 )
-from judge.studies.sections import TEXT
 from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 
@@ -100,8 +99,7 @@ def values_of(name: str, given: Any) -> list[Any]:  # noqa: ANN401
     """Return a list of values, one a study; raises `JudgeError` for one text, a set, a mapping."""
     is_other = isinstance(given, str | bytes | Mapping | set | frozenset)
     if is_other or hasattr(given, "columns") or not isinstance(given, Iterable):
-        kind = type(given).__name__
-        raise JudgeError(f"{name} is one {kind}; give a list with one value a study")
+        raise JudgeError(f"{name} is one {type(given).__name__}; give a list with a value a study")
     return list(map(_cleaned, given))
 
 
@@ -151,8 +149,7 @@ def decode(content: Content) -> str:
         text = content.data.decode(encoding).removeprefix("\ufeff")
     except (LookupError, ValueError) as error:
         raise JudgeError(
-            f"{content.name} is no text in {encoding} ({error}): save it as UTF-8 or name its "
-            f"encoding (--encoding), or {_FORMS}"
+            f"{content.name} is no text in {encoding} ({error}): name its --encoding, or {_FORMS}"
         ) from error
     if not text.strip():
         raise JudgeError(f"{content.name} is empty")
@@ -218,19 +215,16 @@ def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
         return {TEXT: values, KEYS: list(entries)}
     for key, value in entries.items():
         if not isinstance(value, Mapping):
-            raise JudgeError(
-                f"{name} holds objects by study id, but a {type(value).__name__} under "
-                f"{str(key)!r}; give each study an object of fields"
-            )
+            kind = type(value).__name__
+            raise JudgeError(f"{name} holds objects by study id, but a {kind} under {str(key)!r}")
     return {**_from_list(name, values), KEYS: list(entries)}
 
 
 def read_delimited(name: str, text: str) -> Columns:
-    """Read CSV or TSV by the names in its first line, an empty one called by its place, `column_1`.
+    """Read CSV or TSV; the delimiter is the most frequent in its first line, which has the names.
 
-    The delimiter (comma, tab or semicolon) is the most frequent in that line. A cell that holds
-    only `NaN` or `nan` is None, as pandas and numpy write a missing value. Not by pandas, which
-    fills up a row that is short, and reads on over a quote that is never closed.
+    Not by pandas, which fills up a row that is short, and reads on over a quote that is never
+    closed.
     """
     header = text.lstrip("\r\n").splitlines()[0]
     delimiter = max(_DELIMITERS, key=header.count)
@@ -246,13 +240,11 @@ def read_delimited(name: str, text: str) -> Columns:
                 rows.append([None if cell in _MISSING_CELLS else cell for cell in row])
             else:
                 raise JudgeError(
-                    f"{name}: the row that ends in line {lines.line_num} has {len(row)} cells, the "
-                    f"header {len(names)}; quote texts that hold the delimiter or a line break"
+                    f"{name}: the row that ends in line {lines.line_num} has {len(row)} cells and "
+                    f"the header {len(names)}: quote texts with a delimiter or line break"
                 )
     except csv.Error as error:
-        raise JudgeError(
-            f"{name} is not a readable CSV or TSV file: {error} in line {lines.line_num}"
-        ) from error
+        raise JudgeError(f"{name}: no CSV or TSV in line {lines.line_num}: {error}") from error
     _check_names(name, names)
     return {field: [row[at] for row in rows] for at, field in enumerate(names)}
 
@@ -304,7 +296,7 @@ def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401
 
 
 def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd.DataFrame:
-    """Make a DataFrame of columns, of which one becomes the ids, `wanted` if the user named it."""
+    """Make a DataFrame of columns, of which one (`wanted`, if it is named) becomes the ids."""
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")
@@ -314,9 +306,9 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
     ids = [id_of(value) for value in values]
     if None in ids:
         row = ids.index(None)
+        value = str(values[row])[:40]
         raise JudgeError(
-            f"{name}: record {row + 1} of {count} has {str(values[row])[:40]!r} as {id_field!r}; "
-            "every record needs an id, a text or a number"
+            f"{name}: record {row + 1} of {count} has no id in {id_field!r}: {value!r}"
         )
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
     again = [field for field in matching(columns, "id") if list(map(id_of, columns[field])) == ids]

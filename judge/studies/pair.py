@@ -18,29 +18,27 @@ from judge.studies.names import (
     FIELD_NAMES,
     KNOWN_NAMES,
     MAX_INPUT,
+    SECTIONS,
+    TEXT,
     NamedFields,
+    Section,
     as_text,
     find_classes,
+    is_report_field,
+    known_section,
     listed,
     matching,
     merge,
     model_of,
     named,
     plain,
-    renamed,
-    the_field,
-    without_class,
-)
-from judge.studies.sections import (
-    SECTIONS,
-    TEXT,
-    Section,
-    is_report_field,
-    known_section,
     read_reports,
+    renamed,
     report_fields,
     says_nothing,
+    the_field,
     usual_section,
+    without_class,
 )
 from judge.studies.study_set import CONTEXT_FIELDS, InputFile, StudySet, first_ids
 from judge.types import JudgeError
@@ -69,11 +67,9 @@ def read_pair(
         preds, refs: Paths, or `-` for standard input. Without `refs`, `preds` holds both sides,
             or is the folder of a run, whose reports are judged again.
         fields: The fields that have unusual names, and how the files are read.
-        section: `findings`, `impression` or `report`; by default findings where most references
-            have them, else the whole report.
+        section: By default findings where most references have them, else the whole report.
         allow_missing: Leave out, and count, studies that are on one side only or lack a text.
-        model: The model that the candidates are of; by default the field `model` where that is
-            the same for all studies, else what the file of `preds` is named after.
+        model: By default the field `model`, else what the file of `preds` is named after.
         reserved: A field of such a name is kept as `field_<name>`.
 
     Raises `JudgeError` for what is wrong with the input.
@@ -160,9 +156,7 @@ def _pair_several(
     """Join two tables, which may be one, whose studies have several references.
 
     They are a list of texts in a cell, or several records of one id. In `references` is a study's
-    first that has the section, and in `every_reference` are all. Raises `JudgeError` also where no
-    study has two, for a reader without a name or with two texts, and for records of one study that
-    differ in its class or its context.
+    first that has the section.
     """
     is_one = preds is refs
     refs = _exploded(refs, fields)
@@ -210,9 +204,8 @@ def _exploded(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
     try:
         exploded = refs.explode(lists) if lists else refs
     except ValueError as error:
-        raise JudgeError(
-            f"{refs.attrs['name']}: {', '.join(lists)} have lists of different lengths"
-        ) from error
+        source = refs.attrs["name"]
+        raise JudgeError(f"{source}: lists of unlike lengths in {', '.join(lists)}") from error
     return exploded.astype(object).where(exploded.notna(), None)
 
 
@@ -223,10 +216,8 @@ def _check_alike(refs: pd.DataFrame, fields: NamedFields) -> None:
         counts = texts.where(texts != "").groupby(level=0).nunique()
         if (counts > 1).any():
             study_id = counts.index[counts > 1][0]
-            raise JudgeError(
-                f"{refs.attrs['name']}: study {study_id!r} has more than one {name} in its "
-                "records; give it one"
-            )
+            source = refs.attrs["name"]
+            raise JudgeError(f"{source}: the records of study {study_id!r} differ in {name}")
 
 
 def from_given(
@@ -242,12 +233,10 @@ def from_given(
 ) -> StudySet:
     """Make a study set of reports as a caller in Python has them.
 
-    DataFrames, `datasets` and dictionaries of records are read as files are: two joined by id, or
-    one that holds both sides. Dictionaries of texts and Series are joined by their keys and index;
-    lists go by their order, and so does all with `study_ids`. Texts are judged whole where no
-    `section` is named. `study_classes` and `fields` are beside texts, in the order of the
-    references. Raises `JudgeError` for what cannot be joined, and as
-    `read_pair` does.
+    DataFrames, `datasets` and dictionaries of records are read as files are. Dictionaries of texts
+    and Series are joined by their keys and index; lists go by their order, and so does all with
+    `study_ids`. Texts are judged whole where no `section` is named. `study_classes` and `fields`
+    are beside texts, in the order of the references. Raises `JudgeError` as `read_pair`.
     """
     further = dict(fields or {})
     if study_classes is not None:
@@ -262,9 +251,7 @@ def from_given(
     are_texts = list(refs) == list(preds) == [TEXT]
     by_id = study_ids is None and refs.index.name == KEYS
     if not are_texts and (further or study_ids is not None):
-        raise JudgeError(
-            "a table holds everything: pass its study_ids, study_classes and fields in it"
-        )
+        raise JudgeError("a table holds everything: put study_ids, study_classes and fields in it")
     return pair(
         preds,
         refs,
@@ -288,9 +275,7 @@ def _beside(name: str, given: Any, refs: pd.DataFrame, *, by_id: bool) -> list[A
     if by_id and hasattr(given, "to_frame") and [*map(id_of, given.index)] != [*refs.index]:
         raise JudgeError(f"the field {name!r} has another index than the references")
     if len(values) != len(refs):
-        raise JudgeError(
-            f"the field {name!r} has {len(values)} values but there are {len(refs)} references"
-        )
+        raise JudgeError(f"{name!r} has {len(values)} values and there are {len(refs)} references")
     return values
 
 
@@ -375,17 +360,15 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
     tables = {frame.attrs["name"]: frame for frame in (preds, refs)}
     for name, frame in tables.items():
         if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
-            several = " (or say --references, for several of a study)" if frame is refs else ""
-            raise JudgeError(
-                f"{name} has ids more than once: {len(twice)} ({first_ids(twice)}); keep one "
-                f"record of each{several}"
-            )
+            several = "; --references takes several of a study" if frame is refs else ""
+            ids = f"{len(twice)} ({first_ids(twice)})"
+            raise JudgeError(f"{name} has ids more than once: {ids}{several}")
     numbered = [name for name, frame in tables.items() if frame.index.name is None]
     if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
+        there = listed(tables[numbered[0]].columns)
         raise JudgeError(
-            f"{numbered[0]} has no ids to join by (its fields are: "
-            f"{listed(tables[numbered[0]].columns)}; records: {len(preds):,} and {len(refs):,}); "
-            "name the field that holds them (--id-field; in Python pass study_ids)"
+            f"{numbered[0]} has no ids to join by; name the field (--id-field; in Python pass "
+            f"study_ids), one of {there}; records: {len(preds):,} and {len(refs):,}"
         )
     if not preds.index.isin(refs.index).any():
         sides = [f"{name} has {first_ids(list(frame.index))}" for name, frame in tables.items()]
@@ -398,9 +381,8 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
 
 def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict[str, list[str]]]:
     """Return the ids of the studies in the references' order, and those left out, by why."""
-    reasons = dict.fromkeys(
-        candidates.index.difference(references.index, sort=False), ONLY_IN_PREDS
-    )
+    further = candidates.index.difference(references.index, sort=False)
+    reasons = dict.fromkeys(further, ONLY_IN_PREDS)
     for study_id, reference in zip(references.index, references, strict=True):
         if study_id not in candidates.index:
             reasons[study_id] = _ONLY_IN_REFS
@@ -418,10 +400,8 @@ def _better_sections(
     references: pd.DataFrame, candidates: pd.DataFrame, section: Section
 ) -> list[Section]:
     """Return the sections that more studies have than `section`, on both sides."""
-    least = {
-        name: min(sum(map(bool, side[name])) for side in (references, candidates))
-        for name in reversed(SECTIONS)
-    }
+    sides = references, candidates
+    least = {name: min(side[name].map(bool).sum() for side in sides) for name in reversed(SECTIONS)}
     return [name for name, n in least.items() if n > least[section]]
 
 

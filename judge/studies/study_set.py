@@ -11,13 +11,9 @@ from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 from judge import jsonio
-from judge.studies.names import as_text, plain, the_field
-from judge.studies.sections import Section
+from judge.studies.names import Section, as_text, plain, the_field
 from judge.types import MODALITIES, JudgeError, Study
 
-T = TypeVar("T")
-
-_SHOWN = 5
 CONTEXT_FIELDS = (
     *("context", "age", "patient_age", "sex", "patient_sex", "gender"),
     *("indication", "indications", "history", "clinical_history", "clinical_indication"),
@@ -44,9 +40,8 @@ _COMPARISON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """The fields of a set of studies that the judge is shown beside the two reports.
+    """The fields that the judge is shown beside the two reports.
 
-    `context` are the fields that describe the patient, `prior` the one with the prior report.
     `modality` (a key of `MODALITIES`) holds for all studies, `modality_field` gives each its own.
     """
 
@@ -64,10 +59,9 @@ class JudgeContext:
         ]
         modality = self.modality
         value = fields[self.modality_field] if self.modality_field else None
-        if value is not None and (modality := modality_code(as_text(value))) is None:
-            raise JudgeError(
-                f"unknown modality {as_text(value)!r}; there are: {', '.join(MODALITIES)}"
-            )
+        if value is not None and (modality := _modality(as_text(value))) is None:
+            known = ", ".join(MODALITIES)
+            raise JudgeError(f"unknown modality {as_text(value)!r}; there are: {known}")
         prior = prior_report(fields[self.prior]) if self.prior else None
         return {"context": _merge(parts), "prior": prior, "modality": modality}
 
@@ -97,20 +91,14 @@ def attach_context(
 ) -> StudySet:
     """Return studies whose judge is shown some of their fields.
 
-    `context` names fields. An empty one shows nothing; None shows those with a name of
-    `CONTEXT_FIELDS` that are not of the candidates' file alone, since who wrote the candidates
-    must not choose what their judge reads. `modality` is a code of `MODALITIES` or a field.
-
-    Raises `JudgeError` for an unknown field, a value that is no context or no modality, two
-    values of one name, and a field of prior reports that is empty for every study.
+    `context` names fields; None is those called as in `CONTEXT_FIELDS` but for the fields of the
+    candidates' file alone, whose author must not choose what the judge reads. `modality` is a code
+    of `MODALITIES` or a field. Raises `JudgeError` for a field or a value that will not do.
     """
     if context is None:
         rank = {plain(name): place for place, name in enumerate(CONTEXT_FIELDS)}
-        names = [
-            name
-            for name in studies.fields
-            if plain(name) in rank and name not in studies.of_candidates
-        ]
+        known = [name for name in studies.fields if plain(name) in rank]
+        names = [name for name in known if name not in studies.of_candidates]
         names.sort(key=lambda name: rank[plain(name)])
     else:
         names = [the_field(studies.fields, name, "--context-field") for name in context]
@@ -122,7 +110,7 @@ def attach_context(
         shown = replace(shown, prior=field)
     if modality is not None:
         option = f"--modality ({', '.join(MODALITIES)})"
-        code = modality_code(modality)
+        code = _modality(modality)
         by_field = None if code else the_field(studies.fields, modality, option)
         shown = replace(shown, modality=code, modality_field=by_field)
     columns = {name: studies.fields[name] for name in shown.fields}
@@ -139,8 +127,7 @@ def read_context(field: str, value: object) -> Mapping[str, str]:
     """Return what a field's value says of the patient, each thing by its name.
 
     An object gives its own names; ReXrank's text, `Age:50-60.Gender:M.Indication: ...`, those of
-    its labels; any other value that of the field. Raises `JudgeError` for a list, an object that
-    holds more than texts and numbers, and two values of one name.
+    its labels; any other value that of the field.
     """
     text = "" if value is None else as_text(value).strip()
     if tagged := _TAG.fullmatch(text):
@@ -168,8 +155,7 @@ def prior_report(value: object) -> str | None:
     return None if text.strip().lower() in _MISSING else text
 
 
-def modality_code(text: str) -> str | None:
-    """Return the code of a modality, also of DICOM's (DX, CR, MRI); None for any other text."""
+def _modality(text: str) -> str | None:
     code = text.strip().lower()
     code = _DICOM.get(code, code)
     return code if code in MODALITIES else None
@@ -186,22 +172,18 @@ def _parse_object(field: str, text: str) -> list[tuple[str, str]]:
     except jsonio.JsonError:
         return [(field, text)]  # words that begin with a bracket: "[Clinical] cough"
     if not isinstance(data, dict) or any(isinstance(value, dict | list) for value in data.values()):
-        raise JudgeError(
-            f"the field {field} is no context: give text, or an object of names and values"
-        )
+        raise JudgeError(f"the field {field} is no context: give text, or an object of texts")
     return [(name, as_text(value)) for name, value in data.items() if value is not None]
 
 
-def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Join triples of field, name and value by name."""
+def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field, name, value
     merged: dict[str, tuple[str, str]] = {}
     for source, name, value in parts:
         first, known = merged.setdefault(name, (source, value))
         if known != value:
             by = f"field {source} gives" if source == first else f"fields {first} and {source} give"
             raise JudgeError(
-                f"the {by} two values of {name}: {known!r} and {value!r}; correct them, or choose "
-                "what the judge is shown (--context-field, --no-context)"
+                f"the {by} two values of {name}: {known!r} and {value!r}; choose by --context-field"
             )
     return {name: value for name, (_, value) in merged.items()}
 
@@ -212,13 +194,14 @@ def _quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False).replace("|", "\\u007c")  # a signature's separator
 
 
+T = TypeVar("T")
+
+_SHOWN = 5
+
+
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that was read: its path as given, its role, and what identifies its content.
-
-    `role` is `preds`, `refs` or `both`; `sha256` is of the bytes as they lie in the file,
-    before decompression; `n_records` counts the file's records, joined or not.
-    """
+    """A file that was read as `preds`, `refs` or `both`; `sha256` is of its bytes as they are."""
 
     path: str
     role: str
@@ -230,17 +213,13 @@ class InputFile:
 class StudySet:
     """Studies as parallel columns, in the order of the references.
 
-    `full_references` are the whole reference reports where the input has more than the
-    section, else the section. `of_candidates` are the fields that the candidates' file alone has,
-    where there are two files. A study class that isn't known is None; `class_inferred`
-    marks one that was inferred, and `class_field` names the field that gave the others.
-    `model` is the model whose reports the candidates are, None where nothing says so.
-    `judge_context` names the fields that the judge is shown beside the reports.
-    `read_from` names what the ids, candidates and references were read from.
-    `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
-    first few of them. `notes` say what was odd about the input. `every_reference` has, where
-    studies have several, all of each study's with what they are called, the one that stands in
-    `references` among them.
+    `full_references` are the whole reports where the input has more than the section.
+    `of_candidates` are the fields that the candidates' file alone has. A study class that isn't
+    known is None; `class_inferred` marks one that was inferred, `class_field` gave the others.
+    `model` wrote the candidates, None where nothing says so. `read_from` names the fields of ids,
+    candidates and references. `omitted` counts the studies that were left out, by reason, and
+    `omitted_ids` has the first few. `every_reference` has all references of each study by their
+    names, where studies have several.
     """
 
     study_ids: tuple[str, ...]
@@ -287,11 +266,7 @@ class StudySet:
         )
 
     def drawn(self, n: int, seed: int) -> Self:
-        """Return `n` studies, all where there are no more, in their order.
-
-        Which ones depends on the seed and the ids, not on the order; a larger `n` has those of
-        a smaller.
-        """
+        """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
 
         def lot(row: int) -> str:
             key = json.dumps(["study", seed, self.study_ids[row]])

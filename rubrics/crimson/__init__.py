@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from judge.rubrics.categories import ERRORS, no_error
 from judge.rubrics.contract import EVERYWHERE, Order, Rubric, Statistic, Tally, source
-from judge.rubrics.crimson.answers import Reply, parse, render
-from judge.rubrics.crimson.baseline import baseline
-from judge.rubrics.crimson.measures import (
+from judge.rubrics.crimson.answers import (
     CANDIDATE,
     MATCH,
     MEASURES,
@@ -19,7 +17,11 @@ from judge.rubrics.crimson.measures import (
     REFERENCE,
     SIGNIFICANCE,
     TYPE,
+    Reply,
+    baseline,
     measure,
+    parse,
+    render,
 )
 
 RUBRIC = Rubric(

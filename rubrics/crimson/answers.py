@@ -1,30 +1,19 @@
-"""Reads and writes an answer: every finding must be accounted for once, by ids that there are."""
+"""Findings, what they weigh and the numbers of a study; answers read, written, made by rules."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.categories import ERROR
-from judge.rubrics.crimson.measures import (
-    ATTRIBUTES,
-    CANDIDATE,
-    FALSE,
-    MATCH,
-    MISSING,
-    MODALITY_OF,
-    NEGLIGIBLE,
-    REFERENCE,
-    SIGNIFICANCE,
-    TYPE,
-)
+from judge.rubrics.categories import ERROR, Counting, count_measures
+from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure
 from judge.rubrics.reply_text import (
     Form,
     Line,
@@ -35,30 +24,234 @@ from judge.rubrics.reply_text import (
     read_json,
     twice,
 )
-from judge.types import Annotation, Item, Side, Study, UnparsedError
+from judge.types import (
+    Annotation,
+    Item,
+    Measures,
+    ReportComparison,
+    ReportFinding,
+    Side,
+    Study,
+    UnparsedError,
+)
+
+NEGLIGIBLE = "negligible"
+SIGNIFICANCE = Facet(
+    "significance",
+    "clinical significance",
+    "clinical significances",
+    (
+        Label("urgent", "urgent", "critical", means="urgent"),
+        Label("actionable_not_urgent", "actionable, not urgent", "serious", means="actionable"),
+        Label("not_actionable_not_urgent", "not actionable", "notable", means="not actionable"),
+        Label("benign_expected", "benign or expected", "mild", means="not actionable"),
+        Label(NEGLIGIBLE, "negligible", "mild", means="not actionable"),
+    ),
+)
+"""What a finding matters, and an error about it.
+
+A finding has one of the first four. A false or missing finding has the finding's own; an
+attribute error has that of the reference's finding where it is significant, else `negligible`.
+"""
+LEVELS = tuple(label.name for label in SIGNIFICANCE.labels if label.name != NEGLIGIBLE)
+WEIGHTS: Mapping[str, float] = dict(zip(LEVELS, (1.0, 0.5, 0.25, 0.0), strict=True))
+_ATTRIBUTE_WEIGHT = 0.5
+"""What a significant attribute error weighs; one that is negligible weighs nothing."""
+
+FALSE, MISSING = "false_finding", "missing_finding"
+_ATTRIBUTES = {
+    "location": "wrong location",
+    "severity": "wrong severity",
+    "descriptor": "wrong descriptor",
+    "measurement": "wrong measurement",
+    "certainty": "wrong certainty",
+    "unspecific": "too unspecific",
+    "overinterpretation": "overinterpretation",
+    "temporal": "wrong comparison",
+}
+_OF_MODALITY = {
+    "level": ("wrong level or segment", "ct"),
+    "phase": ("wrong phase of contrast", "ct"),
+    "laterality": ("wrong side", "mg"),
+    "birads": ("wrong BI-RADS category", "mg"),
+    "density": ("wrong breast density", "mg"),
+    "calcification": ("wrong calcification", "mg"),
+}
+"""What else can be wrong of a finding, in reports of one modality; ours, not the authors'."""
+ATTRIBUTES = (*_ATTRIBUTES, *_OF_MODALITY)
+MODALITY_OF = {name: modality for name, (_, modality) in _OF_MODALITY.items()}
+TYPE = Facet(
+    "error_type",
+    "type",
+    "types",
+    (
+        Label(FALSE, "false finding"),
+        Label(MISSING, "missing finding"),
+        *(Label(name, label) for name, label in _ATTRIBUTES.items()),
+        *(Label(name, label, modality=of) for name, (label, of) in _OF_MODALITY.items()),
+    ),
+)
+
+REFERENCE = Kind(
+    "reference_finding", "finding of the reference", "findings of the reference", ("significance",)
+)
+CANDIDATE = Kind(
+    "candidate_finding", "finding of the candidate", "findings of the candidate", ("significance",)
+)
+MATCH = Kind("match", "matched finding", "matched findings")
+MISTAKE = Kind(ERROR, "error", "errors", (TYPE.name, SIGNIFICANCE.name), SIGNIFICANCE.name)
+
+_COUNTS = count_measures(MISTAKE, SIGNIFICANCE, TYPE)
+_LISTS = tuple(
+    Measure(
+        *(name, kind.plural),
+        higher_is_better=kind is MATCH,
+        is_whole=True,
+        counts=Counted(kind.name),
+    )
+    for name, kind in (
+        ("n_reference_findings", REFERENCE),
+        ("n_candidate_findings", CANDIDATE),
+        ("n_matches", MATCH),
+    )
+)
+_UNTOLD = "findings without a significance, or not linked with what they match"
+_ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
+MEASURES = (
+    Measure(
+        "crimson",
+        "CRIMSON",
+        (-1, 1),
+        higher_is_better=True,
+        role="score",
+        undefined=_UNTOLD,
+        needs=_ALL,
+    ),
+    Measure(
+        "reference_weight", "weight of the reference's findings", undefined=_UNTOLD, needs=_ALL[:1]
+    ),
+    Measure(
+        "matched_weight",
+        "weight of what matches",
+        higher_is_better=True,
+        undefined=_UNTOLD,
+        needs=_ALL,
+    ),
+    Measure("false_weight", "weight of false findings", needs=(FALSE,)),
+    Measure("missing_weight", "weight of missing findings", needs=(MISSING,)),
+    Measure("n_significant", "urgent errors", is_whole=True, needs=LEVELS[:1]),
+    Measure("n_insignificant", "errors that are not urgent", is_whole=True, needs=LEVELS[:1]),
+    Measure("n_actionable", "urgent or actionable errors", is_whole=True, needs=LEVELS[:2]),
+    *_LISTS,
+    *_COUNTS,
+)
+
+_count = Counting((*_COUNTS, *_LISTS))
+
+
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    """Return the study's score, the weights it is made of, and its counts.
+
+    Weights are sums over findings (urgent 1, actionable 0.5, not actionable 0.25, benign or
+    expected 0); `crimson` is what `score` makes of them [Baharoon et al. 2026]. It is undefined
+    where a finding has no significance or a match is not linked with its findings, as a reader's
+    may not be. `n_significant` are the errors at urgent findings, `n_actionable` those at urgent
+    or actionable ones.
+    """
+    errors, findings = annotation.of_kind(ERROR), annotation.of_kind(REFERENCE.name)
+    is_weighed = all(SIGNIFICANCE.name in one.labels for one in findings)
+    reference = weight(findings) if is_weighed else None
+    false, missing = (weight(_of_type(errors, name)) for name in (FALSE, MISSING))
+    matched = _matched(annotation) if is_weighed else None
+    found = _count(annotation)
+    n_urgent, n_actionable = (found[f"n_{level}"] for level in LEVELS[:2])
+    return {
+        "crimson": None
+        if reference is None or matched is None
+        else score(reference, matched, false, missing),
+        "reference_weight": reference,
+        "matched_weight": matched,
+        "false_weight": false,
+        "missing_weight": missing,
+        "n_significant": n_urgent,
+        "n_insignificant": len(errors) - n_urgent,
+        "n_actionable": n_urgent + n_actionable,
+        **found,
+    }
+
+
+def score(reference: float, matched: float, false: float, missing: float) -> float:
+    """Return CRIMSON, from -1 (exclusive) to 1, of four sums of weights.
+
+    (matched - false) / reference where that is not negative. Else, of the excess x of false over
+    matched weight, -x / (1 + x), and 0 where there is no excess. A reference whose findings weigh
+    nothing gives 1 where nothing that weighs is false or missing [Baharoon et al. 2026].
+    """
+    if reference:
+        quotient = (matched - false) / reference
+    else:
+        quotient = -(false + missing + 1) if false or missing else 1.0
+    if quotient >= 0:
+        return quotient
+    excess = false - matched
+    return -excess / (1 + excess) if excess > 0 else 0.0
+
+
+def weight(items: Iterable[Item]) -> float:
+    """Return the sum of what the items' significances weigh."""
+    return sum(WEIGHTS.get(item.label(SIGNIFICANCE.name), 0.0) for item in items)
+
+
+def _of_type(errors: Iterable[Item], name: str) -> list[Item]:
+    return [error for error in errors if name in error.labels.get(TYPE.name, ())]
+
+
+def _matched(annotation: Annotation) -> float | None:
+    """Return what the matched findings of the reference weigh, each once.
+
+    A finding of weight w with attribute errors of weight a gives w * w / (w + a). None where a
+    match or an attribute error is not linked with a finding of the reference.
+    """
+    items = annotation.items
+    lost: defaultdict[int, float] = defaultdict(float)
+    matched: set[int] = set()
+    for item in items:
+        types = item.labels.get(TYPE.name, ())
+        is_attribute = item.kind == ERROR and not {FALSE, MISSING} & set(types)
+        if item.kind != MATCH.name and not is_attribute:
+            continue
+        if not item.links or items[item.links[0]].kind != REFERENCE.name:
+            return None
+        if item.kind == MATCH.name:
+            matched.add(item.links[0])
+        elif item.label(SIGNIFICANCE.name) != NEGLIGIBLE:
+            lost[item.links[0]] += _ATTRIBUTE_WEIGHT
+    total = 0.0
+    for at in matched:
+        own = weight((items[at],))
+        total += own * own / (own + lost[at]) if lost[at] else own
+    return total
+
 
 SIGNIFICANT = "significant"
 """What an attribute error is that is not negligible."""
 _LONGEST = 80
 _APART = re.compile(r"[\s_\-/,]+(?:(?:and|but|or)[\s_\-]+)?")
 _SEVERAL = re.compile(r"[|;,/]")
-_ALSO = {
-    "side": "laterality",
-    "bi_rads": "birads",
-    "birads_category": "birads",
-    "bi_rads_category": "birads",
-    "breast_density": "density",
-    "calcifications": "calcification",
-    "segment": "level",
-    "contrast_phase": "phase",
-    "extent": "severity",
-    "descriptors": "descriptor",
-    "morphological_descriptor": "descriptor",
-    "morphological_descriptors": "descriptor",
-    "measurements": "measurement",
-    "comparison": "temporal",
-    "nonspecific": "unspecific",
+_OTHER_NAMES = {
+    "laterality": "side",
+    "birads": "bi_rads birads_category bi_rads_category",
+    "density": "breast_density",
+    "calcification": "calcifications",
+    "level": "segment",
+    "phase": "contrast_phase",
+    "severity": "extent",
+    "descriptor": "descriptors morphological_descriptor morphological_descriptors",
+    "measurement": "measurements",
+    "temporal": "comparison",
+    "unspecific": "nonspecific",
 }
+_ALSO = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
 
 def _words(value: object) -> object:
@@ -89,25 +282,11 @@ def _attributes(value: object) -> object:
 
 
 _Id = Annotated[StrictStr, BeforeValidator(_words)]
-_Significance = Literal[
-    "urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"
-]
-_Type = Literal[
-    "location",
-    "severity",
-    "descriptor",
-    "measurement",
-    "certainty",
-    "unspecific",
-    "overinterpretation",
-    "temporal",
-    "level",
-    "phase",
-    "laterality",
-    "birads",
-    "density",
-    "calcification",
-]
+if TYPE_CHECKING:
+    _Significance = str
+    _Type = str
+else:
+    _Significance, _Type = Literal[LEVELS], Literal[ATTRIBUTES]
 
 
 class Finding(Form):
@@ -165,10 +344,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
     Every finding is matched, or false or missing, once; an attribute error is of two that match.
     """
-    return _annotation(checked(Reply, read_json(text)), study.modality)
-
-
-def _annotation(reply: Reply, modality: str | None) -> Annotation:
+    reply = checked(Reply, read_json(text))
     ours, theirs = reply.reference_findings, reply.predicted_findings
     reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
     items = [_item(one, REFERENCE.name, "reference") for one in ours]
@@ -198,7 +374,7 @@ def _annotation(reply: Reply, modality: str | None) -> Annotation:
         at = reference[one.ref_id]
         own = items[at].label(SIGNIFICANCE.name)
         labels = {
-            TYPE.name: _types(one.error_types, modality),
+            TYPE.name: _types(one.error_types, study.modality),
             SIGNIFICANCE.name: (NEGLIGIBLE if one.severity == NEGLIGIBLE else own,),
         }
         links = (at, candidate[one.pred_id])
@@ -215,10 +391,8 @@ def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
 
 
 def _positions(findings: Sequence[Finding], first: int) -> _At:
-    found = {one.id: at for at, one in enumerate(findings, first)}
-    if len(found) < len(findings):
-        _once([one.id for one in findings])
-    return found
+    _once([finding.id for finding in findings])
+    return {finding.id: place for place, finding in enumerate(findings, first)}
 
 
 def _once(ids: Collection[str]) -> None:
@@ -257,9 +431,6 @@ def alone(items: Sequence[Item], at: int, what: str) -> Item:
     return Item(ERROR, one.text, labels, one.side, (at,))
 
 
-_Json = dict[str, object]
-
-
 def render(annotation: Annotation) -> str:
     """Return the annotation as a reply; raises ValueError for one that no reply expresses."""
     reference, candidate = (annotation.of_kind(kind.name) for kind in (REFERENCE, CANDIDATE))
@@ -267,18 +438,21 @@ def render(annotation: Annotation) -> str:
     names += [f"P{at}" for at, _ in enumerate(candidate, 1)]
     errors = annotation.of_kind(ERROR)
     try:
+        one_sided = {
+            what: [names[error.links[0]] for error in errors if error.labels[TYPE.name] == (what,)]
+            for what in (FALSE, MISSING)
+        }
+        attributes = [
+            error for error in errors if error.labels[TYPE.name] not in ((FALSE,), (MISSING,))
+        ]
         reply = {
             "reference_findings": _findings(reference, names),
             "predicted_findings": _findings(candidate, names[len(reference) :]),
-            "matched_findings": [_pair(one, names) for one in annotation.of_kind(MATCH.name)],
+            "matched_findings": [_pair(match, names) for match in annotation.of_kind(MATCH.name)],
             "errors": {
-                "false_findings": [names[one.links[0]] for one in errors if _is(one, FALSE)],
-                "missing_findings": [names[one.links[0]] for one in errors if _is(one, MISSING)],
-                "attribute_errors": [
-                    _attribute(one, names)
-                    for one in errors
-                    if not _is(one, FALSE) and not _is(one, MISSING)
-                ],
+                "false_findings": one_sided[FALSE],
+                "missing_findings": one_sided[MISSING],
+                "attribute_errors": [_attribute(error, names) for error in attributes],
             },
         }
     except (IndexError, KeyError) as error:
@@ -292,23 +466,19 @@ def _modality(errors: Iterable[Item]) -> str | None:
     return next((MODALITY_OF[name] for name in types if name in MODALITY_OF), None)
 
 
-def _is(error: Item, what: str) -> bool:
-    return error.labels[TYPE.name] == (what,)
-
-
-def _findings(items: tuple[Item, ...], names: list[str]) -> list[_Json]:
+def _findings(items: tuple[Item, ...], names: list[str]) -> list[dict[str, object]]:
     return [
         {"id": name, "finding": one.text, "clinical_significance": one.label(SIGNIFICANCE.name)}
         for name, one in zip(names, items, strict=False)
     ]
 
 
-def _pair(item: Item, names: list[str]) -> _Json:
+def _pair(item: Item, names: list[str]) -> dict[str, object]:
     reference, candidate = item.links
     return {"ref_id": names[reference], "pred_id": names[candidate]}
 
 
-def _attribute(error: Item, names: list[str]) -> _Json:
+def _attribute(error: Item, names: list[str]) -> dict[str, object]:
     is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
     return {
         **_pair(error, names),
@@ -316,3 +486,76 @@ def _attribute(error: Item, names: list[str]) -> _Json:
         "error_types": list(error.labels[TYPE.name]),
         "explanation": error.text,
     }
+
+
+_ELDERLY = 65
+"""The age from which degenerative change is expected [Baharoon et al. 2026]."""
+_URGENT, _ACTIONABLE, _MINOR, _BENIGN = LEVELS
+_BY_SEVERITY = {4: _URGENT, 3: _URGENT, 2: _ACTIONABLE, 1: _MINOR}
+
+_NAMED_AGE = re.compile(r"(?:\A|[^A-Za-z])(?:[Aa]ge(?![a-z])|AGE(?![A-Za-z]))|[a-z]Age(?![a-z])")
+_TOLD_AGE = re.compile(
+    r"\bage[ds]?\b\s*[:=]?([^\n.;]{1,40})|(\d{1,3}[- ]?(?:years?|yrs?|y/?o)\b)", re.I
+)
+_AGE = re.compile(r"\s*(?:[>\u2265]=?)?\s*0*(\d{1,3})(?!\d)\s*([a-z]?)([a-z]*)", re.I)
+_WORD = re.compile(r"[a-z]{5,}")
+_OLDEST = 130
+_SAME = 4
+"""Letters that two words share which speak of the same: aorta and aortic, spine and spinal."""
+
+
+def baseline(comparison: ReportComparison, study: Study) -> Annotation:
+    """Return the findings of both reports, those that match, and what is wrong."""
+    findings = comparison.findings
+    items = [_finding(one, study.context) for one in findings]
+    pairs = [
+        (at, partner)
+        for at, one in enumerate(findings)
+        if one.side == "reference"
+        for partner in one.partners
+    ]
+    items += [a_match(items, *pair) for pair in pairs]
+    for side, kind in (("candidate", FALSE), ("reference", MISSING)):
+        items += [
+            alone(items, at, kind)
+            for at, one in enumerate(findings)
+            if one.side == side and not one.partners
+        ]
+    for one in comparison.differences:
+        own = items[one.reference].label(SIGNIFICANCE.name)
+        grade = NEGLIGIBLE if one.is_negligible else own
+        labels = {TYPE.name: (one.attribute,), SIGNIFICANCE.name: (grade,)}
+        items.append(Item(ERROR, one.text, labels, links=(one.reference, one.candidate)))
+    return Annotation(tuple(items))
+
+
+def _finding(finding: ReportFinding, context: Mapping[str, str]) -> Item:
+    significance = _BY_SEVERITY[finding.severity]
+    if finding.comes_with_age and is_elderly(context) and not _speaks_of(context, finding.text):
+        significance = _BENIGN
+    kind = REFERENCE if finding.side == "reference" else CANDIDATE
+    return Item(kind.name, finding.text, {SIGNIFICANCE.name: (significance,)}, finding.side)
+
+
+def is_elderly(context: Mapping[str, str]) -> bool:
+    """Return whether the context says that the patient is 65 or more.
+
+    Of a range the lower end counts. An age that is not told, or only bounded from above, says no.
+    """
+    ages = [text for name, text in context.items() if _NAMED_AGE.search(name)]
+    if not ages:
+        told = (_TOLD_AGE.search(text) for text in context.values())
+        ages = [found[1] or found[2] for found in told if found]
+    found = _AGE.match(ages[0]) if ages else None
+    if not found or not _ELDERLY <= int(found[1]) <= _OLDEST:
+        return False
+    # Months, weeks and days are none of the elderly's; a letter alone is DICOM's.
+    return (found[2] + found[3]).lower() not in ("m", "w", "d", "months", "weeks", "days")
+
+
+def _speaks_of(context: Mapping[str, str], words: str) -> bool:
+    return not _stems(words).isdisjoint(_stems(" ".join(context.values())))
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_SAME] for word in _WORD.findall(text.lower())}

@@ -2,23 +2,126 @@
 
 The number is normalised to 0 to 100, 100 for a report that is as good as the reference:
 100 * (score - low) / (high - low). Scores of single aspects, where the judge gives them, are on
-the same scale. Of several answers to the same question (`--samples`) the score is their mean, and
-`spread` their standard deviation.
+the same scale.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
-from functools import partial
-from statistics import fmean, stdev
+from functools import cache, partial
+from typing import Annotated, Any, ClassVar
 
-from judge.rubrics.contract import Measure, Order, Parse, Rubric, Statistic
-from judge.rubrics.direct.answers import ASPECTS, HIGH, LOW, SCORE, parse, render, reply_on, samples
-from judge.rubrics.reply_text import Form
-from judge.types import Annotation, Measures, Study
+from pydantic import BeforeValidator, Field, create_model
+from pydantic_core import PydanticCustomError
 
-_NAME, _SPREAD = "direct", "spread"
+from judge.rubrics.contract import EVERYWHERE, Measure, Order, Parse, Rubric, Statistic
+from judge.rubrics.reply_text import Form, Words, checked, read_json
+from judge.types import Annotation, Measures, Study, UnparsedError
+
+ASPECTS = {
+    "findings": "What is reported present and absent.",
+    "location": "Sides and places.",
+    "severity": "Sizes and degrees.",
+    "comparison": "Changes since an earlier examination.",
+    "devices": "Tubes, lines and implants, and where they end.",
+    "impression": "What it comes to for the patient's care.",
+    "wording": "Whether it is clear and free of contradictions.",
+}
+"""What may have a score of its own."""
+SCORE, LOW, HIGH = "score", "low", "high"
+"""The names in `Annotation.values`: what the judge gave, and the scale that it gave it on."""
 _SCALE: tuple[float, float] = (0, 100)
+_N = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
+_ALONE = re.compile(rf"\s*{_N}\s*")
+# "a score of 80", "score: 80", "80 points", "80 out of 100", "8/10".
+_SCORES = re.compile(
+    rf"\b(?:score|rating|grade)s?\b(?: (?:is|of|would be|should be|it|at|as))*[ :=]{{1,3}}{_N}"
+    rf"|{_N} ?(?:points\b|%? ?overall\b|(?:/|out of) ?(5|10|100)\b)",
+    re.IGNORECASE,
+)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, str) and (digits := _ALONE.fullmatch(value)):
+        return float(digits[1])
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
+        return float(value)
+    raise PydanticCustomError("score is no number", "a score is one number")
+
+
+class _Aspects(Form):
+    """Scores of single aspects on the same scale; null for one that the reports say nothing of."""
+
+    optional: ClassVar = dict.fromkeys(ASPECTS)
+
+
+class Reply(Form):
+    """How good the candidate is, and why."""
+
+    optional: ClassVar = {"aspects": {}}
+
+    reasons: Words = Field(description="Two to four sentences on what decides the score.")
+
+
+@cache
+def reply_on(low: float, high: float) -> type[Reply]:
+    """Return the form of a reply on a scale: its schema allows no other score."""
+    on_scale = Field(ge=_plain(low), le=_plain(high))
+    number: Any = Annotated[float, BeforeValidator(_number), on_scale]
+    fields: dict[str, Any] = {
+        name: (Annotated[number | None, Field(description=text)], ...)
+        for name, text in ASPECTS.items()
+    }
+    aspects = create_model("Aspects", __base__=_Aspects, __doc__=_Aspects.__doc__, **fields)
+    score = Field(description=f"How good the candidate is, from {low:g} to {high:g}.")
+    return create_model(
+        "Reply",
+        __base__=Reply,
+        __doc__=Reply.__doc__,
+        aspects=(aspects, ...),
+        score=(Annotated[number, score], ...),
+    )
+
+
+def _plain(end: float) -> float:
+    return int(end) if end == int(end) else end
+
+
+def parse(
+    text: str,
+    study: Study,  # noqa: ARG001
+    *,
+    complete: bool = False,  # noqa: ARG001
+    scale: tuple[float, float] = _SCALE,
+) -> Annotation:
+    """Return the score that an answer gives on the prompt's `scale`.
+
+    Reasons that name another score make it unparsed.
+    """
+    reply: Any = checked(reply_on(*scale), read_json(text))
+    low, high = map(float, scale)
+    for found in _SCORES.finditer(reply.reasons):
+        number, top = float(found[1] or found[2]), float(found[3] or high)
+        if number != reply.score or top != high:
+            raise UnparsedError("contradiction", f"the score is {reply.score:g}, and {found[0]!r}")
+    scores = {SCORE: reply.score, **reply.aspects.model_dump()}
+    given = {name: value for name, value in scores.items() if value is not None}
+    return Annotation(explanation=reply.reasons, values={LOW: low, HIGH: high, **given})
+
+
+def render(annotation: Annotation) -> str:
+    """Return the answer; raises ValueError for an annotation that it does not express."""
+    values = annotation.values
+    if annotation != Annotation(explanation=annotation.explanation, values=values):
+        raise ValueError("an answer has scores and reasons and nothing beside them")
+    reply: dict[str, Any] = {
+        "reasons": annotation.explanation,
+        "aspects": {name: values.get(name) for name in ASPECTS},
+        "score": values[SCORE],
+    }
+    return json.dumps(reply, ensure_ascii=False)
 
 
 def _on_scale(scale: tuple[float, float]) -> tuple[Parse, Callable[[], type[Form]]]:
@@ -26,32 +129,16 @@ def _on_scale(scale: tuple[float, float]) -> tuple[Parse, Callable[[], type[Form
 
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
-    """Return the study's score and those of its aspects, from 0 to 100, and the score's spread.
+    """Return the study's score and those of its aspects, from 0 to 100, None for one not given."""
+    values = annotation.values
+    low, high = values[LOW], values[HIGH]
+    return {
+        "direct" if name == SCORE else name: 100 * (values[name] - low) / (high - low)
+        if name in values
+        else None
+        for name in (SCORE, *ASPECTS)
+    }
 
-    Each is the mean over the answers; an aspect that an answer has no score for is undefined.
-    `spread` is the sample standard deviation of the scores, undefined for a single answer.
-    """
-    low, high = annotation.values[LOW], annotation.values[HIGH]
-    found: dict[str, float | None] = {}
-    for name in (SCORE, *ASPECTS):
-        given = samples(annotation, name)
-        each = [100 * (one - low) / (high - low) for one in given if one is not None]
-        found[name] = fmean(each) if len(each) == len(given) else None
-        if name == SCORE:
-            found[_SPREAD] = stdev(each) if len(each) > 1 else None
-    return {_NAME if name == SCORE else name: value for name, value in found.items()}
-
-
-def _mean(name: str, label: str, *shown: str) -> Statistic:
-    return Statistic(
-        *(name, label, "mean", (name,)),
-        higher_is_better=name != _SPREAD,
-        scale=(0, None) if name == _SPREAD else _SCALE,
-        shown=frozenset(shown),  # type: ignore[arg-type]
-    )
-
-
-_LABELS = {name: f"direct: {name}" for name in ASPECTS}
 
 RUBRIC = Rubric(
     name="direct",
@@ -60,27 +147,32 @@ RUBRIC = Rubric(
     summary="Judge reports by one number from 0 to 100, with the reasons for it.",
     prompt="direct",
     measures=(
-        Measure(_NAME, "direct score", _SCALE, higher_is_better=True, role="score"),
-        Measure(_SPREAD, "spread of the answers", role="check", undefined="one answer alone"),
+        Measure("direct", "direct score", _SCALE, higher_is_better=True, role="score"),
         *(
             Measure(
-                *(name, label, _SCALE),
+                *(name, f"direct: {name}", _SCALE),
                 higher_is_better=True,
                 role="check",
                 undefined="the judge gave no score for it",
             )
-            for name, label in _LABELS.items()
+            for name in ASPECTS
         ),
     ),
-    statistics=(
-        _mean(_NAME, "direct score", "head", "groups", "compare"),
-        _mean(_SPREAD, "spread of the answers", "head"),
-        *(_mean(name, label, "head") for name, label in _LABELS.items()),
+    statistics=tuple(
+        Statistic(
+            *(name, label, "mean", (name,)),
+            higher_is_better=True,
+            scale=_SCALE,
+            shown=EVERYWHERE if name == "direct" else frozenset({"head"}),
+        )
+        for name, label in (
+            ("direct", "direct score"),
+            *((name, f"direct: {name}") for name in ASPECTS),
+        )
     ),
-    worst=(Order(_NAME, largest_first=False),),
+    worst=(Order("direct", largest_first=False),),
     parse=parse,
     on_scale=_on_scale,
-    takes_samples=True,
     render=render,
     measure=measure,
     reply_model=partial(reply_on, *_SCALE),

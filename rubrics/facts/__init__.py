@@ -9,15 +9,18 @@ report, by its text alone, and the phrases of each held against the other.
 from __future__ import annotations
 
 from judge.rubrics.contract import Order, Rubric, source
-from judge.rubrics.facts.answers import STEPS, Verdicts, parse, render
-from judge.rubrics.facts.measures import (
+from judge.rubrics.facts.answers import (
     EVIDENCE,
     FACT,
     MEASURES,
     STATISTICS,
+    STEPS,
     VERDICT,
+    Verdicts,
     baseline,
     measure,
+    parse,
+    render,
 )
 
 RUBRIC = Rubric(

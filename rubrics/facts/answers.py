@@ -1,30 +1,313 @@
-"""The questions of a study, and how their answers are read and written."""
+"""Facts and their evidence: the numbers, the questions of a study, and their answers."""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import Any, Literal
 
 from pydantic import Field
 
-from judge.rubrics.facts.measures import (
-    EVIDENCE,
-    FACT,
-    NOT_MENTIONED,
-    OTHER,
-    SIDES,
-    VERDICT,
-    Fact,
-    Quotable,
-    annotated,
-    facts_of,
-)
+from judge.rubrics.contract import EVERYWHERE, Counted, Facet, Kind, Label, Measure, Statistic
 from judge.rubrics.questions import Question, Step, Steps, of_step, parts
 from judge.rubrics.reply_text import Form, Line, Whole, checked, is_blank, read_json, twice
-from judge.types import Annotation, Side, Study, UnparsedError
+from judge.sentences import ITEM, lines, sentences
+from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
+
+ENTAILED, CONTRADICTED, NOT_MENTIONED = "entailed", "contradicted", "not_mentioned"
+VERDICT = Facet(
+    "verdict",
+    "verdict",
+    "verdicts",
+    (
+        Label(ENTAILED, "entailed", "good"),
+        Label(NOT_MENTIONED, "not mentioned", "notable"),
+        Label(CONTRADICTED, "contradicted", "serious"),
+    ),
+)
+FACT = Kind("fact", "fact", "facts", (VERDICT.name,), graded_by=VERDICT.name)
+EVIDENCE = Kind("evidence", "evidence sentence", "evidence sentences")
+SIDES: tuple[Side, ...] = ("reference", "candidate")
+OTHER: Mapping[Side, Side] = {"reference": "candidate", "candidate": "reference"}
+_AROUND = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb "
+_BEHIND = _AROUND + ".,;"
+_BEGINS = re.compile(r"[;:](?:\s+|(?=[^\W\d]))")
+"""What a clause begins behind: no comma, since "pneumothorax" may stand in "No effusion, ..."."""
+_ENDS = re.compile(r"[,;](?=\s)|\s\(")
+_NEGATED = (
+    r"\b(?:no|not|none|negative|without|absent|absence|exclud\w+|ruled out|free of|lacks?|never)\b"
+)
+_DENIED_BELOW = re.compile(rf"{_NEGATED}[^:;]{{0,80}}:", re.IGNORECASE)
+_DENIED_LIST = re.compile(rf".*{_NEGATED}[^:;]{{0,80}}:\s*", re.IGNORECASE)
+# Behind a comma, colon or bracket: what takes back the words before it. "Effusion, no mass" does
+# not: there the denial has a finding of its own.
+_DENIED_BEHIND = re.compile(
+    r"[,;:(\u2013-]\s*(?:(?:and|but|now|which|is|are|was|were|has|have|had|been|since|previously"
+    r"|today|then|completely|entirely|both|all|currently|again|it|they)\s)*(?:not|no longer|none"
+    r"|absent|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|never)\b",
+    re.IGNORECASE,
+)
+FEWEST = 10
+"""The number of facts below which FActScore's precision is lowered [Min et al. 2023]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A phrase of one report, what the other says of it, and the words there that do."""
+
+    text: str
+    verdict: str
+    evidence: tuple[str, ...] = ()
+
+
+def key_of(phrase: str) -> str:
+    """Return what two phrases have in common that say the same in the same words."""
+    return " ".join(phrase.casefold().split()).strip(" .")
+
+
+class Quotable:
+    """A report whose words are looked up whatever their case and the white space between them.
+
+    A quote begins with a sentence, or behind a semicolon or colon in it, and ends with one, or
+    before a comma, semicolon or bracket. So it is no part of a word or number. It leaves out no
+    denial either, neither in front ("Negative for: mass") nor behind ("mass, not seen"). The
+    number of a list item may be left out.
+    """
+
+    def __init__(self, report: str) -> None:
+        self._text = " ".join(report.split())
+        self._folded = _folded(self._text)
+        self._starts: set[int] = set()
+        self._ends: set[int] = set()
+        denied = False  # below a line such as "No evidence of:"
+        before = last = 0
+        for start, end in sentences(report):
+            before += max(0, len(" ".join(report[last : start + 1].split())) - 1)
+            last = start
+            sentence = " ".join(report[start:end].split())
+            if not (denied and ITEM.match(sentence)):
+                self._starts.update(before + at for at in _starts(sentence))
+                denied = _DENIED_LIST.fullmatch(sentence) is not None
+            self._ends.update(before + at for at in _ends(sentence))
+
+    def find(self, quote: str) -> str | None:
+        """Return the words of the report that are quoted, None where they do not stand there.
+
+        Whole sentences or clauses alone, without what quotes them and the stop behind them.
+        """
+        wanted = _folded(" ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND))
+        at = self._folded.find(wanted) if any(map(str.isalnum, wanted)) else -1
+        while at >= 0:
+            end = at + len(wanted)
+            if at in self._starts and end in self._ends:
+                return self._text[at:end]
+            at = self._folded.find(wanted, at + 1)
+        return None
+
+
+def _starts(sentence: str) -> set[int]:
+    denial = _DENIED_BELOW.search(sentence)
+    last = denial.end() if denial else len(sentence)
+    found = {0, *(at for match in _BEGINS.finditer(sentence) if (at := match.end()) < last)}
+    found |= {item.end() for at in found if (item := ITEM.match(sentence, at))}
+    return found | {len(sentence) - len(sentence[at:].lstrip(_AROUND)) for at in found}
+
+
+def _ends(sentence: str) -> set[int]:
+    denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
+    first = max(denials, default=-1)
+    found = {len(sentence)}
+    found |= {at for match in _ENDS.finditer(sentence) if (at := match.start()) > first}
+    return found | {len(sentence[:at].rstrip(_BEHIND)) for at in found}
+
+
+def _folded(text: str) -> str:
+    low = text.lower()
+    return (
+        low
+        if len(low) == len(text)
+        else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+    )
+
+
+def annotated(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
+    """Return the facts of both reports, the reference's first, and then their evidence, each once.
+
+    A fact is linked to its evidence, which stands in the other report.
+    """
+    of_each = [(side, fact) for side in SIDES for fact in facts[side]]
+    quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in of_each for q in fact.evidence))
+    place = {key: len(of_each) + at for at, key in enumerate(quoted)}
+    items = [
+        Item(
+            *(FACT.name, fact.text, {VERDICT.name: (fact.verdict,)}, side),
+            links=tuple(place[OTHER[side], quote] for quote in fact.evidence),
+        )
+        for side, fact in of_each
+    ]
+    items += [Item(EVIDENCE.name, quote, side=side) for side, quote in quoted]
+    return Annotation(tuple(items))
+
+
+def facts_of(annotation: Annotation) -> dict[Side, list[Fact]]:
+    """Return the facts of each report with their evidence: the inverse of `annotated`."""
+    found: dict[Side, list[Fact]] = {side: [] for side in SIDES}
+    for item in annotation.of_kind(FACT.name):
+        if item.side is None:
+            raise ValueError(f"a fact stands in one of the reports: {item.text}")
+        evidence = tuple(annotation.items[link].text for link in item.links)
+        found[item.side].append(Fact(item.text, item.label(VERDICT.name), evidence))
+    return found
+
+
+_OF_FACTS = (FACT.name,)
+_NO_CANDIDATE, _NO_REFERENCE = "no fact in the candidate", "no fact in the reference"
+_SCORES = {
+    "precision": ("precision", _NO_CANDIDATE),
+    "recall": ("recall", _NO_REFERENCE),
+    "f1": ("F1", "no fact in one of the reports"),
+    "penalised_precision": (f"precision, lowered below {FEWEST} facts", _NO_CANDIDATE),
+}
+_OF_SIDES = {
+    f"n_{side}{name}": f"facts of the {side}{label}"
+    for side in SIDES
+    for name, label in (("", ""), *((f"_{one.name}", f", {one.label}") for one in VERDICT.labels))
+}
+MEASURES = (
+    *(
+        Measure(
+            *(name, label, (0, 1)),
+            higher_is_better=True,
+            role="other" if name == "penalised_precision" else "score",
+            undefined=undefined,
+            needs=_OF_FACTS,
+        )
+        for name, (label, undefined) in _SCORES.items()
+    ),
+    *(
+        Measure(
+            *(f"n_{label.name}", label.label),
+            higher_is_better=label.name == ENTAILED,
+            role="count",
+            is_whole=True,
+            counts=Counted(FACT.name, {VERDICT.name: label.name}),
+        )
+        for label in VERDICT.labels
+    ),
+    *(
+        Measure(
+            *(name, label),
+            higher_is_better=name.endswith(f"_{ENTAILED}"),
+            is_whole=True,
+            needs=_OF_FACTS,
+        )
+        for name, label in _OF_SIDES.items()
+    ),
+)
+
+
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    """Return the study's precision, recall and F1, and its counts.
+
+    `precision`: entailed facts of the candidate / all of them; `recall`: the same of the
+    reference. `f1`: their harmonic mean, 0 where both are 0. `penalised_precision`: times
+    exp(1 - 10 / n) where the candidate has n < 10 facts. None where there is nothing to divide by.
+    """
+    counts = {one.name: 0 for one in MEASURES if one.is_whole}
+    for item in annotation.of_kind(FACT.name):
+        verdict = item.label(VERDICT.name)
+        counts[f"n_{verdict}"] += 1
+        if item.side is not None:
+            counts[f"n_{item.side}"] += 1
+            counts[f"n_{item.side}_{verdict}"] += 1
+    precision, recall = (
+        counts[f"n_{side}_{ENTAILED}"] / n if (n := counts[f"n_{side}"]) else None
+        for side in reversed(SIDES)
+    )
+    f1 = None
+    if precision is not None and recall is not None:
+        f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    n = counts["n_candidate"]
+    penalty = math.exp(1 - FEWEST / n) if 0 < n < FEWEST else 1.0
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
+        "penalised_precision": None if precision is None else precision * penalty,
+        **counts,
+    }
+
+
+_HEAD = EVERYWHERE - {"groups"}
+_LOWERED = f"precision of facts, lowered below {FEWEST} facts, mean of studies"
+_OVER = (
+    ("macro_precision", "precision (macro)", "precision of facts, mean of studies", "precision"),
+    ("macro_recall", "recall (macro)", "recall of facts, mean of studies", "recall"),
+    ("macro_f1", "F1 (macro)", "F1 of facts, mean of studies", "f1"),
+)
+_PER = (
+    ("micro_precision", "precision (micro)", "precision of all facts", "candidate", ENTAILED),
+    ("micro_recall", "recall (micro)", "recall of all facts", "reference", ENTAILED),
+    (
+        *("contradicted", "contradicted", "candidate's facts that the reference contradicts"),
+        *("candidate", CONTRADICTED),
+    ),
+)
+STATISTICS = (
+    *(
+        Statistic(
+            *(name, label, "mean", (over,)),
+            higher_is_better=True,
+            scale=(0, 1),
+            definition=definition,
+            shown=EVERYWHERE,
+        )
+        for name, label, definition, over in _OVER
+    ),
+    *(
+        Statistic(
+            *(name, label, "ratio", (f"n_{side}_{verdict}",)),
+            higher_is_better=verdict == ENTAILED,
+            per=(f"n_{side}",),
+            scale=(0, 1),
+            definition=definition,
+            shown=_HEAD,
+        )
+        for name, label, definition, side, verdict in _PER
+    ),
+    Statistic(
+        "penalised_precision",
+        f"length-penalised precision (g={FEWEST})",
+        *("mean", ("penalised_precision",)),
+        higher_is_better=True,
+        scale=(0, 1),
+        definition=_LOWERED,
+        shown=frozenset(),
+    ),
+)
+
+
+def baseline(comparison: ReportComparison, study: Study) -> Annotation:
+    """Return what rules read in the reports as facts, with the sentences that bear on them.
+
+    A statement is a fact once a report, in the words that come first.
+    """
+    texts = {"reference": lines(study.reference), "candidate": lines(study.candidate)}
+    report = {"reference": Quotable(study.reference), "candidate": Quotable(study.candidate)}
+    facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
+    for one in comparison.statements:
+        at = one.other_sentence
+        stands = None if at is None else report[OTHER[one.side]].find(texts[OTHER[one.side]][at])
+        phrase = " ".join(one.text.split())
+        if any(map(str.isalpha, phrase)):
+            verdict, evidence = (one.verdict, (stands,)) if stands else (NOT_MENTIONED, ())
+            facts[one.side].setdefault(key_of(phrase), Fact(phrase, verdict, evidence))
+    return annotated({side: tuple(facts[side].values()) for side in SIDES})
 
 
 class Phrases(Form):

@@ -11,15 +11,17 @@ from functools import partial
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error
 from judge.rubrics.contract import EVERYWHERE, Order, Parse, Rubric, Statistic, Tally, source
-from judge.rubrics.fineradscore.answers import Reply, parse, render
-from judge.rubrics.fineradscore.baseline import baseline
-from judge.rubrics.fineradscore.measures import (
+from judge.rubrics.fineradscore.answers import (
     CLOSENESS,
     CORRECTION,
     MEASURES,
     SEVERITY,
+    Reply,
+    baseline,
     corrected,
     measure,
+    parse,
+    render,
 )
 
 

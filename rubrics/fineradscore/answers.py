@@ -1,21 +1,29 @@
-"""Reads an answer, holds it against the study that it is about, and writes one.
-
-A word that is not known, two that differ, and whatever could mean two things give nothing.
-"""
+"""Corrections: their severities and the numbers of a study, read, written and made by rules."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from judge.jsonio import Pairs
-from judge.rubrics.categories import CAMEL, CATEGORY, ERROR, LONGEST, categories_of, error
-from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, corrected
+from judge.rubrics.categories import (
+    CAMEL,
+    CATEGORY,
+    ERROR,
+    LONGEST,
+    Counting,
+    category_of,
+    count_measures,
+    error,
+)
+from judge.rubrics.contract import Facet, Kind, Label, Measure
 from judge.rubrics.reply_text import (
     Form,
     Line,
@@ -26,8 +34,126 @@ from judge.rubrics.reply_text import (
     read_json,
     whole,
 )
-from judge.sentences import lines
-from judge.types import Annotation, Edit, Item, Study, UnparsedError
+from judge.sentences import lines, sentences
+from judge.types import (
+    Annotation,
+    Category,
+    Discrepancy,
+    Edit,
+    Item,
+    Measures,
+    ReportComparison,
+    Study,
+    UnparsedError,
+)
+
+SEVERITY = Facet(
+    "severity",
+    "severity",
+    "severities",
+    (
+        Label("severity1", "1 not actionable", "mild", means="not actionable"),
+        Label("severity2", "2 actionable, non-urgent", "notable", means="actionable"),
+        Label("severity3", "3 urgent", "serious", means="urgent"),
+        Label("severity4", "4 emergent", "critical", means="emergent"),
+    ),
+)
+"""The four severities [Huang et al. 2024]."""
+NAMES = tuple(label.name for label in SEVERITY.labels)
+_LEAST_ACTIONABLE = 2
+_LEAST_SIGNIFICANT = 3
+"""The severity from which on an error is clinically significant, as in ReXrank's figures."""
+
+CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
+_COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
+CLOSENESS = {
+    f"closeness_{when}": f"word overlap (Dice) {label} correction"
+    for when, label in (("candidate", "before"), ("corrected", "after"))
+}
+_OF_CLOSENESS = {
+    "closeness_candidate": ("reference",),
+    "closeness_corrected": ("reference", "edit"),
+}
+MEASURES = (
+    Measure("fineradscore", "highest severity", (1, 4), role="score", needs=NAMES[-1:]),
+    Measure("fineradscore_sum", "severity sum", role="score", needs=NAMES[-1:]),
+    *(
+        Measure(name, label, (0, 1), higher_is_better=True, role="check", needs=_OF_CLOSENESS[name])
+        for name, label in CLOSENESS.items()
+    ),
+    Measure("n_significant", "errors of severity 3 or 4", is_whole=True),
+    Measure("n_insignificant", "errors of severity 1 or 2", is_whole=True),
+    Measure("n_actionable", "errors of severity 2 or more", is_whole=True),
+    *_COUNTS,
+)
+_PLAIN_WORD = re.compile(r"\w+")
+
+_count = Counting(_COUNTS)
+
+
+def measure(annotation: Annotation, study: Study) -> Measures:
+    """Return the study's two scores, two numbers to check them by, and its counts.
+
+    `fineradscore`: the highest severity, 1 to 4; 1 where there is no correction [ReXrank].
+    `fineradscore_sum`: the sum of severities, 0 where there is none [Huang et al. 2024].
+    Significant is severity 3 or 4, actionable 2 or more. `closeness_candidate` and
+    `closeness_corrected` tell how near the candidate is to the reference before and after
+    the corrections.
+    """
+    severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
+    n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
+    return {
+        "fineradscore": float(max(severities, default=1)),
+        "fineradscore_sum": float(sum(severities)),
+        "closeness_candidate": closeness(study.candidate, study.reference),
+        "closeness_corrected": closeness(corrected(annotation, study), study.reference),
+        "n_significant": n_significant,
+        "n_insignificant": len(severities) - n_significant,
+        "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
+        **_count(annotation),
+    }
+
+
+def closeness(one: str, other: str) -> float:
+    """Return how many words two texts share, from 0 to 1, whatever their order.
+
+    The Sørensen-Dice coefficient of the two bags of words, in lower case: twice the words
+    in common over the words of both. 1 for two texts without a word.
+    """
+    left, right = (Counter(_PLAIN_WORD.findall(text.lower())) for text in (one, other))
+    total = left.total() + right.total()
+    return 2 * (left & right).total() / total if total else 1.0
+
+
+def corrected(annotation: Annotation, study: Study) -> str:
+    """Return the candidate with every correction made; unchanged text stays as it is."""
+    text = study.candidate
+    spans = sentences(text)
+    edits = [item.edit for item in annotation.items if item.edit is not None]
+    changed = {edit.line: edit for edit in edits if edit.kind != "insert"}
+    inserted: dict[int, list[str]] = defaultdict(list)
+    for edit in edits:
+        if edit.kind == "insert":
+            inserted[len(spans) if edit.line is None else edit.line].append(edit.corrected)
+    parts: list[str] = []
+    end, touched = 0, False
+    for at, (start, stop) in enumerate(spans):
+        gap = text[end:start]
+        for new in inserted[at]:
+            parts += [gap or " " * bool(parts), new]
+            touched = True
+        change = changed.get(at)
+        touched = touched or change is not None
+        if change is None or change.kind == "change":
+            # Lines that stood without a space between them stay so where nothing is changed.
+            parts.append(gap or " " * bool(parts and touched))
+            parts.append(change.corrected if change else text[start:stop])
+            touched = change is not None
+        end = stop
+    for new in inserted[len(spans)]:
+        parts += [" " * bool(parts), new]
+    return "".join(parts) + text[end:]
+
 
 _FILLERS = frozenset(("but", "and", "error", "errors", "severity", "level"))
 _SEVERITIES = {
@@ -45,37 +171,6 @@ def severity_of(value: object) -> object:
         return value
     words = re.split(r"[\W_]+", CAMEL.sub(" ", value[:LONGEST]).lower())
     return _SEVERITIES.get(" ".join(word for word in words if word and word not in _FILLERS))
-
-
-_LINE = re.compile(
-    r"[\s\[(#\"']*(?:line\s*(?:number|no\.?)?)?[\s\[(#:]*([0-9]{1,6})(?:\.0+)?[\s\]).:\"']*", re.I
-)
-_NO_LINE = re.compile(
-    r"[\s\[(<\"']*(?:(?:none|null)(?:[\s_-]*[0-9]+)?|n/a|(?:at\s+)?(?:the\s+)?end"
-    r"(?:\s+of(?:\s+the)?\s+report)?|)[\s\])>.:\"']*",
-    re.I,
-)
-_DELETED = re.compile(
-    r"\W*(?:deleted?|removed?)(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
-)
-
-
-def line_of(key: str) -> int | None:
-    """Return the line number that a key gives, None for one that says "None" or "at the end".
-
-    "[1]" and "line 1" are such numbers. Raises ValueError for anything else.
-    """
-    if len(key) <= LONGEST:
-        if found := _LINE.fullmatch(key):
-            return int(found[1])
-        if _NO_LINE.fullmatch(key):
-            return None
-    raise ValueError(f"{key!r} is no line number")
-
-
-def deletes(text: object) -> bool:
-    """Return whether `text` says to delete, "[delete]" in the original's reply format."""
-    return isinstance(text, str) and len(text) < LONGEST and bool(_DELETED.fullmatch(text))
 
 
 _WORD = re.compile(r"\w+|\?")
@@ -140,14 +235,17 @@ class Reply(Form):
     corrections: list[Correction]
 
 
-_NAMES = {
-    "corrected": ("corrected", "corrections", "correction", "correctedline", "correctedtext"),
-    "severity": ("severity", "clinicalseverity"),
-    "categories": ("categories", "category", "errorcategories", "errorcategory"),
-    "comment": ("comment", "comments"),
+# The original's form: an entry a line, by "0" or "[0]", and "None" for each line to insert.
+_LINE = re.compile(r"\[?([0-9]{1,6})\]?|None", re.IGNORECASE)
+_DELETE = re.compile(
+    r"\W*(?:delete|remove)d?(?:\s+(?:this|the|entire|whole|line|sentence))*\W*", re.IGNORECASE
+)
+_FIELDS = {
+    "corrections": "corrected",
+    "clinical severity": "severity",
+    "comments": "comment",
+    "error category": "categories",
 }
-_OURS = {name: ours for ours, names in _NAMES.items() for name in names}
-"""Our name of each field that an entry of the published form has, by the names that it has."""
 
 
 def parse(
@@ -188,38 +286,27 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
     return list(map(_plain, value)) if isinstance(value, list) else value
 
 
-def _of_lines(pairs: Pairs) -> list[dict[str, Any]]:
-    found = []
+def _of_lines(pairs: Pairs) -> Iterator[dict[str, Any]]:
     for key, value in pairs:
         if key.strip().lower() == "failed":
             raise UnparsedError("judge failed", "the answer is the mark of a failed one")
-        try:
-            line = line_of(key)
-        except ValueError as error:
-            raise UnparsedError("line off the report", str(error)) from error
-        is_list = line is None and isinstance(value, list) and not isinstance(value, Pairs)
-        found += [_of_line(key, line, _plain(entry)) for entry in (value if is_list else [value])]
-    return found
-
-
-def _of_line(key: str, line: int | None, entry: object) -> dict[str, Any]:
-    if not isinstance(entry, dict):
-        raise UnparsedError("unexpected form", f"{key!r} is no correction")
-    fields: dict[str, Any] = {}
-    for name, value in entry.items():
-        ours = _OURS.get(plain_key(name), str(name))
-        if ours in fields:
-            raise UnparsedError("duplicate key", f"{key}: {name}")
-        fields[ours] = value
-    is_deletion = deletes(fields.get("corrected"))
-    edit = "insert" if line is None else "delete" if is_deletion else "change"
-    if is_deletion:
-        fields["corrected"] = ""
-    if "severity" in fields:
-        fields["severity"] = severity_of(fields["severity"])
-    if (named := categories_of(fields.get("categories"))) is not None:
-        fields["categories"] = [category.value for category in named]
-    return {**fields, "edit": edit, "line": line}
+        place, entry = _LINE.fullmatch(key), _plain(value)
+        if place is None:
+            raise UnparsedError("line off the report", f"{key!r} is no line number")
+        if not isinstance(entry, dict):
+            raise UnparsedError("unexpected form", f"{key!r} is no correction")
+        line = int(place[1]) if place[1] else None
+        fields: dict[str, Any] = {_FIELDS.get(name) or name: entry[name] for name in entry}
+        is_deletion = _DELETE.fullmatch(str(fields.get("corrected"))) is not None
+        if is_deletion:
+            fields["corrected"] = ""
+        if "severity" in fields:
+            fields["severity"] = severity_of(fields["severity"])
+        named = fields.get("categories")
+        if isinstance(named, list) and None not in (found := [*map(category_of, named)]):
+            fields["categories"] = found
+        edit = "insert" if line is None else "delete" if is_deletion else "change"
+        yield {**fields, "edit": edit, "line": line}
 
 
 def _fits(correction: Correction, candidate: Sequence[str]) -> None:
@@ -302,3 +389,109 @@ def _entry(error: Item) -> dict[str, object]:
         "categories": list(categories),
         "comment": error.text,
     }
+
+
+_SILENCE = Discrepancy(Category.MISSING_FINDING, 1, "", "The candidate says nothing.")
+_TAKEN_OUT = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
+
+
+@dataclass(slots=True)
+class _Draft:
+    sources: set[int] = field(default_factory=set)
+    why: list[Discrepancy] = field(default_factory=list)
+
+
+def baseline(comparison: ReportComparison, study: Study) -> Annotation:
+    """Return what rules found as corrections that turn the candidate's lines into the reference's.
+
+    A candidate line with a discrepancy is changed into the reference's lines that speak of
+    the same, or deleted where there are none; a line of the reference that is said nowhere
+    is inserted. One place gets one correction: the highest severity, all the categories. A
+    candidate without a line lacks all of the reference's, those without a discrepancy at
+    severity 1.
+    """
+    reference, candidate = lines(study.reference), lines(study.candidate)
+    changed, displaced = _changed(comparison, reference, candidate)
+    placed = {reference[at]: draft for draft in changed.values() for at in draft.sources}
+    inserted: dict[str, _Draft] = {}
+    if not candidate:
+        inserted = {text: _Draft({at}) for at, text in enumerate(reference)}
+    for one in displaced:
+        at = one.reference_sentence
+        if at is not None:
+            draft = placed.get(reference[at]) or inserted.setdefault(reference[at], _Draft({at}))
+            draft.why.append(one)
+    partners = comparison.partners
+    made = [(one, _rewritten(at, one, reference, candidate)) for at, one in sorted(changed.items())]
+    made += [(one, Edit("insert", _place(one, partners), text)) for text, one in inserted.items()]
+    return Annotation(tuple(_drafted(draft, edit) for draft, edit in made))
+
+
+def _changed(
+    comparison: ReportComparison, reference: Sequence[str], candidate: Sequence[str]
+) -> tuple[dict[int, _Draft], list[Discrepancy]]:
+    partners: dict[int, set[int]] = defaultdict(set)
+    for theirs, ours in comparison.partners:
+        partners[ours].add(theirs)
+    changed: dict[int, _Draft] = defaultdict(_Draft)
+    also: dict[int, Discrepancy] = {}
+    for one in comparison.discrepancies:
+        if (at := one.candidate_sentence) is not None:
+            changed[at].sources |= partners[at]
+            if one.reference_sentence is not None:
+                changed[at].sources.add(one.reference_sentence)
+        for at in one.again:
+            changed[at].sources |= partners[at]
+            also.setdefault(at, one)
+    homes = _homes(changed, reference, candidate)
+    for at, draft in changed.items():
+        draft.sources = {source for source in draft.sources if homes.get(source) == at}
+    displaced = []
+    for one in comparison.discrepancies:
+        at, source = one.candidate_sentence, one.reference_sentence
+        if at is None:
+            displaced.append(one)
+        elif source is None or one.category in _TAKEN_OUT or source in changed[at].sources:
+            changed[at].why.append(one)
+        else:  # without a home it is said elsewhere in these words: what contradicts is taken out
+            changed[homes.get(source, at)].why.append(one)
+    for at, one in also.items():
+        changed[at].why = changed[at].why or [one]
+    return {at: draft for at, draft in changed.items() if draft.why}, displaced
+
+
+def _homes(
+    changed: dict[int, _Draft], reference: Sequence[str], candidate: Sequence[str]
+) -> dict[int, int]:
+    homes: dict[int, int] = {}
+    taken = {line for at, line in enumerate(candidate) if at not in changed}
+    for source in sorted({source for draft in changed.values() for source in draft.sources}):
+        text = reference[source]
+        if text in taken:
+            continue
+        taken.add(text)
+        takers = [at for at, draft in changed.items() if source in draft.sources]
+        homes[source] = max(takers, key=lambda at: (closeness(candidate[at], text), -at))
+    return homes
+
+
+def _rewritten(at: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]) -> Edit:
+    text = " ".join(reference[source] for source in sorted(draft.sources))
+    is_new = text not in ("", candidate[at])
+    return Edit("change", at, text) if is_new else Edit("delete", at, "")
+
+
+def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
+    after = [pair for pair in partners if pair[0] > max(draft.sources)]
+    return min(after)[1] if after else None
+
+
+def _drafted(draft: _Draft, edit: Edit) -> Item:
+    why = draft.why or [_SILENCE]
+    return error(
+        sorted({one.category for one in why}),
+        SEVERITY.name,
+        NAMES[max(one.severity for one in why) - 1],
+        " ".join(dict.fromkeys(one.text for one in why)),
+        edit,
+    )

@@ -1,11 +1,8 @@
-"""GREEN's layout: the grammar in docs/answers.md, read line by line, and written.
+"""GREEN's two forms of answer: the layout in text (docs/answers.md), and the structured reply.
 
-Whatever is not the grammar is refused with its reason. A number that is read is the one that
-stands behind a category's colon, or first under the matched findings.
-
-A structured reply has a list of errors for each category, so that no count can contradict one: a
-count is the length of its list. An entry that denies, that holds several or that stands twice makes
-it unparsed.
+Whatever is not the layout is refused with its reason. A number that is read is the one behind a
+category's colon, or first under the matched findings, and the length of the list that follows it.
+In a structured reply a count is the length of its list.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -47,7 +44,6 @@ from judge.types import Annotation, Category, Item, ReportComparison, Study, Unp
 
 MATCHED = "matched"
 EXPLANATION = "explanation"
-
 TITLES = {
     EXPLANATION: "Explanation",
     SIGNIFICANT: "Clinically Significant Errors",
@@ -55,10 +51,10 @@ TITLES = {
     MATCHED: "Matched Findings",
 }
 """The sections in the order of the published layout, and their headings."""
-
 NAMES = (*KEYS, MATCHED)
 NOT_LISTED = "category not listed, counted 0: "
 DIFFERS = "stated count differs from list: "
+_NO_STUDY = Study("", "", "")
 
 
 def an_error(level: str, category: Category, text: str) -> Item:
@@ -83,34 +79,24 @@ def key_of(item: Item) -> str:
     raise ValueError(f"no item of GREEN: {item}")
 
 
-def counts_of(items: Iterable[Item]) -> dict[str, int]:
-    """Return how many of the items each count has; raises as `key_of` does."""
-    found = dict.fromkeys(NAMES, 0)
-    for item in items:
-        found[key_of(item)] += 1
-    return found
-
-
-def texts_by_count(annotation: Annotation) -> dict[str, list[str]]:
-    """Return the lists of an answer by the names of their counts; raises as `key_of` does."""
+def _lists(items: Iterable[Item]) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {name: [] for name in NAMES}
-    for item in annotation.items:
+    for item in items:
         texts[key_of(item)].append(item.text)
     return texts
+
+
+def _counts(items: Iterable[Item]) -> dict[str, int]:
+    return {name: len(texts) for name, texts in _lists(items).items()}
 
 
 def warnings_on(
     stated: Mapping[str, int], items: Sequence[Item], not_listed: Collection[str]
 ) -> tuple[str, ...]:
-    """Return what is odd about the counts: one warning a count, in the order of `KEYS`.
-
-    A category that the answer leaves out (`not_listed`) counts 0, and a count that differs from the
-    length of its list is kept beside the list.
-    """
-    listed = counts_of(items)
+    """Return a warning for each category left out (`not_listed`) and count unlike its list."""
     return tuple(
         (NOT_LISTED if name in not_listed else DIFFERS) + name
-        for name, count in listed.items()
+        for name, count in _counts(items).items()
         if name in not_listed or stated[name] != count
     )
 
@@ -121,7 +107,6 @@ _REFUSAL = re.compile(
     r"|i (?:can(?:not|['\u2019]t| not)|won['\u2019]t|will not|must decline))\b",
     re.IGNORECASE,
 )
-
 _SECTIONS = (*LEVELS, MATCHED)
 _KIND = {TITLES[kind].lower(): kind for kind in _SECTIONS}
 # A line that opens with a title of a section, in whatever form; `_HEADING` is the form.
@@ -137,38 +122,41 @@ _EXPLANATION = re.compile(
     r"(?:#{1,6}[ \t]+)?[*_]{0,3}\[?explanation\]?[*_]{0,3}(?::[*_]{0,3}|(?=[ \t]*(?:\n|\Z)))\s*",
     re.IGNORECASE,
 )
-
+# What would be read as something else than words of the explanation.
+_NO_WORDS = re.compile(rf"{_TITLE.pattern}|[<`]|\A{_EXPLANATION.pattern}", _TITLE.flags)
 _WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve"),
 )
-_NUMBER = {word: number for number, word in enumerate(_WORDS)}
-_CATEGORY = re.compile(r"(?:[-*\u2022][ \t]+)?\(([a-f1-6])\)([^:]*):[ \t]*(.*)", re.IGNORECASE)
-_COUNT = re.compile(rf"(0|[1-9][0-9]{{0,3}}|{'|'.join(_WORDS)})(\.(?:[ \t]+(.*))?)?", re.IGNORECASE)
-_BULLET = re.compile(r"[-*\u2022][ \t]+(.*)")
+_BULLET, _BOLD = r"[-*\u2022][ \t]+", r"(?:\*\*)?"
+_CATEGORY = re.compile(
+    rf"(?:{_BULLET})?{_BOLD}\(([a-f1-6])\){_BOLD}[ \t]*{_BOLD}([^:*]*){_BOLD}:{_BOLD}[ \t]*(.*)",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(
+    rf"{_BOLD}(0|[1-9][0-9]{{0,3}}|{'|'.join(_WORDS)}){_BOLD}(?:\.{_BOLD}(?:[ \t]+(.*))?)?",
+    re.IGNORECASE,
+)
+_BULLETED = re.compile(rf"{_BULLET}(.*)")
 _NUMBERED = re.compile(r"([1-9][0-9]{0,3})[.)][ \t]+(.*)")
-_SAID = r"(?: (?:found|identified|noted|detected|present|reported))?"
 _NONE = re.compile(
-    r"(?:0|n/a|not applicable|(?:none|nil|(?:there (?:are|were) )?no(?: (?:clinically )?"
-    rf"(?P<level>in)?(?P<is_level>significant))? errors?|no match(?:ed finding|e)s){_SAID})\.?",
+    r"(?:0|n/a|none|no (?:(?:clinically )?(?P<level>in)?(?P<is_level>significant) )?errors"
+    r"|no matched findings)\.?",
     re.IGNORECASE,
 )
 
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _MARK = re.compile(
     r"\(\s*[a-f1-6]\s*\)|\(\s*[b-f]\s*(?:[0-9]|\Z)|(?<!\S)[a-f][):](?:\s|\Z)|(?<!\S)[b-f]\.\s"
-    r"|(?<!\S)[b-f]\s+[-\u2013=]?\s*[0-9]{1,2}(?![\w.]|\s*[cm]m\b)",
+    r"|(?<!\S)[b-f]\s+[-\u2013=]?\s*[0-9]{1,2}(?![\w.]|\s*[cm]m\b)"
+    r"|[|\u2022\u25aa\u25cf\u25e6\u2023\u2460-\u24ff\u2776-\u2793]|~~|\*\*|\[[ x]?\]|\[[0-9]+\]"
+    r"|\bmatched findings?\b|```|\A[-*]\s|</?s>|<end_of_turn>",
     re.IGNORECASE,
 )
 _NUMBERING = re.compile(
     r"(?<!\S)(?:[0-9]{1,2}[.)]|#[0-9]+[.:)]?|(?:ii?i?|iv)[.)])(?=\s+\S)", re.IGNORECASE
 )
 _NUMBER_FIRST = re.compile(r"[0-9]{1,2}[.)](?![0-9])")
-_SIGN = re.compile(
-    r"[|\u2022\u25aa\u25cf\u25e6\u2023\u2460-\u24ff\u2776-\u2793]|~~|\[[ x]?\]|\[[0-9]+\]"
-    r"|\bmatched findings?\b|```|\A[-*]\s|</?s>|<end_of_turn>",
-    re.IGNORECASE,
-)
 _GRADE = re.compile(r"\b(?:in|non-?)?significan(?:t|ce|tly)\b", re.IGNORECASE)
 # "No significant change" grades no error.
 _NO_GRADE = re.compile(
@@ -177,40 +165,35 @@ _NO_GRADE = re.compile(
     re.IGNORECASE,
 )
 _NEXT_SENTENCE = re.compile(r"\w{4}[.!?]\s+[A-Z]")
+# How many there are, and their texts.
+_List = tuple[int, Sequence[str]]
 
 
-class _Listed(NamedTuple):
-    stated: int
-    items: Sequence[str] = ()
-
-
-def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = False) -> Annotation:
+def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = False) -> Annotation:  # noqa: ARG001
     """Return the annotation that an answer in GREEN's layout expresses.
 
     `faithful` is for a GREEN model that answers the official prompt: where its count and its list
     differ, the count holds, with a warning, as in the reference implementation.
     """
-    del study
     text, is_whole = answer_in(text)
-    words, bodies = _sections(text)
+    explanation, bodies = _sections(text)
     stated: dict[str, int] = {}
     items: list[Item] = []
     not_listed: list[str] = []
     for level in LEVELS:
-        listed = _errors(bodies[level], level, faithful=faithful)
+        lists = _errors(bodies[level], level, faithful=faithful)
         for category in CATEGORIES:
             key = KEY[level, category]
-            one = listed.get(category, _Listed(0))
-            stated[key] = one.stated
-            items += [an_error(level, category, item) for item in one.items]
-            if listed and category not in listed:
+            stated[key], texts = lists.get(category, (0, ()))
+            items += [an_error(level, category, text) for text in texts]
+            if lists and category not in lists:
                 not_listed.append(key)
-    found = _matched(bodies[MATCHED], is_whole=complete or is_whole, faithful=faithful)
-    stated[MATCHED] = found.stated
-    items += map(matched_finding, found.items)
+    is_whole = complete or is_whole
+    stated[MATCHED], texts = _matched(bodies[MATCHED], is_whole=is_whole, faithful=faithful)
+    items += map(matched_finding, texts)
     return Annotation(
-        items=tuple(items),
-        explanation=words,
+        tuple(items),
+        explanation,
         stated_counts=stated,
         warnings=warnings_on(stated, items, not_listed),
     )
@@ -233,49 +216,56 @@ def _sections(text: str) -> tuple[str, dict[str, str]]:
         kind: text[title.end() : end]
         for kind, title, end in zip(_SECTIONS, titles, ends, strict=True)
     }
-    words = text[: titles[0].start()]
-    if found := _EXPLANATION.match(words):
-        words = words[found.end() :]
-    return words.strip(), bodies
+    explanation = text[: titles[0].start()]
+    if heading := _EXPLANATION.match(explanation):
+        explanation = explanation[heading.end() :]
+    return explanation.strip(), bodies
 
 
-def _lines(body: str) -> list[str]:
-    return [line.rstrip() for line in body.replace("**", "").split("\n") if line.strip()]
+def _lines(body: str, kind: str) -> list[str]:
+    lines = [line.rstrip() for line in body.split("\n") if line.strip()]
+    if not lines:
+        raise UnparsedError("missing section", f"nothing under {TITLES[kind]}")
+    return lines
+
+
+def _bare(text: str) -> str:
+    return text.replace("**", "")[:80]
 
 
 def _is_none(text: str, kind: str) -> bool:
     found = _NONE.fullmatch(text)
-    if found is None:
-        return False
-    if found["is_level"]:
+    if found and found["is_level"]:
         return kind == (INSIGNIFICANT if found["level"] else SIGNIFICANT)
     said = text.lower()
-    return ("match" not in said or kind == MATCHED) and ("error" not in said or kind != MATCHED)
+    return (
+        bool(found)
+        and (kind == MATCHED or "match" not in said)
+        and (kind != MATCHED or "error" not in said)
+    )
 
 
-def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _Listed]:
-    lines = _lines(body)
-    if not lines:
-        raise UnparsedError("missing section", f"nothing under {TITLES[level]}")
+def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _List]:
+    lines = _lines(body, level)
     if len(lines) == 1 and _is_none(lines[0].strip(), level):
         return {}
-    found: dict[str, tuple[str, list[str]]] = {}
+    categories: dict[str, tuple[str, list[str]]] = {}
     marks = ""
     for line in lines:
         if category := _CATEGORY.fullmatch(line.strip()):
             mark, label, rest = category.groups()
             marks += mark.lower()
             below: list[str] = []
-            found[_category(mark, label)] = rest, below
-        elif found:
+            categories[_category(mark, label)] = rest, below
+        elif categories:
             below.append(line)
         else:
-            raise UnparsedError("not in the layout", f"{TITLES[level]}: {line.strip()[:80]}")
+            raise UnparsedError("not in the layout", f"{TITLES[level]}: {_bare(line.strip())}")
     if [*marks] != sorted(set(marks)) or (marks[0].isdigit() and not marks.isdigit()):
         raise UnparsedError("contradiction", f"{TITLES[level]}: categories once and in order")
     return {
-        category: _listed(rest, tuple(below), level, f"({category})", faithful=faithful)
-        for category, (rest, below) in found.items()
+        category: _list(rest, below, level, f"({category})", faithful=faithful)
+        for category, (rest, below) in categories.items()
     }
 
 
@@ -283,77 +273,71 @@ def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _Listed]:
 def _category(mark: str, label: str) -> str:
     category = category_of(f"({mark}) {label}")
     if category is None:
-        raise UnparsedError("contradiction", f"({mark}) is not called {label.strip()[:80]!r}")
+        raise UnparsedError("contradiction", f"({mark}) is not called {_bare(label.strip())!r}")
     return category
 
 
-def _matched(body: str, *, is_whole: bool, faithful: bool) -> _Listed:
-    lines = _lines(body)
-    if not lines:
-        raise UnparsedError("missing section", f"nothing under {TITLES[MATCHED]}")
-    first = lines[0].strip()
-    if len(lines) > 1 and _NUMBERED.fullmatch(first):
+def _matched(body: str, *, is_whole: bool, faithful: bool) -> _List:
+    lines = _lines(body, MATCHED)
+    first, below = lines[0].strip(), lines[1:]
+    if below and _NUMBERED.fullmatch(first):
         if not is_whole:
             raise UnparsedError("truncated", "a list without a count may go on")
         items = _below(lines, TITLES[MATCHED])
         return _checked(len(items), items, TITLES[MATCHED], faithful=False)
-    found = _listed(first, tuple(lines[1:]), MATCHED, TITLES[MATCHED], faithful=faithful)
+    count, texts = _list(first, below, MATCHED, TITLES[MATCHED], faithful=faithful)
     if not is_whole and (
-        (found.stated and first[-1] != "." and not found.items)  # 1 may be the head of 12
-        or (found.stated == 1 and len(lines) == 1)  # the first entry of a numbered list
+        (count and first[-1] != "." and not texts)  # 1 may be the head of 12
+        or (count == 1 and not below)  # the first entry of a numbered list
     ):
         raise UnparsedError("truncated", "the count or its list may go on")
-    return found
+    return count, texts
 
 
-@lru_cache(4096)  # most lines of a run come again
-def _listed(rest: str, below: tuple[str, ...], kind: str, where: str, *, faithful: bool) -> _Listed:
+def _list(rest: str, below: Sequence[str], kind: str, where: str, *, faithful: bool) -> _List:
     stated = _COUNT.fullmatch(rest)
     if stated is None:
         if not below and _is_none(rest, kind):
-            return _Listed(0)
-        raise UnparsedError("unreadable count", f"{where}: {rest[:80]!r}")
-    word, _, behind = stated.groups()
-    count = _NUMBER[word.lower()] if word.isalpha() else int(word)
+            return 0, ()
+        raise UnparsedError("unreadable count", f"{where}: {_bare(rest)!r}")
+    word, behind = stated.groups()
+    count = _WORDS.index(word.lower()) if word.isalpha() else int(word)
     if behind and below:
         raise UnparsedError("not in the layout", f"{where}: items on the line and below it")
     if count == 0:
         if below or (behind and not _is_none(behind, kind)):
-            raise UnparsedError(
-                "contradiction", f"{where}: 0, and then {(behind or below[0])[:80]!r}"
-            )
-        return _Listed(0)
-    items = [one.strip() for one in behind.split(";")] if behind else _below(below, where)
-    return _checked(count, items, where, faithful=faithful)
+            more = behind or below[0]
+            raise UnparsedError("contradiction", f"{where}: 0, and then {_bare(more)!r}")
+        return 0, ()
+    texts = [text.strip() for text in behind.split(";")] if behind else _below(below, where)
+    return _checked(count, texts, where, faithful=faithful)
 
 
 def _below(lines: Sequence[str], where: str) -> list[str]:
     texts = [line.lstrip() for line in lines]
     if len({len(line) - len(text) for line, text in zip(lines, texts, strict=True)}) > 1:
         raise UnparsedError("not in the layout", f"{where}: a list within a list")
-    bullets = [_BULLET.fullmatch(text) for text in texts]
-    if texts and all(bullets):
-        found = [bullet[1] for bullet in bullets if bullet]
-    else:
-        numbers = [_NUMBERED.fullmatch(text) for text in texts]
-        for at, number in enumerate(numbers, 1):
-            if number is None or int(number[1]) != at:
-                raise UnparsedError("not in the layout", f"{where}: {texts[at - 1][:80]!r}")
-        found = [number[2] for number in numbers if number]
-    if several := next((item for item in found if ";" in item), None):
-        raise UnparsedError("doubtful item", f"{where}: several in one line: {several[:80]!r}")
-    return found
+    entries = [_BULLETED.fullmatch(text) for text in texts]
+    if not all(entries):
+        entries = [_NUMBERED.fullmatch(text) for text in texts]
+        for number, (entry, text) in enumerate(zip(entries, texts, strict=True), 1):
+            if entry is None or int(entry[1]) != number:
+                raise UnparsedError("not in the layout", f"{where}: {_bare(text)!r}")
+    items = [entry.groups()[-1] for entry in entries if entry]
+    if several := next((item for item in items if ";" in item), None):
+        raise UnparsedError("doubtful item", f"{where}: several in one line: {_bare(several)!r}")
+    return items
 
 
-def _checked(count: int, items: Sequence[str], where: str, *, faithful: bool) -> _Listed:
+def _checked(count: int, items: Sequence[str], where: str, *, faithful: bool) -> _List:
     for item in items:
         if fault := item_fault(item, faithful=faithful, count=count):
-            raise UnparsedError("doubtful item", f"{where}: {fault}: {item[:80]!r}")
+            raise UnparsedError("doubtful item", f"{where}: {fault}: {_bare(item)!r}")
     if len(items) != count and not faithful:
         raise UnparsedError(
             "count and list differ", f"{where}: {count} is stated, {len(items)} listed"
         )
-    return _Listed(count, items)
+    return count, items
 
 
 @lru_cache(4096)
@@ -364,14 +348,14 @@ def item_fault(item: str, *, faithful: bool = False, count: int = 0) -> str | No
     """
     if is_no_entry(item):
         return "denies or remarks"
-    if _SIGN.search(item) or _MARK.search(item):
+    if _MARK.search(item):
         return "a mark"
     if _GRADE.search(item) and _GRADE.search(_NO_GRADE.sub("", item)):
         return "a grade"
     plain = _IN_BRACKETS.sub(" ", item) if "(" in item else item
     numbers = _NUMBERING.findall(plain)
-    if faithful:
-        numbers = numbers if count == 1 and any(one.strip("#.:)") == "2" for one in numbers) else []
+    if faithful and (count > 1 or all(number.strip("#.:)") != "2" for number in numbers)):
+        numbers = []
     if numbers or _NUMBER_FIRST.match(item):
         return "a number before it or within"
     if not faithful and _NEXT_SENTENCE.search(item):
@@ -379,30 +363,9 @@ def item_fault(item: str, *, faithful: bool = False, count: int = 0) -> str | No
     return None
 
 
-def fits_item(text: str) -> bool:
-    """Return whether a list of the layout gives `text` back as one item."""
-    is_plain = text == text.strip() and not any(sign in text for sign in (";", "**", "\n", "\r"))
-    return is_plain and item_fault(text) is None
-
-
-def fits_explanation(text: str) -> bool:
-    """Return whether `text` comes back unchanged as the explanation."""
-    if text != text.strip() or "<|" in text or _EXPLANATION.match(text) or _TITLE.search(text):
-        return False
-    try:
-        return answer_in(f"{text}\n.")[0] == f"{text}\n.".lstrip()
-    except UnparsedError:
-        return False
-
-
 _NO_BRACKETS = str.maketrans(dict.fromkeys("()[]<>{}", " "))
-_NO_COLONS = str.maketrans(
-    {":": ",", "=": ",", "|": ",", "`": "'", "*": " ", "~": " ", "\u2022": ","}
-)
 _NO_MARKUP = re.compile(r"[^\w\s,'\"/%+-]|_")
-_NUMBER_STOP = re.compile(r"(?<=[0-9])[.)](?!\S)")
 _EDGES = " *,;|"
-_NO_STUDY = Study("", "", "")
 
 
 def render(annotation: Annotation) -> str:
@@ -413,29 +376,19 @@ def render(annotation: Annotation) -> str:
     stated = annotation.stated_counts
     if set(stated) != set(NAMES):
         raise ValueError(f"stated_counts needs exactly {', '.join(NAMES)}")
-    not_listed = {
-        warning.removeprefix(NOT_LISTED)
-        for warning in annotation.warnings
-        if warning.startswith(NOT_LISTED)
-    }
-    texts = texts_by_count(annotation)
+    texts = _lists(annotation.items)
+    written = {name: f"{stated[name]}. {'; '.join(texts[name])}".rstrip(" ") for name in NAMES}
     sections = [f"[{TITLES[EXPLANATION]}]:\n{annotation.explanation}"]
     for level in LEVELS:
-        lines = [f"[{TITLES[level]}]:"]
-        for category in CATEGORIES:
-            if (name := KEY[level, category]) not in not_listed:
-                label = CATEGORY[category].label.capitalize()
-                listed = _written(stated[name], texts[name])
-                lines.append(f"({category.value}) {label}: {listed}")
-        sections.append("\n".join(lines))
-    sections.append(f"[{TITLES[MATCHED]}]:\n{_written(stated[MATCHED], texts[MATCHED])}")
-    text = "\n\n".join(sections)
+        lines = [
+            f"({category.value}) {CATEGORY[category].label.capitalize()}: {written[name]}"
+            for category in CATEGORIES
+            if NOT_LISTED + (name := KEY[level, category]) not in annotation.warnings
+        ]
+        sections.append("\n".join([f"[{TITLES[level]}]:", *lines]))
+    sections.append(f"[{TITLES[MATCHED]}]:\n{written[MATCHED]}")
     read = partial(parse, study=_NO_STUDY, complete=True, faithful=True)
-    return read_back(text, annotation, read)
-
-
-def _written(count: int, texts: list[str]) -> str:
-    return f"{count}. {'; '.join(texts)}".rstrip(" ")
+    return read_back("\n\n".join(sections), annotation, read)
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
@@ -455,29 +408,24 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     errors.sort(key=lambda error: KEYS.index(key_of(error)))
     matched = (matched_finding(_entry(text) or "unnamed finding") for text in comparison.matched)
     items = (*errors, *matched)
-    return Annotation(items, _explanation(comparison.explanation), stated_counts=counts_of(items))
+    return Annotation(items, _explanation(comparison.explanation), stated_counts=_counts(items))
 
 
 def _entry(text: str) -> str:
-    entry = " ".join(text.replace(";", ",").split()).strip(_EDGES)
-    for change in (
-        lambda text: _NUMBER_STOP.sub("", text.translate(_NO_COLONS)),
-        lambda text: text.translate(_NO_BRACKETS),
-        lambda text: _NO_MARKUP.sub(" ", text),
-    ):
-        if entry == "" or fits_item(entry):
+    """Return a text as an item, without what an item cannot have; "" where nothing is left."""
+    plain = " ".join(text.replace(";", ",").split())
+    for entry in (plain, _NO_MARKUP.sub(" ", plain)):
+        entry = " ".join(entry.split()).strip(_EDGES)
+        if entry == "" or item_fault(entry) is None:
             return entry
-        entry = " ".join(change(entry).split()).strip(_EDGES)
-    return entry if fits_item(entry) else ""
+    return ""
 
 
 def _explanation(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.replace("\r", "\n").split("\n"))
     explanation = "\n".join(lines).strip()
-    if not fits_explanation(explanation):
-        explanation = " ".join(explanation.translate(_NO_BRACKETS).split())
-    if not fits_explanation(explanation):
-        explanation = f"It says: {explanation}"
+    if _NO_WORDS.search(explanation):
+        return f"It says: {' '.join(explanation.translate(_NO_BRACKETS).split())}"
     return explanation
 
 
@@ -545,12 +493,12 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
     if both := next((x for x in reply.matched_findings if same_words(x) in one_sided), None):
         raise UnparsedError("contradiction", f"an error and matched: {both!r}")
     items = (*errors, *map(matched_finding, reply.matched_findings))
-    return Annotation(items, reply.explanation, stated_counts=counts_of(items))
+    return Annotation(items, reply.explanation, stated_counts=_counts(items))
 
 
 def render_reply(annotation: Annotation) -> str:
     """Return the annotation as a structured reply; raises `ValueError` for what none expresses."""
-    texts = texts_by_count(annotation)
+    texts = _lists(annotation.items)
     lists = [
         {name: texts[KEY[level, one]] for one, name in zip(CATEGORIES, _LISTS, strict=True)}
         for level in LEVELS

@@ -20,8 +20,8 @@ from running import Shell, keys
 
 from judge.backends.servers import Connection
 from judge.batching import batch_run
+from judge.batching.batch_run import Provider
 from judge.batching.ledger import Ledger
-from judge.batching.provider import Provider
 from judge.running.folder import Run
 from judge.types import JudgeError
 

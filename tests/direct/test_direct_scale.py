@@ -14,8 +14,8 @@ from support import Invoke
 
 from judge import prompts, rubrics
 from judge.prompts import Prompt
-from judge.rubrics.direct.answers import ASPECTS, samples
-from judge.rubrics.questions import on_scale, sampled
+from judge.rubrics.direct import ASPECTS
+from judge.rubrics.questions import on_scale
 from judge.running.folder import Run
 from judge.studies import from_given
 from judge.types import Annotation, JudgeError, Study, UnparsedError
@@ -43,33 +43,24 @@ def reply(score: object, reasons: str = "Why.", **more: object) -> str:
 
 
 numbers = st.floats(0, 1).map(lambda part: part * 4 + 1)
-aspects = st.dictionaries(st.sampled_from(ASPECTS), numbers)
+aspects = st.dictionaries(st.sampled_from([*ASPECTS]), numbers)
 
 
 @st.composite
 def annotations(draw: st.DrawFn) -> Annotation:
-    """A single answer, or several to the same question."""
-    k = draw(st.integers(1, 4))
-    values = {"low": 1.0, "high": 5.0}
-    for at in range(1, k + 1):
-        behind = "" if k == 1 else f" {at}"
-        each = {"score": draw(numbers), **draw(aspects)}
-        values |= {f"{name}{behind}": value for name, value in each.items()}
+    values = {"low": 1.0, "high": 5.0, "score": draw(numbers), **draw(aspects)}
     text = st.text(st.characters(exclude_categories=("Cs", "Cc"))).map(str.strip)
-    return Annotation(explanation="\n\n".join(draw(text) for _ in range(k)), values=values)
+    return Annotation(explanation=draw(text), values=values)
 
 
 @given(annotations())
 def test_what_is_written_is_read_back_and_is_on_the_measures_scale(annotation: Annotation) -> None:
-    rubric = sampled(on_scale(DIRECT, (1, 5)), len(samples(annotation, "score")))
+    rubric = on_scale(DIRECT, (1, 5))
     assert rubric.parse(DIRECT.render(annotation), STUDY) == annotation
     measures = rubric.measured(annotation, STUDY)
-    scores = [one for one in samples(annotation, "score") if one is not None]
-    mean = sum(scores) / len(scores)
-    assert measures["direct"] == pytest.approx((mean - 1) / 4 * 100)
-    assert (measures["spread"] is None) == (len(scores) == 1)
+    assert measures["direct"] == pytest.approx((annotation.values["score"] - 1) / 4 * 100)
     for name in ASPECTS:
-        assert (measures[name] is None) == (None in samples(annotation, name))
+        assert (measures[name] is None) == (name not in annotation.values)
 
 
 @pytest.mark.parametrize(

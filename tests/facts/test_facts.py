@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts, rubrics
-from judge.rubrics.facts.measures import Fact, Quotable, annotated
+from judge.rubrics.facts.answers import Fact, Quotable, annotated
 from judge.rubrics.questions import composed, parts
 from judge.rubrics.reply_text import same_words
 from judge.sentences import lines
@@ -122,25 +122,6 @@ def test_the_worked_examples_of_the_prompt_quote_their_reports() -> None:
             quoted += len(one["evidence"])
             assert all(map(report.find, one["evidence"])), one
     assert quoted > 8
-
-
-def facts(entailed: int, contradicted: int, unsaid: int) -> list[Fact]:
-    verdicts = ["entailed"] * entailed + ["contradicted"] * contradicted
-    verdicts += ["not_mentioned"] * unsaid
-    return [
-        Fact(f"finding {at}", verdict, () if verdict == "not_mentioned" else ("x",))
-        for at, verdict in enumerate(verdicts)
-    ]
-
-
-def test_micro_is_the_ratio_of_sums_and_macro_the_mean_of_those_that_have_it() -> None:
-    by_name = {one.name: one for one in RUBRIC.statistics}
-    assert (by_name["micro_precision"].measures, by_name["micro_precision"].per) == (
-        ("n_candidate_entailed",),
-        ("n_candidate",),
-    )
-    assert by_name["macro_recall"].measures == ("recall",)
-    assert not by_name["penalised_precision"].shown
 
 
 def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:

@@ -199,4 +199,4 @@ def test_questions_that_depend_on_answers_go_into_no_batch(tmp_path: Path) -> No
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    assert "asks several questions about a study" in done.stderr
+    assert "--batch" in done.stderr

@@ -6,9 +6,16 @@ import random
 from collections.abc import Callable
 
 from judge.rubrics.categories import KEYS, error
-from judge.rubrics.crimson.answers import a_match, alone
-from judge.rubrics.crimson.measures import CANDIDATE, FALSE, LEVELS, MISSING, REFERENCE
-from judge.rubrics.direct.answers import ASPECTS
+from judge.rubrics.crimson.answers import (
+    CANDIDATE,
+    FALSE,
+    LEVELS,
+    MISSING,
+    REFERENCE,
+    a_match,
+    alone,
+)
+from judge.rubrics.direct import ASPECTS
 from judge.rubrics.green.layout import an_error, key_of, matched_finding
 from judge.types import Annotation, Category, Edit, Item, Side
 

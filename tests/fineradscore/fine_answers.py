@@ -7,8 +7,7 @@ import re
 from hypothesis import strategies as st
 
 from judge.rubrics.categories import error
-from judge.rubrics.fineradscore.answers import _NOTHING, deletes, says
-from judge.rubrics.fineradscore.measures import NAMES
+from judge.rubrics.fineradscore.answers import _NOTHING, NAMES, says
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Study
 
@@ -20,9 +19,7 @@ _texts = st.text(max_size=40).map(lambda text: " ".join(text.split()))
 
 def _is_new(text: str, report: list[str]) -> bool:
     """Whether a line can be put into the report: it says something that no line says."""
-    return bool(says(text)) and not (
-        deletes(text) or says(text) in _NOTHING or says(text) in map(says, report)
-    )
+    return bool(says(text)) and says(text) not in (*_NOTHING, *map(says, report))
 
 
 @st.composite

@@ -117,8 +117,9 @@ def test_whatever_comes_is_an_annotation_or_unparsed(before: str, after: str) ->
 
 
 def test_the_form_of_the_original_is_read_where_it_was_asked_for() -> None:
-    text = '{"None": {"correction": "Small nodule.", "severity": "Emergent", "category": "b"}, '
-    text += '"None": {"correction": "Old scar.", "severity": "Not actionable", "category": "b"}}'
+    rest = '"error category": ["Omission of finding"]}'
+    text = f'{{"None": {{"corrections": "Small nodule.", "clinical severity": "Emergent", {rest}, '
+    text += f'"None": {{"corrections": "Scar.", "clinical severity": "Not actionable", {rest}}}'
     with pytest.raises(UnparsedError, match="duplicate key"):
         RUBRIC.parse(text, STUDY)
     theirs = asked_by(RUBRIC, "fineradscore-official", "gpt-4o")

@@ -23,7 +23,7 @@ from server import RecordedServer
 
 from judge import prompts, rubrics
 from judge.cli import main
-from judge.rubrics.questions import on_scale, sampled
+from judge.rubrics.questions import on_scale
 from judge.types import Annotation, Study, UnparsedError
 
 HERE = Path(__file__).parent
@@ -167,8 +167,6 @@ def _read(rubric: rubrics.Rubric, answer: Mapping[str, Any]) -> object:
     if answer.get("reply") == "structured":
         assert rubric.structured
         parse = rubric.structured.parse
-    if "samples" in answer:
-        parse = sampled(rubric, answer["samples"]).parse
     if "scale" in answer:
         parse = on_scale(rubric, tuple(answer["scale"])).parse
     try:

@@ -63,12 +63,20 @@ _OTHER: dict[str, list[str]] = {
     "separator": [" - ", " \u2013 ", " \u2192 ", " = ", " "],
     "count": [
         *("({n}) ", "[{n}]. ", "<{n}>. ", "\\boxed{{{n}}}. ", "~~9~~ {n}. ", "{n} errors. "),
-        *("{n}: ", "{n}) ", "at least {n}. ", "", "{n}/9. ", "0{n}. "),
+        *("{n}: ", "{n}) ", "at least {n}. ", "", "{n}/9. ", "0{n}. ", "**1**{n}. "),
     ],
     "list": [
         *("nested", "inline numbers", "inline brackets", "commas", "one more", "none", "struck"),
     ],
-    "zero": ["0 (none)", "0. The candidate adds nothing.", "-", "", "0; fine", "none that matters"],
+    "zero": [
+        "0 (none)",
+        "0. The candidate adds nothing.",
+        "-",
+        "",
+        "0; fine",
+        "none that matters",
+        "No errors found.",
+    ],
     "head": ["{} (2 total):", "{} -", "1. {}"],
     "label": ["other", "number"],
     "layout": ["one line", "table", "reverse", "twice"],

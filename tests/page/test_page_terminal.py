@@ -1,4 +1,4 @@
-"""`judge audit RUN STUDY` on terminals of several widths, in a pipe, and walking with --next."""
+"""`judge audit RUN STUDY` on terminals of several widths and in a pipe."""
 
 from __future__ import annotations
 
@@ -47,15 +47,6 @@ class Terminal:
         self.child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
         os.close(theirs)
 
-    def press(self, key: str, wanted: str) -> str:
-        """Press a key until it is taken: what is typed while a page is drawn is dropped."""
-        for _ in range(20):
-            time.sleep(0.2)
-            os.write(self._ours, key.encode())
-            if wanted in (shown := self.read(wanted, 3)):
-                return shown
-        raise AssertionError(f"{key!r} did not bring {wanted!r}")
-
     def read(self, wanted: str | None, seconds: float = 60) -> str:
         """Read until `wanted` comes, the time is over or the command has ended."""
         end, shown = time.monotonic() + seconds, ""
@@ -90,18 +81,5 @@ def test_a_pipe_gets_no_colour_and_the_same_marks(runs: dict[str, Path]) -> None
     assert "\x1b" not in done.stdout
     assert "[Severe cardiomegaly](1). Moderate pulmonary edema." in done.stdout
     assert "[Mild cardiomegaly](1). Moderate pulmonary edema." in done.stdout
-    for args in (["--next"], ["ex-001", "--next"], ["nope"]):
-        done = CliRunner().invoke(main, ["audit", str(runs["green"]), *args])
-        assert (done.exit_code, done.stdout) == (2, "")
-
-
-def test_next_walks_worst_first(runs: dict[str, Path]) -> None:
-    with closing(Terminal(100, runs["green"], "--next")) as walk:
-        assert "Study ex-015 " in walk.read("1 of 17")
-        assert "Study ex-004 " in walk.press("\r", "2 of 17")
-        assert "Study ex-015 " in walk.press("p", "1 of 17")
-        assert "Raw answer" in walk.press("r", "Raw answer")
-    with closing(Terminal(100, runs["green"], "f-1", "--next")) as walk:
-        assert "Failed: timeout" in walk.read("17 of 17")
-        walk.press("n", "last study")
-        assert walk.child.wait(60) == 0
+    done = CliRunner().invoke(main, ["audit", str(runs["green"]), "nope"])
+    assert (done.exit_code, done.stdout) == (2, "")

@@ -15,7 +15,7 @@ from support import EXAMPLES, Invoke
 import judge
 from judge import rubrics
 from judge.report.overview import index, overview
-from judge.rubrics.facts.measures import Fact, annotated
+from judge.rubrics.facts.answers import Fact, annotated
 from judge.running.aggregate import Aggregation, numbers
 from judge.running.folder import Run
 from judge.stats.agreement import krippendorff

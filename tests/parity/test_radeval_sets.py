@@ -155,8 +155,8 @@ def test_radevals_own_values_come_back_by_study(tmp_path: Path) -> None:
         return done.stdout
 
     pair = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
-    ran("-m", "judge", "export", *pair, "--to", "radeval", "--out", "pairs.json")
-    ran(EXAMPLES / "radeval_scores.py", "pairs.json", "scores.csv", "bleu", "rouge")
+    ran("-m", "judge", "green", *pair, "--out", "run")
+    ran(EXAMPLES / "radeval_scores.py", "run", "scores.csv", "bleu", "rouge")
     with (tmp_path / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
     (ours,) = metrics.compute("rougel", REFS, PREDS)

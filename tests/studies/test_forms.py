@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support import SHARED
 
 from judge.studies import NamedFields, from_given, read_pair
-from judge.studies.sections import says_nothing
+from judge.studies.names import says_nothing
 from judge.types import JudgeError
 
 
