@@ -38,7 +38,6 @@ PACKAGES = {
     "parity": "radeval",
     "figures/test_figure_files.py": "vl-convert-python",
     "ray_cluster": "ray",
-    "ray_cluster/test_real_ray.py": "vllm",
     "reward/test_trl.py": "trl",
     "reward/test_verl.py": "verl",
     "vllm/test_real_server.py": "vllm",

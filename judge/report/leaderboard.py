@@ -270,7 +270,7 @@ def tests_table(comparison: Comparison, index: int) -> Table:
     more = "" if len(shown) == len(tests) else f", {len(shown)} of {len(tests)} pairs"
     title = f"Differences in {metric.label}: {group_name(comparison.groups[index].key)}{more}"
     head = ("model", "other", "studies", "difference", "p", "p (Holm)", "test")
-    return Table(title, head, tuple(rows), n_left=2)
+    return Table(title, head, tuple(rows), 2, comparison.correction)
 
 
 def difference_and_interval(test: PairTest, metric: Metric, sign: int = 1) -> tuple[str, str]:

@@ -152,6 +152,17 @@ class Comparison:
         """The metric that the models are ranked by."""
         return self.panel.metric(self.sort)
 
+    @property
+    def correction(self) -> str:
+        """What Holm's method corrects for, empty where there is one test or none."""
+        n = _largest_family(self.tests[0], self.how) if self.tests and self.how else 0
+        if self.how is None or n < 2:
+            return ""
+        what = "the pairs of models of each metric" if self.how.family == "metric" else "a table"
+        primary = self.how.primary
+        alone = f"; those of {primary} are corrected by themselves" if primary else ""
+        return f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}"
+
 
 def compare(
     panel: Panel,
@@ -207,15 +218,16 @@ def model_order(group: Group, metric: str) -> tuple[int, ...]:
     return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))
 
 
+def _largest_family(pairs: Mapping[str, Sequence[PairTest]], how: Resampling) -> int:
+    counts = Counter(
+        how.family_of(name) for name, tests in pairs.items() for test in tests if test.p is not None
+    )
+    return max(counts.values(), default=0)
+
+
 def _test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
     tests = [(name, test) for result in results for name, of in result.pairs.items() for test in of]
-    first = [(name, test) for name, of in results[0].pairs.items() for test in of]
-    counts = Counter(how.family_of(name) for name, test in first if test.p is not None)
-    n, notes = max(counts.values(), default=0), []
-    if n > 1:
-        what = "the pairs of models of each metric" if how.family == "metric" else "a table"
-        alone = f"; those of {how.primary} are corrected by themselves" if how.primary else ""
-        notes.append(f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}")
+    n, notes = _largest_family(results[0].pairs, how), []
     if n / (1 + how.flips) >= ALPHA:
         notes.append(
             f"{how.flips:,} flips are too few for {n:,} tests: none by sign flips can be "

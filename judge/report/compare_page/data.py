@@ -164,8 +164,8 @@ def _tested(c: Comparison) -> str:
     return (
         f"Paired on the studies scored for both. Interval: {c.how.resamples:,} bootstrap resamples "
         f"of {unit}, seed {c.how.seed}. p: {' or '.join(sorted(filter(None, methods)))} "
-        f"({c.how.flips:,} random flips where it flips signs). Holm's correction over all pairs of "
-        "the metric and group."
+        f"({c.how.flips:,} random flips where it flips signs)."
+        + (f" {c.correction}." if c.correction else "")
     )
 
 
