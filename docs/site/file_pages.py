@@ -65,15 +65,37 @@ _KINDS = {
     bool: "true or false",
     Any: "any",
 }
-# What a run has beside what is checked as it is read.
-_ALSO = {
-    "manifest.json": (
-        *("class_source", "omitted", "notes", "reply_modes", "batches"),
-        *("of_candidates", "read_from", "omitted_ids", "effort", "spent", "started", "finished"),
-        *("shards", "rescored", "versions"),
+# What only some runs have, and a run of the examples has not.
+_SOMETIMES: dict[str, frozenset[str]] = {
+    "manifest.json": frozenset(
+        (
+            "batches",
+            "combined.of",
+            "combined.parts",
+            "combined.parts[].name",
+            "combined.parts[].signature",
+            "combined.rule",
+            "inputs[].path",
+            "inputs[].role",
+            "inputs[].sha256",
+            "of_candidates",
+            "repeat",
+            "rescored",
+            "scale",
+            "shards",
+        )
     ),
-    "summary.json": ("class_source", "reply_modes", "reading"),
-    "annotations.jsonl": (),
+    "summary.json": frozenset(
+        (
+            "agreement",
+            "intervals_by",
+            "rates[].statistics.NAME.bounds",
+            "reading",
+            "statistics.NAME.bounds",
+            "unread_by_class",
+        )
+    ),
+    "annotations.jsonl": frozenset(),
 }
 
 
@@ -92,6 +114,7 @@ def pages(examples: Path) -> dict[str, str]:
 
 
 _FILES = ("refs.json", "preds.json")
+_ABSENT = object()
 
 
 def _inputs() -> str:
@@ -217,16 +240,34 @@ def _described(
     words: Mapping[str, str],
     real: Mapping[str, Any],
 ) -> str:
-    """Return the table of a file's fields; raises ValueError where `words` has others."""
+    """Return the table of a file's fields; raises ValueError where `words` has others.
+
+    Their types are those that are checked as the file is read, else those of a real run.
+    """
     kinds = dict(_fields(form))
-    kinds |= {name: _kind_of(real.get(name)) for name in _ALSO[file] if name not in kinds}
-    _same(f"fields of {file}", set(words), set(kinds))
-    if odd := [name for name in real if name not in kinds]:
-        raise ValueError(f"{file} has fields that are not described: {odd}")
+    for name in words:
+        if name not in kinds and (kind := _kind_at(real, name)):
+            kinds[name] = kind
+    kinds |= {name: "any, not always there" for name in _SOMETIMES[file] if name not in kinds}
+    _same(f"fields of {file}", set(words), {*kinds, *real})
     return _table(
         ("field", "type", "what it says"),
         [(f"`{name}`", kinds[name], said) for name, said in words.items()],
     )
+
+
+def _kind_at(real: Any, path: str) -> str:  # noqa: ANN401 - JSON's types
+    """Return in words what stands at a path of a real file, empty where nothing does."""
+    for part in path.replace("[].", ".[].").split("."):
+        if not real:
+            return ""
+        if part == "[]":
+            real = real[0]
+        else:
+            real = next(iter(real.values())) if part == "NAME" else real.get(part, _ABSENT)
+        if real is _ABSENT:
+            return ""
+    return _kind_of(real)
 
 
 def _fields(form: type, before: str = "") -> Iterator[tuple[str, str]]:
@@ -274,7 +315,7 @@ def _kind_of(value: object) -> str:
     if isinstance(value, Mapping):
         return "object"
     if value is None:
-        return "any, not always there"
+        return "any"
     return "list" if isinstance(value, list) else _KINDS[type(value)]
 
 
