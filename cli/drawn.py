@@ -87,4 +87,4 @@ def check_html(path: Path, mark: str) -> None:
     except OSError as error:
         raise cannot_write(path, error) from error
     if start not in (b"", mark.encode()):
-        raise JudgeError(f"{path} is not a page that judge wrote; name another file with --html")
+        raise JudgeError(f"{path} is not a page that judge wrote; choose another place")

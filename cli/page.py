@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.drawn import write_html
+from judge.cli.drawn import check_html, write_html
 from judge.cli.options import cannot_write
 from judge.types import JudgeError
 
@@ -35,6 +35,7 @@ def command(runs: tuple[Path, ...], *, out: Path) -> None:
     page is called as the run's folder.
     """
     from judge.cli.output import note
+    from judge.report.page.file import MARK
     from judge.report.page.site import site_index
     from judge.running.folder import Run
 
@@ -48,6 +49,9 @@ def command(runs: tuple[Path, ...], *, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(out, error) from error
+    for name in opened:
+        check_html(out / name, MARK)
+    check_html(out / "index.html", INDEX)
     for name, run in opened.items():
         write_page(run, out / name)
     has_comparison = (out / "comparison.html").is_file()

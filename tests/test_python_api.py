@@ -19,6 +19,7 @@ from judge import (
     Resampling,
     Run,
     compare,
+    recurring_errors,
     rubrics,
     run,
 )
@@ -78,6 +79,9 @@ def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke)
 
 
 def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
+    with pytest.raises(JudgeError, match="no run"):
+        recurring_errors([*runs.values()])  # type: ignore[arg-type]
+    assert len(compare(runs["bad"].path, tests=None).figures) == len(compare([runs["bad"]]).figures)
     board = compare(runs, by=["site"], tests=Resampling(resamples=200, flips=200))
     assert isinstance(board, Leaderboard)
     first = board.figures.iloc[0]

@@ -49,7 +49,7 @@ _TOO_LONG = re.compile(
     re.I,
 )
 _Meaning: TypeAlias = tuple[type[JudgeError] | type[AskError], str]
-_KEY = "{url} refuses the key ({status}: {words}); check the environment variable"
+_KEY = "{url} refuses the key ({status}: {words}); check OPENAI_API_KEY or AZURE_OPENAI_API_KEY"
 # What an error reply means, by its status, code or type: the first of these that it has. A
 # `JudgeError` stops the run, since no other request would escape it.
 _MEANINGS: dict[int | str, _Meaning] = {

@@ -17,6 +17,7 @@ from judge.report import recurring
 from judge.report.leaderboard_formats import error_rows, figure_rows, pair_rows
 from judge.running.folder import Run
 from judge.stats.significance import Resampling
+from judge.types import JudgeError
 
 _USUAL = Resampling()
 
@@ -52,7 +53,7 @@ class Leaderboard:
 
 
 def compare(
-    runs: Sequence[Run | str | Path] | Mapping[str, Run | str | Path],
+    runs: Run | str | Path | Sequence[Run | str | Path] | Mapping[str, Run | str | Path],
     *,
     sort: str | None = None,
     by: Sequence[str] = (),
@@ -87,6 +88,8 @@ def compare(
             and for a run or a file that cannot be read.
 
     """
+    if isinstance(runs, str | Path | Run):
+        runs = [runs]
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
     files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
     _, comparison = compare_runs(
@@ -131,5 +134,7 @@ def recurring_errors(
 
 
 def _choice(run: Run | str | Path, model: str | None = None) -> RunChoice:
+    if not isinstance(run, str | Path | Run):
+        raise JudgeError(f"{run!r:.60} is no run; give each run, or its folder, by itself")
     path = run.path if isinstance(run, Run) else Path(run)
     return RunChoice(path, str(path), model)

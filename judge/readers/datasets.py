@@ -392,7 +392,8 @@ def read(
     out, with the reason; `strict` refuses it. Raises `JudgeError` for a file of another layout.
     """
     if layout not in (*LAYOUTS, AUTO):
-        raise JudgeError(f"unknown layout {layout!r}; there are: {', '.join((*LAYOUTS, AUTO))}")
+        names = ", ".join((*LAYOUTS, AUTO, "readings"))
+        raise JudgeError(f"unknown layout {layout!r}; there are: {names}")
     files = [open_file(source, encoding) for source in sources]
     if len({file.sha256 for file in files}) < len(files):
         raise JudgeError("one of the files is named twice; name each once")

@@ -69,7 +69,7 @@ _ASK_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>judge</title></head>
 <body><main><h1>Token needed</h1><form method="get">
 <label>The token that the service printed or was given:
-<input name="token" type="password" autocomplete="off" required></label>
+<input name="token" type="password" autocomplete="off" required></label>{kept}
 <button>Open</button></form></main></body></html>
 """
 
@@ -229,7 +229,14 @@ def _no_token(scope: Scope) -> Response:
     if scope["path"].startswith(("/v1/", "/openapi")):
         detail = "A token is needed: send the header Authorization: Bearer TOKEN."
         return as_problem(401, detail, headers)
-    return HTMLResponse(_ASK_PAGE, 401, headers)
+    # A form that is sent by GET replaces the address's query: it has to hold that, too.
+    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    kept = "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in query
+        if name != "token"
+    )
+    return HTMLResponse(_ASK_PAGE.replace("{kept}", kept), 401, headers)
 
 
 @routes.get("/")

@@ -26,7 +26,7 @@ from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.types import JudgeError
 
 FILE = "reviews.jsonl"
-MISSED, WITHDRAWN = "missed", "none"
+MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
 Word = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
 """What a reader can say of an error or a study: the three verdicts on an error come first."""
 # What a spreadsheet takes for a formula, in the form that it makes of fullwidth characters.
@@ -131,9 +131,12 @@ def measured(
         if event.error in errors_in(event.study_id)
     ]
     codes = [label.name for label in rubric.codes.labels] if rubric.codes else []
+    missed = [event for event in counted if event.verdict == MISSED]
+    figures = statistics(verdicts, codes)
     return {
-        **statistics(verdicts, codes),
-        "missed": sum(event.verdict == MISSED for event in counted),
+        **figures,
+        "readers": sorted({*figures["readers"], *(event.reader for event in missed)}),
+        "missed": len(missed),
         "comments": sum(bool(event.comment) for event in counted),
         "stale": len(reviewed) - len(verdicts),
     }

@@ -22,7 +22,7 @@ from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs, reviews
 from judge.service.catalogue import OpenRun, RunEntry
 from judge.service.pairs import check_names
-from judge.service.reviews import MISSED, Event
+from judge.service.reviews import COMMENT, MISSED, Event
 from judge.service.service import JSON, Here, ReaderName, RunId, Service, as_json
 from judge.service.worker import process, reply, time_limit
 from judge.stats.review import VERDICTS
@@ -310,6 +310,11 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
             raise ProblemError(
                 422, f"a missed error has a text and categories of {', '.join(known) or 'none'}"
             )
+        levels = [label.name for label in rubric.grades.labels] if rubric.grades else []
+        if review.level is not None and review.level not in levels:
+            raise ProblemError(422, f"an error's level is one of {', '.join(levels) or 'none'}")
+        if review.error in errors:
+            raise ProblemError(422, "a missed error is none that the judge found")
         said |= {"categories": categories, "level": review.level, "text": review.text}
     elif review.error in errors:
         error = errors[review.error]
@@ -318,7 +323,7 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
             "level": error["grade"],
             "text": error["text"],
         }
-    elif review.verdict in VERDICTS:
+    elif review.verdict in VERDICTS or (review.verdict == COMMENT and review.error is not None):
         raise ProblemError(
             409, "this study has no such error; the run may have been scored anew: load it again"
         )

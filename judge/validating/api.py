@@ -19,7 +19,7 @@ from judge.validating import validation
 from judge.validating.raters import rated, raters
 
 _USUAL = Resampling()
-Runs = Sequence[Run | str | Path] | Mapping[str, Run | str | Path]
+Runs = Run | str | Path | Sequence[Run | str | Path] | Mapping[str, Run | str | Path]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ def validate(
 
 
 def _choices(runs: Runs) -> list[RunChoice]:
+    if isinstance(runs, str | Path | Run):
+        runs = [runs]
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
     paths = [(name, run.path if isinstance(run, Run) else Path(run)) for name, run in named]
     return [RunChoice(path, str(path), name) for name, path in paths]

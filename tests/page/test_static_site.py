@@ -58,3 +58,4 @@ def test_a_page_of_somebody_else_stays(
     done = invoke("page", judged_examples, "--out", tmp_path / "site")
     assert (done.exit_code, "index.html" in done.stderr) == (2, True)
     assert (tmp_path / "site" / "index.html").read_text("utf-8") == "mine"
+    assert len(list((tmp_path / "site").iterdir())) == 1, "nothing is half written"

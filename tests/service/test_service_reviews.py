@@ -71,6 +71,8 @@ def test_two_readers_at_once_lose_nothing(service: Served) -> None:
         said = [review(service, reader, "wrong", error=name).json()["id"] for name in names]
         missed = {"categories": ["b"], "text": "A nodule.", "level": "significant"}
         added = review(service, reader, "missed", **missed).json()["id"]
+        readers = service.client.get(f"{RUN}/reviews").json()["statistics"]["readers"]
+        assert reader in readers
         return [*said, added, review(service, reader, "none", error=added).json()["id"]]
 
     with ThreadPoolExecutor(2) as pool:
@@ -83,7 +85,11 @@ def test_two_readers_at_once_lose_nothing(service: Served) -> None:
 
 
 def test_a_review_that_cannot_be_is_refused_and_not_kept(service: Served) -> None:
+    missed = {"verdict": "missed", "text": "x", "categories": ["a"]}
     for body, status in (
+        (missed | {"level": "of another rubric"}, 422),
+        (missed | {"error": study(service)["fingerprints"][0]}, 422),
+        ({"verdict": "comment", "comment": "x", "error": "0" * 16}, 409),
         ({"verdict": "right", "error": "0" * 16}, 409),
         ({"verdict": "missed", "text": "x", "categories": ["z"]}, 422),
         ({"verdict": "comment", "study_id": "../ex-015"}, 404),

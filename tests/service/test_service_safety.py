@@ -85,6 +85,10 @@ def test_without_the_token_nothing_is_answered(guarded: Served) -> None:
     page = api.get("/runs/example-run")
     assert page.status_code == 401
     assert "example-run" not in page.text
+    asked = api.get("/read", params={"run": "7", "token": "wrong", "odd": '"><b>'})
+    assert '<input type="hidden" name="run" value="7">' in asked.text, "the address is kept"
+    assert "<b>" not in asked.text
+    assert "wrong" not in asked.text
     for wrong in ("x", TOKEN + "x", TOKEN[:-1], "\u20ac"):
         header = {b"Authorization": f"Bearer {wrong}".encode()}
         is_problem(api.get("/v1/runs", headers=header), 401)
