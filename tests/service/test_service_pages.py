@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browserhelp import WIDE, Watch, axe, ready, watch
-from served import Served
+from served import Served, until
 
 from judge.service import reviews
 
@@ -73,6 +73,35 @@ def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(service: Served, 
     assert kept == [("Anna", "ex-015", word) for word in ("right", "wrong", "comment")]
     seen.assert_quiet()
     assert not seen.outside(service.url, "data:")
+
+
+def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) -> None:
+    def comments() -> list[tuple[str, str]]:
+        found = reviews.read(service.folder / "other")
+        return [(e.reader, e.comment) for e in found if e.study_id == "ex-014"]
+
+    def name(reader: str) -> None:
+        page.fill("#reader-name", reader)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"text=Reviewing as {reader}")
+
+    seen = opened(page, f"{service.url}/runs/other#study=ex-014")
+    page.fill("#comment", "Ann wrote this.")
+    page.keyboard.press("Escape")  # left, it is saved
+    name("Ann")
+    assert until(comments) == [("Ann", "Ann wrote this.")]
+    assert page.input_value("#comment") == "Ann wrote this."
+    page.get_by_role("button", name="Change", exact=True).click()
+    name("Bob")
+    assert page.input_value("#comment") == ""
+    page.fill("#comment", "Bob wrote this.")
+    page.get_by_role("button", name="Save comment").click()
+    assert until(lambda: len(comments()) == 2)
+    page.get_by_role("button", name="Change", exact=True).click()
+    name("Ann")
+    assert page.input_value("#comment") == "Ann wrote this."
+    assert comments() == [("Ann", "Ann wrote this."), ("Bob", "Bob wrote this.")]
+    seen.assert_quiet()
 
 
 def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) -> None:
