@@ -15,7 +15,7 @@ from served import Served, until
 from judge.service import reviews
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 TAKEN = "<script>document.title='taken'</script>"
 HOSTILE = (
@@ -165,6 +165,21 @@ def test_a_run_of_hostile_files_is_checked_started_and_shown_as_text(
     assert TAKEN in page.inner_text("#study-title")
     assert "taken" not in page.title()
     seen.assert_quiet()
+
+
+def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) -> None:
+    def running(route: Route) -> None:
+        answer = route.fetch()
+        runs = [run | {"state": "running"} for run in answer.json()["runs"]]
+        route.fulfill(response=answer, json={"runs": runs})
+
+    page.route("**/v1/runs", running, times=1)
+    page.route("**/v1/runs/other", lambda route: route.abort(), times=1)
+    page.route("**/v1/runs/mine", lambda route: route.abort())
+    opened(page, service.url)
+    page.locator("#alarm", has_text="does not answer").wait_for()
+    page.get_by_role("link", name="other", exact=True).wait_for()  # what it is by now
+    page.locator("#alarm", has_text="does not answer").wait_for(state="detached")
 
 
 def test_runs_are_compared_from_the_list_to_a_studys_own_page(service: Served, page: Page) -> None:

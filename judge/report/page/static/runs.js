@@ -198,15 +198,27 @@ function stateOf(run, page) {
 }
 
 function follow(run, cell, page) {
-  const look = async () => {
-    if (!cell.isConnected) return;
-    const { run: now } = await ask(`/v1/runs/${encodeURIComponent(run.id)}`);
-    if (!["running", "queued"].includes(now.state)) await draw(page);
-    else {
-      cell.replaceChildren(...stateOf(now, page));
-      later();
-    }
+  let hasFailed = false;
+  const calm = () => {
+    if (hasFailed) document.getElementById("alarm").replaceChildren();
+    hasFailed = false;
   };
-  const later = () => setTimeout(() => look().catch(alarm), LOOK_MS);
+  const look = async () => {
+    if (!cell.isConnected) {
+      calm();
+      return;
+    }
+    try {
+      const { run: now } = await ask(`/v1/runs/${encodeURIComponent(run.id)}`);
+      if (["running", "queued"].includes(now.state)) cell.replaceChildren(...stateOf(now, page));
+      else await draw(page);
+      calm();
+    } catch (error) {
+      if (!hasFailed) alarm(error);
+      hasFailed = true;
+    }
+    later();
+  };
+  const later = () => setTimeout(look, LOOK_MS);
   later();
 }
