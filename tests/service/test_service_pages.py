@@ -184,11 +184,15 @@ def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) ->
 
 def test_runs_are_compared_from_the_list_to_a_studys_own_page(service: Served, page: Page) -> None:
     seen = opened(page, service.url)
+    page.click("text=Compare the ticked runs")
+    page.locator("#ask").get_by_role("button", name="Compare").click()
+    page.locator("#alarm", has_text="Tick the runs to compare").wait_for()
     for name in ("mine", "other"):
         page.get_by_role("checkbox", name=f"Compare {name}").check()
     page.locator("#ask").get_by_role("button", name="Compare").click()
     seen.console.clear()  # both are of one model: a refused answer is a line of the console
     page.locator("#alarm", has_text="model").wait_for()
+    assert page.inner_text("h1") == "These runs cannot be compared"
     seen.console.clear()
     page.get_by_role("link", name="Change what is compared").click()
     for name in ("mine", "other"):

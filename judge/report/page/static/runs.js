@@ -39,6 +39,10 @@ function compareForm(query, page) {
     el("input", { name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
   const submit = (event) => {
     event.preventDefault();
+    if (!page.ticked.size) {
+      alarm(new Error("Tick the runs to compare."));
+      return;
+    }
     const asked = new URLSearchParams([...page.ticked].flatMap(([run, name]) => [["run", run], ["name", name.trim()]]));
     for (const [name, value] of new FormData(event.target)) if (value.trim()) asked.append(name, value.trim());
     location.assign(`/compare?${asked}`);
