@@ -168,10 +168,35 @@ def test_nothing_is_lost_while_the_service_is_away(service: Served, browser: Bro
     desk.page = context.new_page()
     desk.page.goto(f"{service.url}/read?run=again")
     desk.at(2)
-    first, second = desk.until_saved(lambda all_: len(all_) == 2)
+    saved = desk.until_saved(lambda all_: len(all_) == 2)
+    first, second = sorted(saved, key=lambda one: not one.done)
     assert (first.done, second.done) == (True, False)
     assert [said(one)[0][1] for one in (first, second)] == [("a",), ("b",)]
     desk.page.wait_for_selector("#saved.saved")
+
+
+def test_two_windows_keep_what_is_not_saved_yet(service: Served, browser: Browser) -> None:
+    desk = Desk(browser, service, "again", "Olga")
+    first, context = desk.page, desk.page.context
+    second = context.new_page()
+    second.goto(first.url)
+    second.wait_for_selector(".desk")
+    second.keyboard.press("n")
+    second.wait_for_selector("main h2:has-text('2 of 3')")
+    context.route("**/readings", lambda route: route.abort())
+    for page, code in ((first, "a"), (second, "b")):
+        for key in ("ArrowDown", code, "1"):
+            page.keyboard.press(key)
+        page.wait_for_selector("#saved.waiting")
+    first.close()
+    second.close()
+    context.unroute("**/readings")
+    desk.page = context.new_page()
+    desk.page.goto(f"{service.url}/read?run=again")
+    saved = desk.until_saved(lambda all_: len(all_) == 2)
+    assert sorted(said(one)[0][1] for one in saved) == [("a",), ("b",)]
+    desk.page.wait_for_selector("#saved.saved")
+    assert desk.page.evaluate("Object.keys(localStorage)") == ["judge.reader"]
 
 
 def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Browser) -> None:
