@@ -199,6 +199,27 @@ def test_two_windows_keep_what_is_not_saved_yet(service: Served, browser: Browse
     assert desk.page.evaluate("Object.keys(localStorage)") == ["judge.reader"]
 
 
+def test_what_was_marked_in_other_reports_is_given_up(service: Served, browser: Browser) -> None:
+    desk = Desk(browser, service, "again", "Uma")
+    desk.page.context.route("**/readings", lambda route: route.abort())
+    desk.press("ArrowDown", "a", "1")
+    desk.page.wait_for_selector("#saved.waiting")
+    kept_here = "Object.keys(localStorage).filter(key => key.startsWith('judge.unsaved'))"
+    desk.page.evaluate(
+        f"{kept_here}.forEach(key => localStorage.setItem(key, JSON.stringify("
+        "{...JSON.parse(localStorage.getItem(key)), texts: 'of others'})))"
+    )
+    desk.page.reload()
+    desk.page.locator("#alarm", has_text="have changed").wait_for()
+    desk.page.wait_for_selector("#saved.saved")
+    desk.page.context.unroute("**/readings")
+    assert desk.page.locator(".card").count() == 0
+    assert desk.page.evaluate(kept_here) == []
+    desk.press("ArrowDown", "b", "2")
+    (reading,) = desk.until_saved(lambda all_: all_)
+    assert said(reading)[0][1] == ("b",)
+
+
 def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Browser) -> None:
     desk = Desk(browser, service, "lines", "Anna", viewport=TABLET, has_touch=True)
     seen = watch(desk.page)

@@ -41,6 +41,13 @@ export class Saver {
     if (remembered(key) === JSON.stringify(reading)) forget(key);
   }
 
+  // Gives up a reading that is not saved.
+  drop(reading) {
+    this.#forget(reading);
+    this.refused.delete(reading);
+    return this.flush();
+  }
+
   async flush() {
     if (this.isRunning) return;
     this.isRunning = true;
@@ -56,6 +63,7 @@ export class Saver {
         wait = 1;
       } catch (error) {
         why = error.message;
+        if (this.pending.get(reading.study_id) !== reading) continue;  // given up, or there is a later one
         if (error.status >= 400 && error.status < 500 && ![408, 425, 429].includes(error.status)) {
           this.refused.add(reading);
         } else {
