@@ -199,6 +199,22 @@ def test_two_windows_keep_what_is_not_saved_yet(service: Served, browser: Browse
     assert desk.page.evaluate("Object.keys(localStorage)") == ["judge.reader"]
 
 
+def test_leaving_loses_no_comment_and_no_mark(service: Served, browser: Browser) -> None:
+    desk = Desk(browser, service, "again", "Pia")
+    desk.press("C")
+    desk.page.keyboard.type("Poor film.")
+    desk.page.reload()
+    desk.page.wait_for_selector(".desk")
+    assert desk.page.input_value("#comment") == "Poor film."
+    (reading,) = desk.until_saved(lambda all_: all_)
+    assert reading.comment == "Poor film."
+    desk.press("ArrowDown", "n")
+    desk.page.locator("#alarm", has_text="Give the mark its labels").wait_for()
+    desk.at(1)
+    desk.press("a", "1", "n")
+    desk.at(2)
+
+
 def test_what_was_marked_in_other_reports_is_given_up(service: Served, browser: Browser) -> None:
     desk = Desk(browser, service, "again", "Uma")
     desk.page.context.route("**/readings", lambda route: route.abort())

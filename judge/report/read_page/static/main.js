@@ -39,6 +39,7 @@ class App {
     this.keys = new Keys(this.#actions());
     frame(this.#header(), this.main, this.steps);
     document.addEventListener("reader", () => location.reload());
+    window.addEventListener("pagehide", () => this.desk?.keepComment());
     if (!this.queue.length) {
       this.main.replaceChildren(this.#noSample(queue));
       return;
@@ -196,7 +197,7 @@ class App {
   }
 
   #leaveFor(at) {
-    this.desk?.keepComment();
+    if (this.desk && !this.desk.leave()) return true;
     return this.#open(at).catch(alarm);
   }
 
