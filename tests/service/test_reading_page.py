@@ -168,10 +168,72 @@ def test_nothing_is_lost_while_the_service_is_away(service: Served, browser: Bro
     desk.page = context.new_page()
     desk.page.goto(f"{service.url}/read?run=again")
     desk.at(2)
-    first, second = desk.until_saved(lambda all_: len(all_) == 2)
+    saved = desk.until_saved(lambda all_: len(all_) == 2)
+    first, second = sorted(saved, key=lambda one: not one.done)
     assert (first.done, second.done) == (True, False)
     assert [said(one)[0][1] for one in (first, second)] == [("a",), ("b",)]
     desk.page.wait_for_selector("#saved.saved")
+
+
+def test_two_windows_keep_what_is_not_saved_yet(service: Served, browser: Browser) -> None:
+    desk = Desk(browser, service, "again", "Olga")
+    first, context = desk.page, desk.page.context
+    second = context.new_page()
+    second.goto(first.url)
+    second.wait_for_selector(".desk")
+    second.keyboard.press("n")
+    second.wait_for_selector("main h2:has-text('2 of 3')")
+    context.route("**/readings", lambda route: route.abort())
+    for page, code in ((first, "a"), (second, "b")):
+        for key in ("ArrowDown", code, "1"):
+            page.keyboard.press(key)
+        page.wait_for_selector("#saved.waiting")
+    first.close()
+    second.close()
+    context.unroute("**/readings")
+    desk.page = context.new_page()
+    desk.page.goto(f"{service.url}/read?run=again")
+    saved = desk.until_saved(lambda all_: len(all_) == 2)
+    assert sorted(said(one)[0][1] for one in saved) == [("a",), ("b",)]
+    desk.page.wait_for_selector("#saved.saved")
+    assert desk.page.evaluate("Object.keys(localStorage)") == ["judge.reader"]
+
+
+def test_leaving_loses_no_comment_and_no_mark(service: Served, browser: Browser) -> None:
+    desk = Desk(browser, service, "again", "Pia")
+    desk.press("C")
+    desk.page.keyboard.type("Poor film.")
+    desk.page.reload()
+    desk.page.wait_for_selector(".desk")
+    assert desk.page.input_value("#comment") == "Poor film."
+    (reading,) = desk.until_saved(lambda all_: all_)
+    assert reading.comment == "Poor film."
+    desk.press("ArrowDown", "n")
+    desk.page.locator("#alarm", has_text="Give the mark its labels").wait_for()
+    desk.at(1)
+    desk.press("a", "1", "n")
+    desk.at(2)
+
+
+def test_what_was_marked_in_other_reports_is_given_up(service: Served, browser: Browser) -> None:
+    desk = Desk(browser, service, "again", "Uma")
+    desk.page.context.route("**/readings", lambda route: route.abort())
+    desk.press("ArrowDown", "a", "1")
+    desk.page.wait_for_selector("#saved.waiting")
+    kept_here = "Object.keys(localStorage).filter(key => key.startsWith('judge.unsaved'))"
+    desk.page.evaluate(
+        f"{kept_here}.forEach(key => localStorage.setItem(key, JSON.stringify("
+        "{...JSON.parse(localStorage.getItem(key)), texts: 'of others'})))"
+    )
+    desk.page.reload()
+    desk.page.locator("#alarm", has_text="have changed").wait_for()
+    desk.page.wait_for_selector("#saved.saved")
+    desk.page.context.unroute("**/readings")
+    assert desk.page.locator(".card").count() == 0
+    assert desk.page.evaluate(kept_here) == []
+    desk.press("ArrowDown", "b", "2")
+    (reading,) = desk.until_saved(lambda all_: all_)
+    assert said(reading)[0][1] == ("b",)
 
 
 def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Browser) -> None:

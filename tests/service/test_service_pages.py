@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browserhelp import WIDE, Watch, axe, ready, watch
-from served import Served
+from served import Served, until
 
 from judge.service import reviews
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 TAKEN = "<script>document.title='taken'</script>"
 HOSTILE = (
@@ -73,6 +73,35 @@ def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(service: Served, 
     assert kept == [("Anna", "ex-015", word) for word in ("right", "wrong", "comment")]
     seen.assert_quiet()
     assert not seen.outside(service.url, "data:")
+
+
+def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) -> None:
+    def comments() -> list[tuple[str, str]]:
+        found = reviews.read(service.folder / "other")
+        return [(e.reader, e.comment) for e in found if e.study_id == "ex-014"]
+
+    def name(reader: str) -> None:
+        page.fill("#reader-name", reader)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"text=Reviewing as {reader}")
+
+    seen = opened(page, f"{service.url}/runs/other#study=ex-014")
+    page.fill("#comment", "Ann wrote this.")
+    page.keyboard.press("Escape")  # left, it is saved
+    name("Ann")
+    assert until(comments) == [("Ann", "Ann wrote this.")]
+    assert page.input_value("#comment") == "Ann wrote this."
+    page.get_by_role("button", name="Change", exact=True).click()
+    name("Bob")
+    assert page.input_value("#comment") == ""
+    page.fill("#comment", "Bob wrote this.")
+    page.get_by_role("button", name="Save comment").click()
+    assert until(lambda: len(comments()) == 2)
+    page.get_by_role("button", name="Change", exact=True).click()
+    name("Ann")
+    assert page.input_value("#comment") == "Ann wrote this."
+    assert comments() == [("Ann", "Ann wrote this."), ("Bob", "Bob wrote this.")]
+    seen.assert_quiet()
 
 
 def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) -> None:
@@ -138,13 +167,32 @@ def test_a_run_of_hostile_files_is_checked_started_and_shown_as_text(
     seen.assert_quiet()
 
 
+def test_the_list_goes_on_asking_after_a_failure(service: Served, page: Page) -> None:
+    def running(route: Route) -> None:
+        answer = route.fetch()
+        runs = [run | {"state": "running"} for run in answer.json()["runs"]]
+        route.fulfill(response=answer, json={"runs": runs})
+
+    page.route("**/v1/runs", running, times=1)
+    page.route("**/v1/runs/other", lambda route: route.abort(), times=1)
+    page.route("**/v1/runs/mine", lambda route: route.abort())
+    opened(page, service.url)
+    page.locator("#alarm", has_text="does not answer").wait_for()
+    page.get_by_role("link", name="other", exact=True).wait_for()  # what it is by now
+    page.locator("#alarm", has_text="does not answer").wait_for(state="detached")
+
+
 def test_runs_are_compared_from_the_list_to_a_studys_own_page(service: Served, page: Page) -> None:
     seen = opened(page, service.url)
+    page.click("text=Compare the ticked runs")
+    page.locator("#ask").get_by_role("button", name="Compare").click()
+    page.locator("#alarm", has_text="Tick the runs to compare").wait_for()
     for name in ("mine", "other"):
         page.get_by_role("checkbox", name=f"Compare {name}").check()
     page.locator("#ask").get_by_role("button", name="Compare").click()
     seen.console.clear()  # both are of one model: a refused answer is a line of the console
     page.locator("#alarm", has_text="model").wait_for()
+    assert page.inner_text("h1") == "These runs cannot be compared"
     seen.console.clear()
     page.get_by_role("link", name="Change what is compared").click()
     for name in ("mine", "other"):

@@ -14,8 +14,12 @@ export async function comparisonPage() {
   const addressOf = (name) => `/v1/comparison/${name.replace("-", "/")}?${query}`;
   const top = isFile() ? []
     : [el("a", { href: "/" }, "All runs"), el("a", { href: `/?${query}` }, "Change what is compared")];
-  if (!isFile()) frame(el("header", { class: "top" }, el("h1", {}, "Comparing ..."), top), el("main", { id: "main" }));
-  const [overview, columns] = await Promise.all([load("overview", addressOf), load("columns", addressOf)]);
+  const heading = el("h1", {}, "Comparing ...");
+  if (!isFile()) frame(el("header", { class: "top" }, heading, top), el("main", { id: "main" }));
+  const [overview, columns] = await Promise.all([load("overview", addressOf), load("columns", addressOf)]).catch((error) => {
+    heading.textContent = "These runs cannot be compared";
+    throw error;
+  });
   await new App(new ComparisonView(overview, columns, addressOf, top)).start();
 }
 

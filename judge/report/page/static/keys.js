@@ -21,6 +21,22 @@ export function remember(name, value) {
   }
 }
 
+export function forget(name) {
+  try {
+    localStorage.removeItem(name);
+  } catch {
+    // Then it keeps nothing.
+  }
+}
+
+export function rememberedNames() {
+  try {
+    return Object.keys(localStorage);
+  } catch {
+    return [];
+  }
+}
+
 export class Keys {
   // Each of `actions` has its `keys`, what they do as `text`, and `act`, which may return false
   // when it does not apply.

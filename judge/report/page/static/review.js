@@ -74,10 +74,31 @@ export class Review {
       || (this.fingerprints.length > 0 && this.fingerprints.every((error) => mine.some((event) => event.error === error)));
   }
 
-  // For another reader.
+  // For another reader, with that reader's own comment; what was written before anybody gave a
+  // name is of whoever gives it.
   redraw() {
     this.#draw();
-    if (this.comment) this.comment.value ||= this.#ownComment;
+    const { name } = this.view.reader;
+    if (!this.comment || name === this.author) return;
+    if (this.author || this.comment.value === this.shown) this.#showComment();
+    this.author = name;
+  }
+
+  #showComment() {
+    this.shown = this.#ownComment;
+    this.comment.value = this.shown;
+  }
+
+  // A comment is sent once, though it is left by pressing the button that saves it.
+  async #saveComment() {
+    const { value } = this.comment;
+    if ([this.shown, this.sending].includes(value)) return;
+    this.sending = value;
+    const isSaved = await this.#send({ error: null, verdict: "comment", comment: value });
+    this.sending = null;
+    if (!isSaved) return;
+    this.shown = this.#ownComment;
+    announce("Comment saved");
   }
 
   async judge(at, verdict) {
@@ -115,15 +136,16 @@ export class Review {
 
   // What a reader has to write of the study as a whole.
   ofStudy() {
-    this.comment = el("textarea", {
-      id: "comment", rows: "2", maxlength: "5000", "aria-keyshortcuts": "Shift+C", value: this.#ownComment,
-    });
-    const save = async () => {
-      if (await this.#send({ error: null, verdict: "comment", comment: this.comment.value })) announce("Comment saved");
-    };
+    if (!this.comment) {
+      this.comment = el("textarea", {
+        id: "comment", rows: "2", maxlength: "5000", "aria-keyshortcuts": "Shift+C", on: { change: () => this.#saveComment() },
+      });
+      this.author = this.view.reader.name;
+      this.#showComment();
+    }
     return el("section", { class: "part review" }, el("h3", {}, "Your review"), this.written, this.#missedForm(),
       el("label", { for: "comment" }, "Comment on this study"), this.comment,
-      el("p", {}, button("Save comment", save, { class: "main" })));
+      el("p", {}, button("Save comment", () => this.#saveComment(), { class: "main" })));
   }
 
   #missedForm() {

@@ -39,6 +39,10 @@ function compareForm(query, page) {
     el("input", { name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
   const submit = (event) => {
     event.preventDefault();
+    if (!page.ticked.size) {
+      alarm(new Error("Tick the runs to compare."));
+      return;
+    }
     const asked = new URLSearchParams([...page.ticked].flatMap(([run, name]) => [["run", run], ["name", name.trim()]]));
     for (const [name, value] of new FormData(event.target)) if (value.trim()) asked.append(name, value.trim());
     location.assign(`/compare?${asked}`);
@@ -198,15 +202,27 @@ function stateOf(run, page) {
 }
 
 function follow(run, cell, page) {
-  const look = async () => {
-    if (!cell.isConnected) return;
-    const { run: now } = await ask(`/v1/runs/${encodeURIComponent(run.id)}`);
-    if (!["running", "queued"].includes(now.state)) await draw(page);
-    else {
-      cell.replaceChildren(...stateOf(now, page));
-      later();
-    }
+  let hasFailed = false;
+  const calm = () => {
+    if (hasFailed) document.getElementById("alarm").replaceChildren();
+    hasFailed = false;
   };
-  const later = () => setTimeout(() => look().catch(alarm), LOOK_MS);
+  const look = async () => {
+    if (!cell.isConnected) {
+      calm();
+      return;
+    }
+    try {
+      const { run: now } = await ask(`/v1/runs/${encodeURIComponent(run.id)}`);
+      if (["running", "queued"].includes(now.state)) cell.replaceChildren(...stateOf(now, page));
+      else await draw(page);
+      calm();
+    } catch (error) {
+      if (!hasFailed) alarm(error);
+      hasFailed = true;
+    }
+    later();
+  };
+  const later = () => setTimeout(look, LOOK_MS);
   later();
 }

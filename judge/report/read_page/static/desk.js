@@ -11,6 +11,7 @@ const HINTS = {
   words: "Select words: in the candidate what is wrong, in the reference what is missing.",
   lines: "Choose a line of the candidate and change it, delete it, or put one in before it.",
 };
+const UNLABELLED = "Give the mark its labels first, or press Esc to cancel it.";
 const EDITS = { change: "changed to", delete: "deleted", insert: "put in" };
 
 // A button with its key.
@@ -275,6 +276,13 @@ export class Desk {
     return true;
   }
 
+  // Keeps what is written; false, with the reason, where a mark would be lost.
+  leave() {
+    this.keepComment();
+    if (this.draft) alarm(new Error(UNLABELLED));
+    return !this.draft;
+  }
+
   // Says that the study is read, with `hasErrors` false that nothing is wrong; false, with the
   // reason, where it cannot be yet.
   finish(hasErrors) {
@@ -284,7 +292,7 @@ export class Desk {
     // Who marks what matches in some studies and forgets it in one has said that nothing matches.
     const forgotten = this.kinds.find(({ name, graded_by: grade }) =>
       !grade && this.app.marked.has(name) && !items.some((item) => item.kind === name));
-    const wrong = this.draft ? "Give the mark its labels first, or press Esc to cancel it."
+    const wrong = this.draft ? UNLABELLED
       : !hasErrors && errors.length ? `${count(errors.length, this.kinds[0].label, this.kinds[0].plural)} marked: delete them, or press Shift+G.`
         : forgotten && !done && !this.isWarned
           ? `No ${forgotten.label} is marked here, as in other studies: mark each with ${forgotten.key}, or say so again.` : "";

@@ -39,6 +39,7 @@ class App {
     this.keys = new Keys(this.#actions());
     frame(this.#header(), this.main, this.steps);
     document.addEventListener("reader", () => location.reload());
+    window.addEventListener("pagehide", () => this.desk?.keepComment());
     if (!this.queue.length) {
       this.main.replaceChildren(this.#noSample(queue));
       return;
@@ -124,12 +125,19 @@ class App {
       this.#drawSteps();
       return;
     }
-    const { study_id: id, state } = this.queue[at];
+    const { study_id: id } = this.queue[at];
     const study = await latestOnly(this, "opening", this.ahead?.id === id ? this.ahead.study : this.#ask("reading/study", { id }));
     if (!study) return;
     document.getElementById("alarm").replaceChildren();
     this.at = at;
-    const { items = [], comment = "", done = false, texts } = this.saver.pending.get(id) ?? study.reading ?? {};
+    const pending = this.saver.pending.get(id);
+    const isOfOthers = Boolean(pending) && pending.texts !== study.texts;
+    if (isOfOthers) {
+      this.saver.drop(pending).catch(alarm);
+      this.queue[at].state = !study.reading ? "new" : study.reading.done ? "done" : "begun";
+      alarm(new Error("The reports of this study have changed: what was marked in the earlier ones and not saved is gone."));
+    }
+    const { items = [], comment = "", done = false, texts } = (isOfOthers ? null : pending) ?? study.reading ?? {};
     const title = el("h2", { tabindex: "-1" }, `${at + 1} of ${this.queue.length.toLocaleString("en")} `,
       el("span", { class: "small" }, "study ", isolated(id)));
     this.desk = new Desk(this, study, { study_id: id, done, items, comment, texts: texts || study.texts }, title);
@@ -138,7 +146,7 @@ class App {
     this.#drawSteps();
     window.scrollTo(0, 0);
     this.desk.focus();
-    announce(`Study ${at + 1} of ${this.queue.length}, ${STATES[state]}`);
+    announce(`Study ${at + 1} of ${this.queue.length}, ${STATES[this.queue[at].state]}`);
     this.#lookAhead(this.#unfinished(at));
   }
 
@@ -189,7 +197,7 @@ class App {
   }
 
   #leaveFor(at) {
-    this.desk?.keepComment();
+    if (this.desk && !this.desk.leave()) return true;
     return this.#open(at).catch(alarm);
   }
 

@@ -2,31 +2,50 @@
 // when the page is closed, and is sent until it does.
 
 import { ask } from "./load.js";
-import { remember, remembered } from "./keys.js";
+import { forget, remember, remembered, rememberedNames } from "./keys.js";
 
+const KEPT = "judge.unsaved ";
 const LONGEST_WAIT = 15;
 
 export class Saver {
   // `show` is told how it stands: saved, saving, waiting or refused, and why.
   constructor(run, reader, show) {
     Object.assign(this, { run, reader, show, isRunning: false, refused: new Set() });
-    this.key = `judge.unsaved ${run} ${reader}`;
-    this.pending = new Map(JSON.parse(remembered(this.key) || "[]"));
+    this.pending = new Map();
+    for (const name of rememberedNames().filter((each) => each.startsWith(KEPT))) {
+      const reading = JSON.parse(remembered(name) || "{}");
+      if (name === this.#keyOf(reading)) this.pending.set(reading.study_id, reading);
+    }
     window.addEventListener("online", () => this.wake?.());
     window.addEventListener("beforeunload", (event) => {
-      if (this.pending.size && !remembered(this.key)) event.preventDefault();
+      if ([...this.pending.values()].some((reading) => !remembered(this.#keyOf(reading)))) event.preventDefault();
     });
   }
 
   save(reading) {
     this.pending.set(reading.study_id, reading);
-    this.#keep();
+    remember(this.#keyOf(reading), JSON.stringify(reading));
     this.wake?.();
     return this.flush();
   }
 
-  #keep() {
-    remember(this.key, this.pending.size ? JSON.stringify([...this.pending]) : "");
+  // Windows share what the browser keeps, so each study has a key of its own.
+  #keyOf({ study_id: id }) {
+    return KEPT + JSON.stringify([this.run, this.reader, id]);
+  }
+
+  // A reading waits no longer; a later one of its study, also of another window, still does.
+  #forget(reading) {
+    if (this.pending.get(reading.study_id) === reading) this.pending.delete(reading.study_id);
+    const key = this.#keyOf(reading);
+    if (remembered(key) === JSON.stringify(reading)) forget(key);
+  }
+
+  // Gives up a reading that is not saved.
+  drop(reading) {
+    this.#forget(reading);
+    this.refused.delete(reading);
+    return this.flush();
   }
 
   async flush() {
@@ -40,11 +59,11 @@ export class Saver {
       try {
         const body = { ...reading, reader: this.reader };
         await ask(`/v1/runs/${encodeURIComponent(this.run)}/readings`, { method: "POST", body });
-        if (this.pending.get(reading.study_id) === reading) this.pending.delete(reading.study_id);
-        this.#keep();
+        this.#forget(reading);
         wait = 1;
       } catch (error) {
         why = error.message;
+        if (this.pending.get(reading.study_id) !== reading) continue;  // given up, or there is a later one
         if (error.status >= 400 && error.status < 500 && ![408, 425, 429].includes(error.status)) {
           this.refused.add(reading);
         } else {

@@ -16,8 +16,11 @@ export class ReportText {
     // A heading that a line begins with is none of its words.
     const heads = lines.map(({ start, end }) =>
       start + (HEADING.exec(this.#text(start, end))?.[0].length ?? 0));
-    const lineAt = (at) => lines.findLastIndex(({ start }) => start <= at);
-    this.lineOfWord = this.words.map(({ start }) => (start < heads[lineAt(start)] ? -1 : lineAt(start)));
+    let line = -1;
+    this.lineOfWord = this.words.map(({ start }) => {
+      while (lines[line + 1]?.start <= start) line += 1;
+      return start < heads[line] ? -1 : line;
+    });
     this.box = el("div", {
       class: "text words", dir: "auto", tabindex: "0", role: "textbox", "aria-readonly": "true",
       "aria-multiline": "true", "aria-labelledby": `${side}-title`, "aria-describedby": "words-hint",
