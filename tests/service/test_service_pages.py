@@ -86,6 +86,8 @@ def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) ->
         page.wait_for_selector(f"text=Reviewing as {reader}")
 
     seen = opened(page, f"{service.url}/runs/other#study=ex-014")
+    page.keyboard.press("U")  # there is nothing to take back
+    assert page.locator("dialog").count() == 0
     page.fill("#comment", "Ann wrote this.")
     page.keyboard.press("Escape")  # left, it is saved
     name("Ann")

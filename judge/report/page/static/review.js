@@ -102,6 +102,8 @@ export class Review {
   }
 
   async judge(at, verdict) {
+    const isOwn = (event) => event.error === this.fingerprints[at] && this.#isMine(event);
+    if (verdict === "none" && !this.#all.some(isOwn)) return;
     if (!await this.#send({ error: this.fingerprints[at], verdict })) return;
     announce(`${capital(this.labels.noun.label)} ${at + 1}: ${verdict === "none" ? "verdict withdrawn" : this.verdicts[verdict]}`);
   }

@@ -339,12 +339,10 @@ function readersSection(statistics, named, file) {
   const { n_reviewed_errors: n, missed = 0, readers = [], precision, kappa = [], note } = statistics ?? {};
   if (!n && !missed) return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
   const name = (code) => (code === "all" ? "all" : named.codes.labelOf.get(code).text);
+  const rows = precision.filter((row) => row.n).map((row) => [name(row.code), rate(row)]);
   return el("div", {}, el("h3", {}, "What readers made of it"),
-    el("p", {}, `${count(n, "error")} reviewed, ${count(missed, "missed error")} added, by `, isolated(readers.join(", ")), "."),
-    printedTable({
-      title: "The judge's precision among reviewed errors", head: ["errors", "right"], n_left: 1,
-      rows: precision.filter((row) => row.n).map((row) => [name(row.code), rate(row)]),
-    }),
+    el("p", {}, `${count(n, "error")} reviewed`, n ? [" by ", isolated(readers.join(", "))] : null, `; ${count(missed, "missed error")} added.`),
+    rows.length ? printedTable({ title: "The judge's precision among reviewed errors", head: ["errors", "right"], n_left: 1, rows }) : null,
     kappa.length ? printedTable({
       title: "Agreement of two readers (Cohen's kappa)", head: ["readers", "errors both reviewed", "kappa"], n_left: 1,
       rows: kappa.map((pair) => [pair.readers.join(" and "), String(pair.n), number(pair.kappa, 2)]),

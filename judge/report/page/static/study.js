@@ -141,7 +141,6 @@ function judged(column, record, labels) {
   const { label, plural } = labels.noun;
   const list = ({ kind, n: total, texts }) => part(count(total, labels.kind(kind).label, labels.kind(kind).plural),
     el("ul", { class: "matched" }, texts.map((text) => el("li", {}, isolated(text || "(no text)")))));
-  const has = record.explanation || (record.explanation === "" && !record.edits);
   return [
     labels.hasGraded ? part(n ? count(n, label, plural) : `No ${label}`,
       record.differs.map(({ grade, listed, stated }) => el("p", { class: "small" },
@@ -150,7 +149,7 @@ function judged(column, record, labels) {
     record.edits ? part("The candidate, corrected", record.edits.length
       ? el("ol", { class: "edit-rows" }, record.edits.map((row) => editRow(row, column))) : el("p", {}, "(empty)")) : null,
     ...record.lists.map(list),
-    has ? part("The judge's explanation", el("p", { class: "text", dir: "auto" }, ...clipped(record.explanation || "(none)"))) : null,
+    record.explanation ? part("The judge's explanation", el("p", { class: "text", dir: "auto" }, ...clipped(record.explanation))) : null,
     record.warnings.length ? part("Warnings about the answer",
       el("ul", {}, record.warnings.map((warning) => el("li", {}, isolated(warning))))) : null,
     answer(record, column),
