@@ -238,6 +238,7 @@ class Jobs:
         self._turn = asyncio.Semaphore(_MOST_AT_A_TIME)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._processes: dict[str, Process] = {}
+        self._stopped: set[str] = set()
 
     def begin_all(self) -> None:
         """Go on with all that were cut off."""
@@ -253,6 +254,7 @@ class Jobs:
     async def stop(self, job: Job) -> None:
         """Stop a run as Ctrl-C does: what is under way is collected; a second time at once."""
         if started := self._processes.get(job.id):
+            self._stopped.add(job.id)
             started.send_signal(signal.SIGINT)
         elif task := self._tasks.get(job.id):
             task.cancel()
@@ -280,6 +282,7 @@ class Jobs:
         if not self._settings.allows(job.request.judge):
             job.end(FAILED, f"this service does not allow the judge {job.request.judge!r}")
             return
+        self._stopped.discard(job.id)
         (job.path / _PROGRESS).write_text("{}")
         request = process_request(job.request, self._settings, f"--out={job.run.absolute()}")
         request["progress"] = str((job.path / _PROGRESS).absolute())
@@ -297,7 +300,12 @@ class Jobs:
         said = _WHY.findall((job.path / _LOG).read_text("utf-8", "replace"))
         why = _BY_SIGNAL.sub("", said[-1]) if said else f"it ended by {ended_by(code)}"
         detail = for_client(self._settings.hidden(why))
-        job.end(STOPPED if code in _STOPPING_CODES else FAILED, detail)
+        if job.id in self._stopped and not said:  # before the command could say so itself
+            detail = "stopped by a reader"
+        elif code not in _STOPPING_CODES:
+            job.end(FAILED, detail)
+            return
+        job.end(STOPPED, detail)
 
 
 def _locked(file: int) -> bool:
