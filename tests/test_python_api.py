@@ -79,7 +79,7 @@ def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke)
 
 
 def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
-    with pytest.raises(JudgeError, match="no run"):
+    with pytest.raises(JudgeError, match="not a run"):
         recurring_errors([*runs.values()])  # type: ignore[arg-type]
     assert len(compare(runs["bad"].path, tests=None).figures) == len(compare([runs["bad"]]).figures)
     board = compare(runs, by=["site"], tests=Resampling(resamples=200, flips=200))

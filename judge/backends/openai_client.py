@@ -172,7 +172,8 @@ class Client:
 
         is_unknown = isinstance(last, socket.gaierror) and last.errno == socket.EAI_NONAME
         is_refused = isinstance(last, aiohttp.ClientHttpProxyError) and last.status < 500
-        if is_a(ssl.SSLError, ValueError) or is_refused or (is_unknown and not self._was_found):
+        is_wrong = is_a(ssl.SSLError, ValueError) or is_refused or is_unknown
+        if is_wrong and not self._was_found:  # a server that has answered may come back
             return JudgeError(
                 f"{self._url} cannot be reached ({words}); check --base-url, the proxy in "
                 "HTTPS_PROXY, and for a certificate of your own SSL_CERT_FILE"

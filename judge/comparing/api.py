@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -11,13 +11,12 @@ import pandas as pd
 
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
-from judge.comparing.names import RunChoice
+from judge.comparing.names import Runs, choices
 from judge.comparing.recurring import recurring_in
 from judge.report import recurring
 from judge.report.leaderboard_formats import error_rows, figure_rows, pair_rows
 from judge.running.folder import Run
 from judge.stats.significance import Resampling
-from judge.types import JudgeError
 
 _USUAL = Resampling()
 
@@ -53,7 +52,7 @@ class Leaderboard:
 
 
 def compare(
-    runs: Run | str | Path | Sequence[Run | str | Path] | Mapping[str, Run | str | Path],
+    runs: Runs,
     *,
     sort: str | None = None,
     by: Sequence[str] = (),
@@ -88,12 +87,9 @@ def compare(
             and for a run or a file that cannot be read.
 
     """
-    if isinstance(runs, str | Path | Run):
-        runs = [runs]
-    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
     files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
     _, comparison = compare_runs(
-        [_choice(run, model) for model, run in named],
+        choices(runs),
         tests,
         sort=sort,
         by=[by] if isinstance(by, str) else by,
@@ -124,17 +120,10 @@ def recurring_errors(
     default of `min_studies`. `examples` are ids of studies, joined by "; ".
     """
     found = recurring_in(
-        [_choice(run) for run in runs],
+        choices(runs),
         min_studies,
         common=common,
         allow=allow,
         patient_field=patient_field,
     )
     return pd.DataFrame(recurring.rows(found))
-
-
-def _choice(run: Run | str | Path, model: str | None = None) -> RunChoice:
-    if not isinstance(run, str | Path | Run):
-        raise JudgeError(f"{run!r:.60} is no run; give each run, or its folder, by itself")
-    path = run.path if isinstance(run, Run) else Path(run)
-    return RunChoice(path, str(path), model)

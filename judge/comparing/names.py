@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,24 @@ def choice(argument: str) -> RunChoice:
     if not name.strip() or not path:
         raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
     return RunChoice(Path(path), path, name.strip())
+
+
+Runs = Run | str | Path | Sequence[Run | str | Path] | Mapping[str, Run | str | Path]
+"""Runs as Python gives them: one or several, opened or by folder, or by the names of models."""
+
+
+def choices(runs: Runs) -> list[RunChoice]:
+    """Return the runs that were given from Python; raises `JudgeError` for what is no run."""
+    if isinstance(runs, Run | str | Path):
+        runs = [runs]
+    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
+    chosen = []
+    for name, run in named:
+        if not isinstance(run, Run | str | Path):
+            raise JudgeError(f"{run!r:.60} is not a run; give runs, or their folders, one by one")
+        path = run.path if isinstance(run, Run) else Path(run)
+        chosen.append(RunChoice(path, str(path), name))
+    return chosen
 
 
 def own_model(run: Run) -> str:

@@ -89,8 +89,6 @@ def dots(
     Where they have band_low, band_high and band_mean, these are drawn behind a panel.
     `domain` is the axis from end to end, by default what the values take.
     """
-    names, panels = list(names), list(panels)
-    n_across = _across(panels)
     x: Spec = {"type": "quantitative", "title": None, "scale": {"zero": False, "nice": True}}
     x["axis"] = {"format": "%"} if percent else {}
     if domain:
@@ -125,9 +123,7 @@ def dots(
         },
         _missing(encoding),
     ]
-    width = _panel_width(names, n_across)
-    unit = {"width": width, "height": _rows(_ROW), "layer": layers}
-    return _figure(title, rows, _in_panels(panels, n_across, unit), axis)
+    return _figure(title, rows, _rows_in_panels(names, panels, layers), axis)
 
 
 def stacks(
@@ -269,8 +265,6 @@ def boxes(
     `rows` have panel, name, low, q1, median, q3, high, mean and n; mean is None where nothing
     was scored.
     """
-    names, panels = list(names), list(panels)
-    n_across = _across(panels)
     x: Spec = {"type": "quantitative", "title": None}
     x["scale"] = {"domain": list(domain)} if domain else {"zero": False, "nice": True}
     y = _names_axis(names, bold)
@@ -300,9 +294,7 @@ def boxes(
         },
         _missing({"y": y}, "mean"),
     ]
-    width = _panel_width(names, n_across)
-    unit = {"width": width, "height": _rows(_ROW), "layer": layers}
-    return _figure(title, rows, _in_panels(panels, n_across, unit), axis)
+    return _figure(title, rows, _rows_in_panels(names, panels, layers), axis)
 
 
 def bubbles(
@@ -385,8 +377,14 @@ def _across(panels: Sequence[str], most: int = 4) -> int:
     return -(-len(panels) // max(1, rows))
 
 
-def _in_panels(panels: list[str], n_across: int, unit: Spec) -> Spec:
-    facet = {"field": "panel", "sort": panels, "header": {"labelAnchor": "middle"}}
+def _rows_in_panels(names: Sequence[str], panels: Sequence[str], layers: list[Spec]) -> Spec:
+    n_across = _across(panels)
+    unit = {"width": _panel_width(names, n_across), "height": _rows(_ROW), "layer": layers}
+    return _in_panels(panels, n_across, unit)
+
+
+def _in_panels(panels: Sequence[str], n_across: int, unit: Spec) -> Spec:
+    facet = {"field": "panel", "sort": list(panels), "header": {"labelAnchor": "middle"}}
     return {"facet": facet, "columns": n_across, "spec": unit}
 
 

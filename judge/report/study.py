@@ -120,9 +120,9 @@ def _annotation(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
         yield Line(f"{capital(rubric.kind(listed['kind']).plural)}: {listed['n']}", "heading")
         for text in listed["texts"]:
             yield Line(text or NO_TEXT, lead="- ")
-    if annotation["explanation"] or not rubric.editor:
+    if annotation["explanation"]:
         yield Line("The judge's explanation", "heading")
-        yield Line(annotation["explanation"] or "(none)")
+        yield Line(annotation["explanation"])
     for warning in annotation["warnings"]:
         yield Line(warning, lead="Warning: ")
 

@@ -45,6 +45,7 @@ _MOST_AT_A_TIME = 2
 _LOOK_SECONDS = 0.5
 # When the service ends, the command keeps the answers under way for five seconds.
 _END_SECONDS = 20.0
+_BY_READER = "stopped by a reader"
 _STOPPING_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
 # What the command says at its end: an error to fix, or why it stopped.
 _WHY = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
@@ -259,7 +260,7 @@ class Jobs:
         elif task := self._tasks.get(job.id):
             task.cancel()
             await asyncio.wait([task])
-            job.end(STOPPED, "stopped by a reader")
+            job.end(STOPPED, _BY_READER)
 
     async def close(self) -> None:
         """Stop all; they go on when the service starts again."""
@@ -298,14 +299,13 @@ class Jobs:
             job.forget_files()
             return
         said = _WHY.findall((job.path / _LOG).read_text("utf-8", "replace"))
-        why = _BY_SIGNAL.sub("", said[-1]) if said else f"it ended by {ended_by(code)}"
-        detail = for_client(self._settings.hidden(why))
-        if job.id in self._stopped and not said:  # before the command could say so itself
-            detail = "stopped by a reader"
-        elif code not in _STOPPING_CODES:
-            job.end(FAILED, detail)
-            return
-        job.end(STOPPED, detail)
+        if said:
+            why = _BY_SIGNAL.sub("", said[-1])
+        else:  # Python itself may have been stopped, before the command could say so
+            is_stopped = job.id in self._stopped
+            why = _BY_READER if is_stopped else f"it ended by {ended_by(code)}"
+        has_stopped = why == _BY_READER or code in _STOPPING_CODES
+        job.end(STOPPED if has_stopped else FAILED, for_client(self._settings.hidden(why)))
 
 
 def _locked(file: int) -> bool:

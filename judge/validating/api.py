@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,14 @@ from typing import Any
 import pandas as pd
 
 from judge.comparing.metric_files import read_files
-from judge.comparing.names import RunChoice
+from judge.comparing.names import Runs, choices
 from judge.report.validation import rows
-from judge.running.folder import Run
 from judge.stats.agreement import EXPERTS
 from judge.stats.significance import Resampling
 from judge.validating import validation
 from judge.validating.raters import rated, raters
 
 _USUAL = Resampling()
-Runs = Run | str | Path | Sequence[Run | str | Path] | Mapping[str, Run | str | Path]
 
 
 @dataclass(frozen=True)
@@ -59,19 +57,11 @@ def validate(
     """
     files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
     studies = rated(
-        raters(_choices(runs), readers=False),
-        raters(_choices(readers), readers=True),
+        raters(choices(runs), readers=False),
+        raters(choices(readers), readers=True),
         files,
         patient_field,
         level,
     )
     data = validation.validate(studies, resampling, epsilon)
     return Validation(pd.DataFrame(rows(data)), data, tuple(data["notes"]), str(data["signature"]))
-
-
-def _choices(runs: Runs) -> list[RunChoice]:
-    if isinstance(runs, str | Path | Run):
-        runs = [runs]
-    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
-    paths = [(name, run.path if isinstance(run, Run) else Path(run)) for name, run in named]
-    return [RunChoice(path, str(path), name) for name, path in paths]

@@ -14,7 +14,7 @@ from hostile import Hostile, completion, judged, reply, self_signed
 from running import Runner, study_set
 
 from judge import backends, rubrics
-from judge.backends.base import UnreachableError
+from judge.backends.base import UnavailableError, UnreachableError
 from judge.backends.openai_client import Client
 from judge.backends.servers import OPENAI_URL, Connection
 from judge.prompts import STRUCTURED, TEXT
@@ -144,6 +144,26 @@ def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         ends, _ = judged(server.url, tmp_path)
     assert isinstance(ends["study-0000"].outcome, Annotated)
+
+
+def test_a_server_that_has_answered_is_waited_for_where_tls_breaks_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The user is one whose run goes on over night, through the change of a certificate.
+    (tmp_path / "other").mkdir()
+    tls, _ = self_signed(tmp_path), self_signed(tmp_path / "other")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+
+    async def ask(url: str) -> None:
+        client = Client(Connection(url), "none")
+        assert (await client.ask({"model": "m", "messages": []})).model == "m"
+        tls.load_cert_chain(tmp_path / "other" / "cert.pem", tmp_path / "other" / "key.pem")
+        with pytest.raises(UnavailableError):
+            await client.ask({"model": "m", "messages": []})
+        await client.aclose()
+
+    with Hostile(reply(completion(), "200 OK", "Connection: close"), tls=tls) as server:
+        asyncio.run(ask(server.url))
 
 
 @pytest.mark.parametrize(

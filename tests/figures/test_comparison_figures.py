@@ -226,11 +226,3 @@ def test_names_that_are_cut_stay_different() -> None:
         assert len(set(cut)) == len(names)
         assert max(map(len, cut)) <= 28
     assert short_names(["first", "a b", "a  b"]) == ["first", "2. a b", "3. a b"]
-
-
-def test_highlighted_models_are_bold() -> None:
-    c = seeded(3, 60)
-    drawn = comparison_figures(c, top_sites=3, highlight=["MedVersa"])
-    for figure in drawn.figures:
-        is_bold = 'indexof(["MedVersa"], datum.value)' in str(figure.spec)
-        assert is_bold == (not figure.name.startswith("correlation")), figure.name

@@ -108,6 +108,15 @@ def test_any_name_is_drawn_as_text() -> None:
             assert "模型" in texts
 
 
+def test_highlighted_models_are_bold() -> None:
+    drawn = comparison_figures(seeded(3, 60), top_sites=3, highlight=["MedVersa"])
+    kinds = {figure.name.split("_")[0]: figure for figure in drawn.figures}
+    for kind in ("scores", "rates", "errors", "ranks", "boxes"):
+        root = ET.fromstring(svg(kinds[kind], "s"))
+        names = [text for text in root.iter() if (text.text or "") in ("MedVersa", "a")]
+        assert {text.text for text in names if text.get("font-weight") == "bold"} == {"MedVersa"}
+
+
 def test_figures_on_a_page_follow_the_scheme_and_have_no_background() -> None:
     for figure in page_figures(SMALL):
         ET.fromstring(figure.svg)

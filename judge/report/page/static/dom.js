@@ -105,7 +105,7 @@ function skip(event) {
 }
 
 // What may be wider than the page scrolls sideways by itself.
-export function scrolling(label, ...content) {
+function scrolling(label, ...content) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...content);
 }
 

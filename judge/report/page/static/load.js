@@ -27,7 +27,7 @@ async function answered(path, request) {
 export const isFile = () => document.documentElement.dataset.mode === "file";
 
 // A piece's bytes by its name. `addressOf` says where the service has it.
-export async function loadBytes(name, addressOf) {
+async function loadBytes(name, addressOf) {
   if (!isFile()) return (await answered(addressOf(name), {})).arrayBuffer();
   const text = atob(document.getElementById(`data-${name}`).textContent);
   const bytes = new Uint8Array(text.length);

@@ -70,7 +70,7 @@ export class Review {
   // Whether the reader has decided on each error of the study, or on it as a whole.
   get isReviewed() {
     const mine = this.#all.filter((event) => this.#isMine(event));
-    return mine.some((event) => event.verdict === "missed" || (event.error === null && event.comment))
+    return mine.some((event) => event.verdict === "comment" && event.error === null && event.comment)
       || (this.fingerprints.length > 0 && this.fingerprints.every((error) => mine.some((event) => event.error === error)));
   }
 
