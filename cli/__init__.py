@@ -54,7 +54,7 @@ class _UserError(click.ClickException):
     exit_code = 2
 
     def format_message(self) -> str:
-        from judge.report.words import harmless
+        from judge.text import harmless
 
         return harmless(self.message)
 

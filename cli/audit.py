@@ -40,10 +40,10 @@ def command(
     rubric corrects lines: taken out (-), put in (+) -, the matched findings and the judge's
     explanation.
     """
-    from judge.report.study import audit
-    from judge.report.tables import worst_table
     from judge.running.folder import Run
     from judge.stats.table import worst_rows
+    from judge.study.terminal import audit
+    from judge.tables.run import worst_table
 
     if [study_id, worst, html].count(None) < 2:
         raise click.UsageError("STUDY_ID, --worst and --html go one at a time")

@@ -29,8 +29,8 @@ def command() -> None:
 @format_of("table", "json", text="A table for people, or JSON with all that is known.")
 def list_(cache: Path | None, form: str) -> None:
     """List the batches, the oldest first, as the commands that made them last saw them."""
-    from judge.report.formats import as_json
-    from judge.report.tables import Table
+    from judge.tables.document import as_json
+    from judge.tables.run import Table
 
     with _ledger(cache) as ledger:
         batches = ledger.batches()

@@ -24,10 +24,10 @@ def command(runs: tuple[Path, ...], form: str) -> None:
     the intervals follow as BibTeX, each once.
     """
     from judge import plugins
-    from judge.report.citation import citation, distinct
-    from judge.report.formats import as_json
     from judge.running.folder import Run
     from judge.signature import Signature
+    from judge.tables.citation import citation, distinct
+    from judge.tables.document import as_json
 
     opened = [Run(path) for path in dict.fromkeys(runs)]
     found = [

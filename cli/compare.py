@@ -27,9 +27,9 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.comparing.comparison import AlignedRuns
-    from judge.report.compare_page.data import Records
-    from judge.report.leaderboard import Shown
+    from judge.pages.comparison import Records
     from judge.stats.significance import Comparison
+    from judge.tables.leaderboard import Shown
 
 
 _CHOSEN_IN = ("table", "md", "latex")
@@ -114,9 +114,9 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import choice
-    from judge.report.compare_page.data import MARK
-    from judge.report.leaderboard import TABLES, Shown, check_tables
+    from judge.pages.comparison import MARK
     from judge.stats.metric import find
+    from judge.tables.leaderboard import TABLES, Shown, check_tables
 
     form = options["form"]
     if (options["tables"] or options["columns"]) and form not in _CHOSEN_IN:
@@ -161,8 +161,8 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
     """Print the models' leaderboard, as `judge compare` does without further options."""
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import RunChoice
-    from judge.report.leaderboard import TABLES, Shown
     from judge.stats.significance import Resampling
+    from judge.tables.leaderboard import TABLES, Shown
 
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
     compared, comparison = compare_runs(named, Resampling(), by=by)
@@ -171,7 +171,7 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
 
 def _records(comparison: Comparison, compared: AlignedRuns) -> Records:
     from judge.comparing.comparison import records
-    from judge.report.compare_page.data import wanted
+    from judge.pages.comparison import wanted
 
     return records(compared, wanted(comparison))
 
@@ -186,7 +186,7 @@ def _check_models(comparison: Comparison, names: Sequence[str]) -> None:
 
 def _write_page(comparison: Comparison, records: Records, options: Mapping[str, Any]) -> None:
     from judge.figures import available, page_figures
-    from judge.report.compare_page.data import MARK, page
+    from judge.pages.comparison import MARK, page
 
     drawn = options["top_sites"], options["highlight"]
     figures = page_figures(comparison, *drawn) if available() else ()
@@ -195,9 +195,9 @@ def _write_page(comparison: Comparison, records: Records, options: Mapping[str, 
 
 
 def _print(comparison: Comparison, compared: AlignedRuns, form: str, shown: Shown) -> None:
-    from judge.report import leaderboard_formats as formats
-    from judge.report.formats import as_json
-    from judge.report.leaderboard import all_tables
+    from judge.tables import comparison as formats
+    from judge.tables.document import as_json
+    from judge.tables.leaderboard import all_tables
 
     if form == "table":
         print_facts(_facts(comparison, compared))

@@ -54,7 +54,7 @@ def say_drawn(drawn: WrittenFigures, folder: Path) -> None:
 
 def put(found: Mapping[str, Any], printed: ModuleType, form: str) -> None:
     """Print what was found in `form`, by the module that has its tables."""
-    from judge.report.formats import as_json
+    from judge.tables.document import as_json
 
     if form == "table":
         print_facts(printed.facts(found))

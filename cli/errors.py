@@ -37,8 +37,8 @@ def command(runs: tuple[str, ...], top: int, form: str, **options: Any) -> None:
     """
     from judge.comparing.names import choice
     from judge.comparing.recurring import recurring_in
-    from judge.report import recurring as printed
-    from judge.report.formats import as_json
+    from judge.tables import recurring as printed
+    from judge.tables.document import as_json
 
     found = recurring_in([choice(run) for run in runs], **options)
     if form == "json":

@@ -91,7 +91,7 @@ def command(
         layout, readings, inputs, out, model=model, section=known, arguments=arguments
     )
     if form == "json":
-        from judge.report.formats import as_json
+        from judge.tables.document import as_json
 
         emit(as_json([{"run": str(run.path), **run.summary()} for run in runs]))
     else:
@@ -99,7 +99,7 @@ def command(
 
 
 def _print_runs(runs: Sequence[Run], layout: str) -> None:
-    from judge.report.tables import Table, headline_figures
+    from judge.tables.run import Table, headline_figures
 
     facts, rows, head = [("layout", layout), ("rubric", runs[0].rubric.title)], [], []
     whose: dict[str, list[str]] = {}

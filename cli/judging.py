@@ -42,9 +42,9 @@ from judge.cli.studies import (
     shard_option,
     told_studies,
 )
-from judge.report.words import counted, harmless
 from judge.rubrics import Rubric
 from judge.signature import safe_name
+from judge.text import counted, harmless
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
@@ -383,7 +383,7 @@ def _print(
         return
     summaries = [run.summary for run in finished.values()]
     if len(finished) > 1 and form == "json":
-        from judge.report.formats import as_json
+        from judge.tables.document import as_json
 
         emit(as_json({summary["section"]: summary for summary in summaries}))
         return
@@ -391,7 +391,7 @@ def _print(
     for summary in summaries:
         print_summary(summary, rubric, form)
     if len(finished) > 1:
-        from judge.report.tables import tracks_table
+        from judge.tables.run import tracks_table
 
         print_tables([tracks_table(summaries, rubric)])
 

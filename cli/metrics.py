@@ -23,8 +23,8 @@ from judge.cli.studies import file_options, read_sections
 
 if TYPE_CHECKING:
     from judge.metrics import Columns, Scores
-    from judge.report.metric_tables import Figures
     from judge.studies import StudySet
+    from judge.tables.metrics import Figures
 
 _INCOMPLETE = 3
 
@@ -176,9 +176,9 @@ def _write(tracks: Iterable[_Track]) -> None:
 
 
 def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
-    from judge.report.metric_tables import metric_table
-    from judge.report.tables import class_facts
-    from judge.report.words import left_out
+    from judge.tables.metrics import metric_table
+    from judge.tables.run import class_facts
+    from judge.text import left_out
 
     several = len(tracks) > 1
     facts = []
@@ -199,8 +199,8 @@ def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     import numpy as np
 
     from judge.metrics.pooled import pooled_cell
-    from judge.report.metric_tables import Figures
     from judge.stats.panel import Panel, group_cells, groups_of
+    from judge.tables.metrics import Figures
 
     studies, columns = track.studies, track.columns()
     arrays = {name: np.array(column, dtype=float) for name, column in columns.items()}

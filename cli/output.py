@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judge.report.words import harmless
 from judge.rubrics import Rubric
+from judge.text import harmless
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, RenderableType
 
     from judge.cli.options import Decorator
-    from judge.report.study import Line
-    from judge.report.tables import Table
+    from judge.study.terminal import Line
+    from judge.tables.run import Table
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -111,10 +111,10 @@ def console(pipe_width: int = _PIPE_WIDTH) -> Console:
 
 def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None:
     """Print a summary in the format asked for."""
-    from judge.report.tables import headline, signatures, tables, unread_lines
+    from judge.tables.run import headline, signatures, tables, unread_lines
 
     if form != "table":
-        from judge.report import formats
+        from judge.tables import document as formats
 
         writes = {"csv": formats.as_csv, "md": formats.as_markdown}
         emit(writes[form](summary, rubric) if form in writes else formats.as_json(summary))

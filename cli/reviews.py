@@ -20,10 +20,10 @@ def command(run: Path, form: str) -> None:
     Readers review errors on the pages of `judge serve`; the last word of each about an
     error counts.
     """
-    from judge.report.formats import as_json
-    from judge.report.tables import review_tables
     from judge.running.folder import Run
     from judge.service import reviews
+    from judge.tables.document import as_json
+    from judge.tables.run import review_tables
 
     opened = Run(run)
     events = reviews.read(run)

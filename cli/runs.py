@@ -16,11 +16,11 @@ from judge.cli.output import (
     print_summary,
     print_tables,
 )
-from judge.report.words import NOTHING, counted
+from judge.text import NOTHING, counted
 
 if TYPE_CHECKING:
-    from judge.report.tables import Table
     from judge.running.folder import Run
+    from judge.tables.run import Table
 
 _PATH = click.Path(path_type=Path)
 _COLUMNS = ("run", "model", "judge", "studies", "scored")
@@ -35,8 +35,8 @@ def runs(folders: tuple[Path, ...], form: str) -> None:
     Shows for each its model, judge, studies, headline figures and when it ended. A FOLDER that is a
     run itself is listed too. What cannot be read is named on standard error.
     """
-    from judge.report.formats import as_json
     from judge.running.session import RUNS
+    from judge.tables.document import as_json
     from judge.types import JudgeError
 
     chosen = folders or (RUNS,)
@@ -55,8 +55,8 @@ def runs(folders: tuple[Path, ...], form: str) -> None:
 
 def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
     from judge.comparing.names import known_model
-    from judge.report.tables import headline_figures
     from judge.running.folder import MANIFEST, Run
+    from judge.tables.run import headline_figures
     from judge.types import JudgeError
 
     try:
@@ -89,7 +89,7 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
-    from judge.report.tables import Table
+    from judge.tables.run import Table
 
     figures = list(dict.fromkeys(name for run in runs for name in run["figures"]))
     rows = tuple(

@@ -39,10 +39,10 @@ def command(*, path: Path, n: int | None, by: list[str], seed: int | None, form:
     """
     from judge.readers import kept
     from judge.readers.sample import SAMPLE, sampled
-    from judge.report.formats import as_json
-    from judge.report.tables import Table
-    from judge.report.words import group_value
     from judge.running.folder import Run
+    from judge.tables.document import as_json
+    from judge.tables.run import Table
+    from judge.text import group_value
 
     sample = sampled(Run(path), n, by, seed)
     n_studies = sum(stratum.n_studies for stratum in sample.strata)

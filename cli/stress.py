@@ -132,7 +132,7 @@ def _run(*, html: Path | None, figures: Path | None, **options: Any) -> None:  #
     Exit codes are those of a run: 3 where too few candidates could be scored, --max-cost was
     reached for all runs together, or most answers could not be read.
     """
-    from judge.report.stress_page.data import MARK
+    from judge.pages.stress import MARK
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.stress import candidates
     from judge.stress.changes import chosen
@@ -168,9 +168,9 @@ def _make(**options: Any) -> None:  # noqa: ANN401
     STUDY/CHANGE; the fields of refs.jsonl say what was changed and which errors are right. What
     could not be made is counted with its reason.
     """
-    from judge.report.tables import Table
     from judge.stress import candidates
     from judge.stress.changes import chosen
+    from judge.tables.run import Table
 
     changes = chosen(options["changes"], options["rubric"])
     counts = candidates.write(options["out"], _drawn(options), changes, options["seed"])
@@ -193,7 +193,7 @@ def _report(runs: tuple[str, ...], figures: Path | None, html: Path | None, form
     RUN is a run of the candidates of judge stress, by any judge; several runs are its repeats. A
     folder of judge stress has all of them. docs/stress.md explains each number.
     """
-    from judge.report.stress_page.data import MARK
+    from judge.pages.stress import MARK
     from judge.stress.report import stress_report
 
     check_drawn(html, figures, MARK)
@@ -259,7 +259,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) ->
 
 def _show(report: StressReport, form: str, html: Path | None, figures: Path | None) -> None:
     """Print a report; write its page and its figures first: who reads the output may stop early."""
-    from judge.report import stress
+    from judge.tables import stress
 
     data = report.plain()
     if figures:
@@ -268,7 +268,7 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
         say_drawn(draw_stress({data["judge"]["name"]: data}, figures), figures)
     if html:
         from judge.figures import available, stress_page_figures
-        from judge.report.stress_page.data import MARK, page, pairs
+        from judge.pages.stress import MARK, page, pairs
 
         drawn = stress_page_figures(data) if available() else None
         write_html(page(data, report.first.run.rubric, pairs(report), drawn), html, MARK)

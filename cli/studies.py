@@ -11,7 +11,7 @@ import click
 
 from judge.cli.options import Decorator, FiniteRange, heading
 from judge.cli.output import note
-from judge.report.words import counted
+from judge.text import counted
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

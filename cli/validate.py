@@ -83,8 +83,8 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     No judge is asked. docs/trust.md explains each number.
     """
     from judge.comparing.names import choice
-    from judge.report import validation as printed
-    from judge.report.validate_page.data import MARK
+    from judge.pages.validation import MARK
+    from judge.tables import validation as printed
     from judge.validating.raters import rated, raters
     from judge.validating.validation import validate
 
@@ -110,7 +110,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
 
 def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
-    from judge.report.validate_page.data import Beside, PageRater, page, wanted
+    from judge.pages.validation import Beside, PageRater, page, wanted
     from judge.validating.raters import records
 
     of = Beside(

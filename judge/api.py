@@ -15,7 +15,6 @@ import pandas as pd
 
 from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
-from judge.report.words import harmless
 from judge.running.aggregate import panel as panel_of
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
@@ -27,6 +26,7 @@ from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.study_set import attach_context
+from judge.text import harmless
 from judge.types import JudgeError
 
 T = TypeVar("T")

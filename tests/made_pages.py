@@ -17,11 +17,11 @@ from support import EXAMPLES, write_json
 from judge import rubrics
 from judge.cli import main
 from judge.comparing.names import RunChoice
-from judge.report.compare_page.data import page as comparison_page
-from judge.report.compare_page.data import wanted
-from judge.report.page.file import html_file
-from judge.report.validate_page.data import Beside, PageRater
-from judge.report.validate_page.data import page as validation_page
+from judge.pages.comparison import page as comparison_page
+from judge.pages.comparison import wanted
+from judge.pages.run_file import html_file
+from judge.pages.validation import Beside, PageRater
+from judge.pages.validation import page as validation_page
 from judge.stats.significance import Comparison
 from judge.validating.raters import RatedStudies, rated, raters, records
 from judge.validating.validation import validate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from judge.report.compare_page.data import PageFigure, Wanted
+from judge.pages.comparison import PageFigure, Wanted
 from judge.rubrics import load
 
 Say = Callable[[str], str]

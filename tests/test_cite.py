@@ -10,9 +10,9 @@ import pytest
 from support import EXAMPLES, ROOT, Invoke
 
 from judge import Run, rubrics
-from judge.report.citation import citation, program
 from judge.rubrics.contract import Source, _works
 from judge.signature import Signature
+from judge.tables.citation import citation, program
 
 PAIR = (str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json"))
 KEY = re.compile(r"@\w+\{([^,\s]+),")

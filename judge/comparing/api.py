@@ -13,10 +13,10 @@ from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
 from judge.comparing.names import Runs, choices
 from judge.comparing.recurring import recurring_in
-from judge.report import recurring
-from judge.report.leaderboard_formats import error_rows, figure_rows, pair_rows
 from judge.running.folder import Run
 from judge.stats.significance import Resampling
+from judge.tables import recurring
+from judge.tables.comparison import error_rows, figure_rows, pair_rows
 
 _USUAL = Resampling()
 

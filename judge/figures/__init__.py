@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.report.compare_page.data import PageFigure
+from judge.pages.comparison import PageFigure
 
 if TYPE_CHECKING:
     from judge.figures.figure import FigureSet

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from judge import rubrics
 from judge.figures import specs
 from judge.figures.figure import Figure, FigureSet, count_range, short_names, with_unique_names
-from judge.report.words import capital, counted, group_value, in_natural_order
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import MINUS, Metric
 from judge.stats.panel import Cell, Group, ItemCounts, Panel, group_cells, groups_of, item_counts
+from judge.text import capital, counted, group_value, in_natural_order
 
 if TYPE_CHECKING:
     from judge.stats.significance import Comparison

@@ -14,7 +14,7 @@ from types import ModuleType
 from judge.figures.figure import Figure, FigureSet, flat
 from judge.figures.specs import BAND, GRID, INK, MUTED
 from judge.plugins import install
-from judge.report.words import capital
+from judge.text import capital
 from judge.types import JudgeError
 
 CAPTIONS = {

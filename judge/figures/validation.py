@@ -10,11 +10,11 @@ import numpy as np
 
 from judge.figures import specs
 from judge.figures.figure import Figure, FigureSet, count_range, short_names
-from judge.report.validation import row_name
-from judge.report.words import number
 from judge.stats.agreement import mean_of
 from judge.stats.metric import MINUS
 from judge.stats.panel import Values
+from judge.tables.validation import row_name
+from judge.text import number
 
 
 def validation_figures(validation: Mapping[str, Any], values: Mapping[str, Values]) -> FigureSet:

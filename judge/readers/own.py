@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from judge.readers import kept
 from judge.readers.annotations import Reading, Readings
 from judge.readers.sample import kept_sample, read_of
-from judge.report.words import counted
 from judge.rubrics.reading import EDIT, REFERENCE
 from judge.running.folder import Run
 from judge.running.records import study_of
 from judge.studies.study_set import InputFile
+from judge.text import counted
 from judge.types import Annotation, JudgeError
 
 LAYOUT = "readings"

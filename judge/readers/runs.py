@@ -14,7 +14,6 @@ from pathlib import Path
 from judge import rubrics
 from judge.plugins import version
 from judge.readers.annotations import Readings
-from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once
@@ -24,6 +23,7 @@ from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, reserved_names
 from judge.studies.names import Section, model_of, renamed, tidy_column
 from judge.studies.study_set import InputFile, StudySet, first_ids
+from judge.text import counted
 from judge.types import Annotated, Annotation, JudgeError
 
 READER = "reader:"

@@ -17,10 +17,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from judge.report.words import in_natural_order
 from judge.running.folder import Run, held, put_in_place
 from judge.running.records import SampleRead, adapter, first_of
 from judge.stats.table import DEFAULT_BY, check_fields
+from judge.text import in_natural_order
 from judge.types import JudgeError
 
 SAMPLE = "sample.json"

@@ -23,7 +23,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from judge.report.words import NOTHING, counted, number
 from judge.rubrics.contract import Facet, Label, Measure, Rubric, Statistic
 from judge.running.folder import MADE_BY, Run, RunWriter, claim
 from judge.running.records import Judged, judged_of
@@ -33,6 +32,7 @@ from judge.stats.agreement import krippendorff
 from judge.stats.table import patients, reserved_names
 from judge.studies import StudySet
 from judge.studies.names import free_name
+from judge.text import NOTHING, counted, number
 from judge.types import Annotated, Annotation, Failed, Item, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:

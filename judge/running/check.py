@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import islice
 from typing import Any
 
-from judge.report.words import left_out
 from judge.studies import StudySet
+from judge.text import left_out
 
 _SHOWN = 3
 _MOST_CLASSES = 10

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judge.report.words import counted
 from judge.running.engine import recall
+from judge.text import counted
 from judge.types import CompletionRequest, Study, Usage
 
 if TYPE_CHECKING:

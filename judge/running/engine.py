@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from judge import plugins
 from judge.backends.base import AskError, StudyError
-from judge.report.words import harmless
 from judge.rubrics.questions import Step, Steps, check_end, composed
 from judge.running.records import Answered, Judged, read
 from judge.studies import StudySet
+from judge.text import harmless
 from judge.types import (
     Annotated,
     Annotation,

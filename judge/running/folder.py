@@ -312,7 +312,7 @@ class Run:
         """
         import pandas as pd
 
-        from judge.report.formats import rate_rows
+        from judge.tables.document import rate_rows
 
         by = [by] if isinstance(by, str) else by
         return pd.DataFrame(rate_rows(self.regrouped(by), self.rubric))

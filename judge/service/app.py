@@ -26,11 +26,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from judge import pages
 from judge.address import is_loopback
+from judge.pages import reading
+from judge.pages.frontend import Frontend, content_type
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.report import page, read_page
-from judge.report.frontend import Frontend, content_type
 from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
 from judge.service.catalogue import Catalogue
 from judge.service.service import Here, RunId, Service, answer_errors, as_problem
@@ -241,17 +242,17 @@ def _no_token(scope: Scope) -> Response:
 
 @routes.get("/")
 def _runs_page() -> Response:
-    return _shell(page.FRONTEND)
+    return _shell(pages.FRONTEND)
 
 
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: Here) -> Response:
-    return _shell(page.FRONTEND, service.catalogue.find(run).id)
+    return _shell(pages.FRONTEND, service.catalogue.find(run).id)
 
 
 @routes.get("/compare")
 def _comparison_page() -> Response:
-    return _shell(page.FRONTEND)
+    return _shell(pages.FRONTEND)
 
 
 @routes.get("/read")
@@ -260,12 +261,12 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: Here) -> 
     entry = service.catalogue.find(run)
     if run != entry.blind_id and (entry.path / SAMPLE).is_file():
         return RedirectResponse(f"/read?run={entry.blind_id}", 303)
-    return _shell(read_page.FRONTEND, run)
+    return _shell(reading.FRONTEND, run)
 
 
 @routes.get("/assets/{digest}/{name}")
 def _asset(digest: str, name: str) -> Response:
-    for frontend in (page.FRONTEND, read_page.FRONTEND):
+    for frontend in (pages.FRONTEND, reading.FRONTEND):
         if digest == frontend.digest and name in frontend.files:
             content = frontend.files[name]
             return Response(content, headers=_FOR_EVER, media_type=content_type(name))

@@ -17,7 +17,6 @@ from typing import Any
 
 from judge.comparing.names import known_model
 from judge.readers.sample import SAMPLE, Sample, kept_sample
-from judge.report.tables import headline_figures
 from judge.running.folder import (
     ANNOTATIONS,
     MANIFEST,
@@ -32,6 +31,7 @@ from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
 from judge.signature import safe_name
+from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
 _KNOWN = (
@@ -59,8 +59,8 @@ class OpenRun(Run):
     @cached_property
     def index(self) -> bytes:
         """What its page filters and sorts the studies by, as JSON, gzipped."""
-        from judge.report.frontend import as_json
-        from judge.report.overview import index
+        from judge.pages.frontend import as_json
+        from judge.pages.run import index
 
         frame = self.table()
         self._check_fits(len(frame))
@@ -69,7 +69,7 @@ class OpenRun(Run):
     @cached_property
     def overview(self) -> dict[str, Any]:
         """The run as its page shows it first."""
-        from judge.report.overview import overview
+        from judge.pages.run import overview
 
         return overview(self.summary(), self.table(), self.rubric)
 
@@ -87,7 +87,7 @@ class OpenRun(Run):
 
     @cached_property
     def _texts(self) -> list[str]:
-        from judge.report.view import search_text
+        from judge.study.view import search_text
 
         return [encodable(search_text(record)) for record in self.records()]
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
-from judge.report.overview import declared
+from judge.pages.run import declared
 from judge.running.engine import judge_all
 from judge.running.records import Judged, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes

@@ -19,10 +19,10 @@ from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge import jsonio
+from judge.pages.run import declared
 from judge.readers import kept
 from judge.readers.kept import KeptReading, MarkedItem
 from judge.readers.sample import sampled
-from judge.report.overview import declared
 from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun

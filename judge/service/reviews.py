@@ -19,10 +19,10 @@ from typing import Any, Literal, get_args
 from unicodedata import normalize
 
 from judge import jsonio
-from judge.report.view import graded_items
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Stamp, append_line, stamp
 from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
+from judge.study.view import graded_items
 from judge.types import JudgeError
 
 FILE = "reviews.jsonl"

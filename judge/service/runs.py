@@ -17,7 +17,6 @@ from fastapi import Query as InQuery
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from judge.report.view import study_view
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs, reviews
 from judge.service.catalogue import OpenRun, RunEntry
@@ -26,6 +25,7 @@ from judge.service.reviews import COMMENT, MISSED, Event
 from judge.service.service import JSON, Here, ReaderName, RunId, Service, as_json
 from judge.service.worker import process, reply, time_limit
 from judge.stats.review import VERDICTS
+from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _LONGEST_NAME = 200

@@ -203,10 +203,10 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import RunChoice
     from judge.figures import available, page_figures
-    from judge.report import leaderboard_formats
-    from judge.report.compare_page import data
-    from judge.report.frontend import as_json
+    from judge.pages import comparison as comparison_page
+    from judge.pages.frontend import as_json
     from judge.stats.significance import Resampling
+    from judge.tables import comparison as comparison_tables
 
     folder = Path(request["folder"])
     choices = [
@@ -229,12 +229,12 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     ]
     described = [run.described() for run in aligned.runs]
     files = {
-        "comparison": as_json(leaderboard_formats.as_data(comparison, described)),
-        "overview": as_json({**data.overview(comparison), "runs": runs}),
-        "columns": as_json(data.columns(comparison)),
+        "comparison": as_json(comparison_tables.as_data(comparison, described)),
+        "overview": as_json({**comparison_page.overview(comparison), "runs": runs}),
+        "columns": as_json(comparison_page.columns(comparison)),
     }
     for index, metric in enumerate(comparison.panel.metrics):
-        files[f"values-{index}"] = data.values(comparison, metric)
+        files[f"values-{index}"] = comparison_page.values(comparison, metric)
     for name, content in files.items():
         (folder / name).write_bytes(content)
     yield {}

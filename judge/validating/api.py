@@ -11,9 +11,9 @@ import pandas as pd
 
 from judge.comparing.metric_files import read_files
 from judge.comparing.names import Runs, choices
-from judge.report.validation import rows
 from judge.stats.agreement import EXPERTS
 from judge.stats.significance import Resampling
+from judge.tables.validation import rows
 from judge.validating import validation
 from judge.validating.raters import rated, raters
 

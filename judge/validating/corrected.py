@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from judge import plugins
 from judge.comparing.loaded import LoadedRuns, load
 from judge.comparing.names import RunChoice
-from judge.report.words import counted
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature
@@ -22,6 +21,7 @@ from judge.stats.prediction_powered import Values, corrected
 from judge.stats.rates import summed
 from judge.stats.table import grouped
 from judge.studies.names import as_text
+from judge.text import counted
 from judge.types import JudgeError
 from judge.validating.raters import Rater, check_texts, raters
 

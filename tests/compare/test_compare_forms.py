@@ -11,17 +11,17 @@ import pytest
 from panels import COST, INVERSE, SCORE, panel_of
 from support import EXAMPLES, Invoke
 
-from judge.report.formats import own_columns
-from judge.report.leaderboard import tests_table as table_of_tests
-from judge.report.leaderboard_formats import (
+from judge.stats.metric import KNOWN
+from judge.stats.panel import Panel
+from judge.stats.significance import Comparison, Resampling, compare
+from judge.tables.comparison import (
     as_csv,
     as_latex,
     as_markdown,
     pairs_as_csv,
 )
-from judge.stats.metric import KNOWN
-from judge.stats.panel import Panel
-from judge.stats.significance import Comparison, Resampling, compare
+from judge.tables.document import own_columns
+from judge.tables.leaderboard import tests_table as table_of_tests
 
 FEW = Resampling(1, resamples=100, flips=100)
 CSV_COLUMNS = (

@@ -16,11 +16,11 @@ import pytest
 from panels import panel_of
 
 from judge import rubrics
-from judge.report.leaderboard import board
-from judge.report.leaderboard_formats import as_rexrank
 from judge.stats.metric import KNOWN, rubric_metrics
 from judge.stats.panel import Panel
 from judge.stats.significance import Comparison, compare
+from judge.tables.comparison import as_rexrank
+from judge.tables.leaderboard import board
 
 COLUMNS = (
     *("BLEU", "BertScore", "SembScore", "RadGraph", "1/RadCliQ-v1", "RaTEScore", "GREEN"),

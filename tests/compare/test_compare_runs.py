@@ -14,9 +14,9 @@ from support import Invoke
 from judge import rubrics
 from judge.comparing.comparison import compare_runs
 from judge.comparing.names import RunChoice, choice
-from judge.report.leaderboard import all_tables
-from judge.report.tables import Table
 from judge.stats.significance import Comparison, Resampling
+from judge.tables.leaderboard import all_tables
+from judge.tables.run import Table
 
 Two = tuple[Path, Path]
 

@@ -13,8 +13,8 @@ import pytest
 from page_records import records_of
 from seeded_comparison import seeded, seeded_panel
 
-from judge.report.compare_page import FRONTEND
-from judge.report.compare_page.data import page, wanted
+from judge.pages import FRONTEND
+from judge.pages.comparison import page, wanted
 from judge.stats.significance import Comparison, compare
 
 

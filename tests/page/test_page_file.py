@@ -16,9 +16,9 @@ from pagemaking import HOSTILE, examples, hostile, write_run
 
 from judge import rubrics
 from judge.cli import main
-from judge.report.frontend import source_hash
-from judge.report.page import FRONTEND
-from judge.report.page.file import MARK, html_file
+from judge.pages import FRONTEND
+from judge.pages.frontend import source_hash
+from judge.pages.run_file import MARK, html_file
 from judge.running.folder import Run
 
 GREEN = rubrics.load("green")

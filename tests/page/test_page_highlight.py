@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.report.highlight import Segment, highlights, segments
 from judge.sentences import sentences
+from judge.study.marks import Segment, highlights, segments
 
 WORDS = ["heart", "Effusion", "left", "the", "small", "no", "2.2", "cm", "mass", "ÄRZTE", "straße"]
 GAPS = [" ", "  ", "\n", ". ", ", ", "\u202e", "<b>", '"', "-"]

@@ -14,7 +14,7 @@ from support import EXAMPLES, Invoke
 
 import judge
 from judge import rubrics
-from judge.report.overview import index, overview
+from judge.pages.run import index, overview
 from judge.rubrics.facts.answers import Fact, annotated
 from judge.running.aggregate import Aggregation, numbers
 from judge.running.folder import Run

@@ -14,9 +14,9 @@ from made_pages import EVIL, LONG, all_pages, comparison, comparison_text, rated
 from served import Served
 
 from judge.figures import available
-from judge.report import leaderboard
-from judge.report.compare_page.data import wanted
+from judge.pages.comparison import wanted
 from judge.running.folder import Run
+from judge.tables import leaderboard
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

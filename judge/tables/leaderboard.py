@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from judge import rubrics
-from judge.report.tables import Table, definitions
-from judge.report.words import NOTHING, group_value, number, percent
 from judge.stats.metric import Metric
 from judge.stats.panel import Cell, Group, Panel, groups_of, item_counts
 from judge.stats.significance import Comparison, PairTest, model_order
+from judge.tables.run import Table, definitions
+from judge.text import NOTHING, group_value, number, percent
 from judge.types import JudgeError
 
 TABLES = ("leaderboard", "errors", "tests", "ranks", "correlations")

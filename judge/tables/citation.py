@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.latex import escaped
-from judge.report.words import counted, estimate, group_value, left_out, number
 from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
+from judge.tables.latex import escaped
+from judge.text import counted, estimate, group_value, left_out, number
 
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
     "mean": ("for means on the logit or logarithmic scale", ()),

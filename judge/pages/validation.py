@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from judge.report.compare_page.data import record_view
-from judge.report.frontend import as_json
-from judge.report.overview import counts, declared
-from judge.report.page import FRONTEND
-from judge.report.validation import facts, tables
-from judge.report.words import group_value
+from judge.pages import FRONTEND
+from judge.pages.comparison import record_view
+from judge.pages.frontend import as_json
+from judge.pages.run import counts, declared
 from judge.rubrics import Rubric
 from judge.stats.agreement import mean_of
 from judge.stats.correlation import Codes
 from judge.stats.panel import Values
+from judge.tables.validation import facts, tables
+from judge.text import group_value
 
 MARK = "<!doctype html><!-- judge validate -->"
 """How such a file begins, so that it is known again."""

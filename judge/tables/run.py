@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report import words
-from judge.report.words import (
+from judge import text
+from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
+from judge.text import (
     NOTHING,
     counted,
     estimate,
@@ -17,7 +18,6 @@ from judge.report.words import (
     percent,
     rate,
 )
-from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
 
 _COUNTS = ("studies", "scored", "unparsed", "failed")
 
@@ -261,7 +261,7 @@ def corrected_cells(found: Mapping[str, Any], statistic: Statistic) -> tuple[str
     read = f"{fixed['n']:,} of {fixed['n_studies']:,}"
     if fixed["why_not"]:
         return judge, fixed["why_not"], NOTHING, read, NOTHING
-    written = words.share if is_rate else estimate
+    written = text.share if is_rate else estimate
     labels = {end: fixed[f"labels_{end}"] for end in ("low", "high")}
     alone = written({"value": fixed["labels"], **labels})
     worth = f"{counted(round(fixed['worth']), 'reading', 'readings')}"

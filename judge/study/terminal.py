@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judge.report.edits import Row, rows
-from judge.report.highlight import Segment, highlights
-from judge.report.view import graded_items, plain_lists, stated_otherwise
-from judge.report.words import capital, number
 from judge.rubrics.contract import Label, Measure, Rubric
+from judge.study.edits import Row, rows
+from judge.study.marks import Segment, highlights
+from judge.study.view import graded_items, plain_lists, stated_otherwise
+from judge.text import capital, number
 
 Style = Literal[
     "plain", "title", "heading", "significant", "insignificant", "removed", "added", "quiet"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from judge.report.frontend import Frontend
+from judge.pages.frontend import Frontend
 
 STATIC = Path(__file__).parent / "static"
 

@@ -5,13 +5,11 @@ It shares scripts and styles with the pages of results, and none that ask for wh
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from judge.report import page
-from judge.report.frontend import Frontend
+from judge.pages import STATIC
+from judge.pages.frontend import Frontend
 
 FRONTEND = Frontend(
-    (Path(__file__).parent / "static", page.STATIC),
+    (STATIC / "reading", STATIC),
     styles=("base.css", "read.css"),
     scripts=(
         *("dom.js", "load.js", "words.js", "diff.js", "keys.js", "reader.js", "scheme.js"),

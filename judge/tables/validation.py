@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judge.report.formats import markdown_table, markdown_text, rows_as_csv
-from judge.report.latex import latex_table, one_line
-from judge.report.tables import Table
-from judge.report.words import NOTHING, number, percent
 from judge.stats.metric import MINUS
+from judge.tables.document import markdown_table, markdown_text, rows_as_csv
+from judge.tables.latex import latex_table, one_line
+from judge.tables.run import Table
+from judge.text import NOTHING, number, percent
 
 _METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
 _READERS = "readers"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.report.leaderboard import figure, group_name
-from judge.report.tables import Table
-from judge.report.words import NOTHING
 from judge.stats.metric import Metric
 from judge.stats.panel import Cell
+from judge.tables.leaderboard import figure, group_name
+from judge.tables.run import Table
+from judge.text import NOTHING
 
 
 @dataclass(frozen=True, slots=True)

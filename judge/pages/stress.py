@@ -11,15 +11,15 @@ from typing import Any
 
 import pandas as pd
 
-from judge.report.compare_page.data import PageFigure, figure_pieces, record_view
-from judge.report.frontend import as_json
-from judge.report.highlight import segments
-from judge.report.overview import counts, declared
-from judge.report.page import FRONTEND
-from judge.report.stress import facts, tables
+from judge.pages import FRONTEND
+from judge.pages.comparison import PageFigure, figure_pieces, record_view
+from judge.pages.frontend import as_json
+from judge.pages.run import counts, declared
 from judge.rubrics import Rubric
 from judge.rubrics.categories import CATEGORY
 from judge.stress.report import StressReport
+from judge.study.marks import segments
+from judge.tables.stress import facts, tables
 
 MARK = "<!doctype html><!-- judge stress -->"
 """How such a file begins, so that it is known again."""

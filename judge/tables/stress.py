@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from judge.report import words
-from judge.report.formats import markdown_table, rows_as_csv
-from judge.report.latex import one_line
-from judge.report.tables import Table
-from judge.report.words import NOTHING, counted, number
+from judge import text
+from judge.tables.document import markdown_table, rows_as_csv
+from judge.tables.latex import one_line
+from judge.tables.run import Table
+from judge.text import NOTHING, counted, number
 
 _ESTIMATE = ("k", "n", "value", "low", "high")
 _COUNTS = ("made", "unparsed", "failed", "undefined")
@@ -70,7 +70,7 @@ def _cell(value: Mapping[str, Any] | int | None) -> str:
     if "low" not in value:
         return f"{sum(value.values()):,}"  # candidates that were not read, by why
     estimate = {**value, "value": _value(value)}
-    return words.rate(estimate) if "rate" in value else words.estimate(estimate)
+    return text.rate(estimate) if "rate" in value else text.estimate(estimate)
 
 
 def _value(estimate: Mapping[str, Any]) -> float | None:

@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.report.compare_page import FRONTEND
-from judge.report.frontend import as_json
-from judge.report.leaderboard import (
+from judge.pages import FRONTEND
+from judge.pages.frontend import as_json
+from judge.pages.run import counts, declared
+from judge.rubrics import Rubric
+from judge.stats.metric import Metric
+from judge.stats.panel import GROUP_FIELDS, Cell, Group, Panel, group_cells, groups_of
+from judge.stats.significance import Comparison, PairTest
+from judge.study.view import judged_view
+from judge.tables.leaderboard import (
     correlation_tables,
     difference_and_interval,
     error_tables,
@@ -22,14 +28,8 @@ from judge.report.leaderboard import (
     p_value,
     panels,
 )
-from judge.report.overview import counts, declared
-from judge.report.tables import definitions
-from judge.report.view import judged_view
-from judge.report.words import group_value, in_natural_order
-from judge.rubrics import Rubric
-from judge.stats.metric import Metric
-from judge.stats.panel import GROUP_FIELDS, Cell, Group, Panel, group_cells, groups_of
-from judge.stats.significance import Comparison, PairTest
+from judge.tables.run import definitions
+from judge.text import group_value, in_natural_order
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""

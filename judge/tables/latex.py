@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from judge.report.tables import Table
-from judge.report.words import harmless
 from judge.stats.metric import MINUS
+from judge.tables.run import Table
+from judge.text import harmless
 
 _LATEX = {
     **{char: f"\\{char}" for char in "&%$#_{}"},

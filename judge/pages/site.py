@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from judge.report.page import FRONTEND
-from judge.report.tables import headline, run_title
+from judge.pages import FRONTEND
+from judge.tables.run import headline, run_title
 
 if TYPE_CHECKING:
     from judge.running.folder import Run

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judge.report.edits import rows
-from judge.report.highlight import Segment, highlights
-from judge.report.overview import cell
+from judge.pages.run import cell
 from judge.rubrics.contract import Kind, Rubric
+from judge.study.edits import rows
+from judge.study.marks import Segment, highlights
 from judge.types import Measures
 
 _STUDY = ("study_id", "study_class", "class_inferred", "answer", "attempt")

@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from judge.report.tables import (
+from judge.rubrics import Rubric
+from judge.tables.run import (
     Table,
     headline,
     run_title,
@@ -17,8 +18,7 @@ from judge.report.tables import (
     tables,
     unread_lines,
 )
-from judge.report.words import group_value, harmless
-from judge.rubrics import Rubric
+from judge.text import group_value, harmless
 
 
 def as_json(data: object) -> str:

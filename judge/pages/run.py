@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from judge.report.tables import headline, run_title, tables
-from judge.report.words import group_value, number, percent
 from judge.rubrics.contract import Measure, Rubric, Statistic
 from judge.stats.table import FIXED, codes, worst_order
+from judge.tables.run import headline, run_title, tables
+from judge.text import group_value, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.comparing.recurring import Recurring
-from judge.report.formats import markdown_table, markdown_text, rows_as_csv
-from judge.report.leaderboard import p_value, signed
-from judge.report.tables import Table, headline, run_title
-from judge.report.words import NOTHING, counted, harmless, percent, rate
 from judge.rubrics.contract import Rubric
+from judge.tables.document import markdown_table, markdown_text, rows_as_csv
+from judge.tables.leaderboard import p_value, signed
+from judge.tables.run import Table, headline, run_title
+from judge.text import NOTHING, counted, harmless, percent, rate
 
 _OTHER = "(other)"
 _MOST_SENTENCES = 5

@@ -19,8 +19,8 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, Literal
 
-from judge.report.wordlists import COMMON, MODIFIERS
 from judge.sentences import sentences
+from judge.study.stop_words import COMMON, MODIFIERS
 
 Side = Literal["reference", "candidate"]
 Span = tuple[int, int]

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from judge.report.frontend import as_json
-from judge.report.overview import index, overview
-from judge.report.page import FRONTEND
-from judge.report.tables import run_title
-from judge.report.view import study_view
+from judge.pages import FRONTEND
+from judge.pages.frontend import as_json
+from judge.pages.run import index, overview
 from judge.rubrics import Rubric
+from judge.study.view import study_view
+from judge.tables.run import run_title
 
 if TYPE_CHECKING:
     import pandas as pd

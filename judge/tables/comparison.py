@@ -7,9 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from judge import rubrics
-from judge.report.formats import markdown_table, markdown_text, own_columns, rows_as_csv
-from judge.report.latex import latex_cells, latex_table, one_line
-from judge.report.leaderboard import (
+from judge.stats.metric import REXRANK_COLUMNS, Metric
+from judge.stats.panel import Group, Panel, item_counts
+from judge.stats.significance import Comparison, model_order
+from judge.tables.document import markdown_table, markdown_text, own_columns, rows_as_csv
+from judge.tables.latex import latex_cells, latex_table, one_line
+from judge.tables.leaderboard import (
     EVERYTHING,
     Shown,
     all_tables,
@@ -20,9 +23,6 @@ from judge.report.leaderboard import (
     rows_of,
     summary,
 )
-from judge.stats.metric import REXRANK_COLUMNS, Metric
-from judge.stats.panel import Group, Panel, item_counts
-from judge.stats.significance import Comparison, model_order
 
 _REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 _CSV_COLUMNS = (

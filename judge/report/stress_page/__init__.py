@@ -1,1 +1,0 @@
-"""A stress test as a page: the tables, and each pair with what was changed in it."""

@@ -1,1 +1,0 @@
-"""Judges beside readers as a page: the tables, every count, and the studies behind."""

@@ -1,0 +1,1 @@
+"""Tables of results: on a terminal, as Markdown, LaTeX, CSV and JSON."""
