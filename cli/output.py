@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
+_WRITERS = {"md": "as_markdown", "latex": "as_latex", "csv": "as_csv"}
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
 _STYLES = {
     "title": "bold",
@@ -125,6 +127,20 @@ def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None
             emit(f"{line}\n")
         for name, line in signatures(summary):
             emit(f"{name:9}  {line}")
+
+
+def put(data: Mapping[str, Any], printed: ModuleType, form: str) -> None:
+    """Print data in `form`, by the module that has its tables."""
+    from judge.tables.document import as_json
+
+    if form == "table":
+        print_facts(printed.facts(data))
+        print_tables(printed.tables(data))
+        emit(f"signature  {data['signature']}")
+        return
+    emit(as_json(data) if form == "json" else getattr(printed, _WRITERS[form])(data))
+    for text in data.get("notes", ()):
+        note(text)
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

@@ -7,35 +7,36 @@ from pathlib import Path
 
 import click
 
-from judge.cli.options import GroupedCommand, heading
-from judge.cli.output import emit, format_of, list_option, note, print_facts, print_tables
+from judge.cli.options import argument, command, format_option, list_option, option, options
+from judge.cli.output import emit, note, print_facts, print_tables
 
 
-@click.command("sample", GroupedCommand)
-@click.argument("path", type=click.Path(path_type=Path), metavar="RUN")
-@heading("Sample")
-@click.option(
-    "-n",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="So many studies in all: what the sample kept with the run lacks is drawn. Without it "
-    "the one that is kept is shown.",
-)
-@list_option(
-    "--by",
-    metavar="FIELD",
-    help="Draw from each group of studies by this field, about in proportion to its size (repeat "
-    "it, or separate with commas, for several). Default: study_class.",
-)
-@click.option("--seed", type=click.IntRange(min=0), help="Of the order. Default: 1.")
-@heading("Output")
-@format_of("table", "json", text="What to print: tables for people, or JSON.")
-def command(*, path: Path, n: int | None, by: list[str], seed: int | None, form: str) -> None:
+@options
+class _Sample:
+    run: Path = argument()
+    n: int | None = option(
+        "-n N", "Studies in all: those that the run's sample lacks are drawn. Default: show it."
+    )
+    by: tuple[str, ...] = list_option(
+        "--by FIELD",
+        "Draw from each group of studies by this field (repeatable, or with commas), about in "
+        "proportion to its size. Default: study_class.",
+    )
+    seed: int | None = option(
+        "--seed N", "Random seed of the order. Default: 1.", type=click.IntRange(min=0)
+    )
+    form: str = format_option("table", "json")
+
+
+@command("sample")
+def sample(options: _Sample) -> None:
     """Draw N studies of RUN at random, in the order in which readers are to read them.
 
-    The sample is kept with the run. A larger one later begins with those of this one, and is as
-    good as drawn at once. A reader who stops early has read a random sample too. Studies that the
-    judge could not score are drawn as any other.
+    The sample is kept with the run. A larger one later begins with the same studies, and a reader
+    who stops early has read a random sample too. Studies without a score are drawn like any other.
+
+    \b
+    judge sample RUN -n 100
     """
     from judge.readers import kept
     from judge.readers.sample import SAMPLE, sampled
@@ -44,12 +45,13 @@ def command(*, path: Path, n: int | None, by: list[str], seed: int | None, form:
     from judge.tables.run import Table
     from judge.text import group_value
 
-    sample = sampled(Run(path), n, by, seed)
+    path = options.run
+    sample = sampled(Run(path), options.n, options.by, options.seed)
     n_studies = sum(stratum.n_studies for stratum in sample.strata)
     readings = kept.current(path).values()
     drawn = frozenset(sample.order)
     read = Counter(one.reader for one in readings if one.done and one.study_id in drawn)
-    if form == "json":
+    if options.form == "json":
         strata = [
             {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": one.n_drawn}
             for one in sample.strata
