@@ -22,7 +22,15 @@ from judge.cli.options import (
     resampling,
     seed_option,
 )
-from judge.cli.output import emit, format_of, list_option, note, print_facts, print_tables
+from judge.cli.output import (
+    emit,
+    format_of,
+    groupings_option,
+    list_option,
+    note,
+    print_facts,
+    print_tables,
+)
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -39,11 +47,9 @@ _CHOSEN_IN = ("table", "md", "latex")
 @click.command("compare", GroupedCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 @heading("Studies")
-@list_option(
-    "--by",
-    metavar="FIELD",
-    help="Also a leaderboard for each value of this field (study_class, site, dataset, ...; repeat "
-    "it, or separate with commas, for combinations).",
+@groupings_option(
+    "Also a leaderboard for each value of this field (study_class, site, dataset, ...), for each "
+    "--by; of the combinations of fields for a,b."
 )
 @common_option
 @allow_option

@@ -62,12 +62,23 @@ def _parts(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...])
     return names
 
 
-by_option = list_option(
-    "--by",
+def groupings_option(text: str, **more: Any) -> Decorator:  # noqa: ANN401 - as click takes them
+    """Return `--by`: a table for each time it is given, of combinations of fields for `a,b`."""
+    return click.option(
+        "--by", multiple=True, callback=_groupings, metavar="FIELD[,FIELD]", help=text, **more
+    )
+
+
+def _groupings(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(",".join(_parts(ctx, param, (grouping,))) for grouping in value)
+
+
+by_option = groupings_option(
+    "Group the rates by this field; a table for each --by, of combinations for a,b.",
     default=("study_class",),
     show_default=True,
-    metavar="FIELD",
-    help="Group the rates by this field (repeat it, or separate with commas, for several).",
 )
 
 readings_at_random_option = click.option(

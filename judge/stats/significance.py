@@ -38,7 +38,7 @@ from judge.stats.panel import (
     RankShares,
     Values,
     group_cells,
-    groups_of,
+    parts_of,
     rank_shares,
     without_last_bits,
 )
@@ -130,7 +130,8 @@ class Comparison:
     """A leaderboard with its tests.
 
     `order` lists the models' numbers in the panel, best first by the metric `sort`; those
-    without a figure come last. `groups` begins with all studies, then one a group of `by`.
+    without a figure come last. `groups` begins with all studies, then has the groups of each
+    grouping in `by`, such as `site`, or `site,study_class` for the pairs of two fields.
     `tests` and `rank_shares` have one entry a group, by metric; they are empty where no tests
     were asked for.
     """
@@ -182,7 +183,7 @@ def compare(
     if not panel.study_ids:
         raise JudgeError("no study to compare")
     asked = find(panel.metrics, sort) if sort is not None else None
-    parts = [({}, panel), *(groups_of(panel, by) if by else [])]
+    parts = parts_of(panel, by)
     groups = tuple(group_cells(part, key) for key, part in parts)
     results = [compare_pairs(part, key, how) for key, part in parts] if how else []
     all_cells = groups[0].cells

@@ -10,6 +10,7 @@ from judge import rubrics
 from judge.stats.metric import REXRANK_COLUMNS, Metric
 from judge.stats.panel import Group, Panel, item_counts
 from judge.stats.significance import Comparison, model_order
+from judge.stats.table import fields_of, row_name
 from judge.tables.document import markdown_table, markdown_text, own_columns, rows_as_csv
 from judge.tables.latex import latex_cells, latex_table, one_line
 from judge.tables.leaderboard import (
@@ -102,11 +103,11 @@ def figure_rows(comparison: Comparison) -> list[dict[str, object]]:
     resamples in which the model was first, empty where nothing was tested. Texts are as they
     are: who opens the file in a spreadsheet has to import them as text.
     """
-    fields = own_columns(comparison.by, _CSV_COLUMNS)
+    fields = own_columns(fields_of(*comparison.by), _CSV_COLUMNS)
     all_shares = comparison.rank_shares or [None] * len(comparison.groups)
     return [
         {
-            **_row_of(group, fields),
+            **_row_of(comparison, group, fields),
             "n_studies": group.n_studies,
             "model": comparison.panel.models[model],
             "metric": metric.name,
@@ -124,9 +125,9 @@ def figure_rows(comparison: Comparison) -> list[dict[str, object]]:
     ]
 
 
-def _row_of(group: Group, fields: Mapping[str, str]) -> dict[str, object]:
-    own = {column: group.key.get(name) for name, column in fields.items()}
-    return {"row": "group" if group.key else "all", **own}
+def _row_of(comparison: Comparison, group: Group, fields: Mapping[str, str]) -> dict[str, object]:
+    row = row_name(comparison.by, group.key)
+    return {"row": row, **{column: group.key.get(name) for name, column in fields.items()}}
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -140,11 +141,11 @@ def pair_rows(comparison: Comparison) -> list[dict[str, object]]:
     Groups are as in `figure_rows`. `significant` says whether `p_holm` is below 0.05.
     """
     models = comparison.panel.models
-    fields = own_columns(comparison.by, _PAIRS_COLUMNS)
+    fields = own_columns(fields_of(*comparison.by), _PAIRS_COLUMNS)
     figures = ("n", "difference", "low", "high", "p", "p_holm")
     return [
         {
-            **_row_of(group, fields),
+            **_row_of(comparison, group, fields),
             "metric": name,
             "model": models[test.a],
             "other": models[test.b],
@@ -161,7 +162,7 @@ def pair_rows(comparison: Comparison) -> list[dict[str, object]]:
 
 def pairs_as_csv(comparison: Comparison) -> str:
     """Return the rows of `pair_rows` as CSV."""
-    fields = own_columns(comparison.by, _PAIRS_COLUMNS).values()
+    fields = own_columns(fields_of(*comparison.by), _PAIRS_COLUMNS).values()
     head = [_PAIRS_COLUMNS[0], *fields, *_PAIRS_COLUMNS[1:]]
     return rows_as_csv(pair_rows(comparison), head)
 
@@ -173,10 +174,10 @@ def error_rows(comparison: Comparison) -> list[dict[str, object]]:
     tally's rows, empty for all of a level, and `level` that of its columns. `per_study` is
     errors / n, with its 95% interval. Groups are as in `figure_rows`.
     """
-    fields = own_columns(comparison.by, _ERRORS_COLUMNS)
+    fields = own_columns(fields_of(*comparison.by), _ERRORS_COLUMNS)
     return [
         {
-            **_row_of(group, fields),
+            **_row_of(comparison, group, fields),
             "n_studies": group.n_studies,
             **row,
             "signature": comparison.signature,
@@ -215,7 +216,7 @@ def _errors(panel: Panel) -> list[dict[str, object]]:
 
 def errors_as_csv(comparison: Comparison) -> str:
     """Return the rows of `error_rows` as CSV."""
-    fields = own_columns(comparison.by, _ERRORS_COLUMNS).values()
+    fields = own_columns(fields_of(*comparison.by), _ERRORS_COLUMNS).values()
     head = [_ERRORS_COLUMNS[0], *fields, *_ERRORS_COLUMNS[1:]]
     return rows_as_csv(error_rows(comparison), head)
 
