@@ -30,6 +30,7 @@ from judge.cli.output import (
     note,
     print_facts,
     print_tables,
+    tracked,
 )
 from judge.types import JudgeError
 
@@ -141,6 +142,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         allow=options["allow"],
         patient_field=options["patient_field"],
         metrics=files,
+        track=tracked,
     )
     metrics = comparison.panel.metrics
     columns = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None

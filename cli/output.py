@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from judge.tables.run import Table
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
+T = TypeVar("T")
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
@@ -118,6 +119,16 @@ def console(pipe_width: int = _PIPE_WIDTH) -> Console:
         markup=False,
         emoji=False,
     )
+
+
+def tracked(items: Iterable[T], n: int) -> Iterable[T]:
+    """Pass on `n` items as they come, with a progress bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    shown = Console(stderr=True)
+    hidden = not sys.stderr.isatty()
+    return track(items, "Comparing", n, console=shown, transient=True, disable=hidden)
 
 
 def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None:

@@ -23,7 +23,7 @@ from judge.signature import Signature
 from judge.stats.metric import Metric, find, rubric_metrics
 from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values, cuts
 from judge.stats.rates import summed
-from judge.stats.significance import Comparison, Resampling, compare
+from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.table import OUTCOMES, fields_of
 from judge.types import JudgeError
 
@@ -119,6 +119,7 @@ def compare_runs(
     allow: Collection[str] = (),
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
+    track: Track = lambda tested, _n: tested,
 ) -> tuple[AlignedRuns, Comparison]:
     """Open runs, align them and compare them; without `how` nothing is tested.
 
@@ -136,6 +137,7 @@ def compare_runs(
         how=how,
         signature=comparison_signature(aligned_runs, how, by),
         notes=aligned_runs.notes,
+        track=track,
     )
     return aligned_runs, comparison
 

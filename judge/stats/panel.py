@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.stats.metric import Metric, check_own_names
-from judge.stats.rates import Estimate, inverse, mean_interval, rate_interval, ratio_interval
+from judge.stats.rates import (
+    Estimate,
+    inverse,
+    mean_interval,
+    n_different,
+    rate_interval,
+    ratio_interval,
+)
 from judge.stats.table import check_fields, fields_of
 
 if TYPE_CHECKING:
@@ -90,7 +97,7 @@ class Panel:
     @property
     def is_clustered(self) -> bool:
         """Whether any patient has more than one study here."""
-        return self.clusters is not None and len(np.unique(self.clusters)) < len(self.study_ids)
+        return self.clusters is not None and n_different(self.clusters) < len(self.study_ids)
 
 
 @dataclass(frozen=True, slots=True)
