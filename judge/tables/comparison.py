@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from judge import rubrics
-from judge.stats.metric import REXRANK_COLUMNS, Metric
+from judge.stats.metric import Metric
 from judge.stats.panel import Group, Panel, item_counts
 from judge.stats.significance import Comparison, model_order
 from judge.stats.table import fields_of, row_name
@@ -25,7 +25,6 @@ from judge.tables.leaderboard import (
     summary,
 )
 
-_REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 _CSV_COLUMNS = (
     *("row", "n_studies", "model", "metric", "label"),
     *("n", "k", "value", "low", "high", "rank", "rank_low", "rank_high", "first", "signature"),
@@ -219,27 +218,6 @@ def errors_as_csv(comparison: Comparison) -> str:
     fields = own_columns(fields_of(*comparison.by), _ERRORS_COLUMNS).values()
     head = [_ERRORS_COLUMNS[0], *fields, *_ERRORS_COLUMNS[1:]]
     return rows_as_csv(error_rows(comparison), head)
-
-
-def as_rexrank(comparison: Comparison) -> str:
-    """Return the figures over all studies as ReXrank's result tables have them.
-
-    With three decimals, models in the order of their rank; what runs do not hold (dates,
-    institutions, other metrics) stays empty.
-    """
-    group = comparison.groups[0]
-    column = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
-    rows = []
-    ranked = group.cells[comparison.sort]
-    for model in comparison.order:
-        row: dict[str, object] = dict.fromkeys((*_REXRANK_HEAD, *REXRANK_COLUMNS), "")
-        row["Rank"] = ranked[model].rank or ""
-        row["Model Name"] = comparison.panel.models[model]
-        for name, metric in column.items():
-            value = group.cells[metric][model].value
-            row[name] = "" if value is None else f"{value:z.3f}"
-        rows.append(row)
-    return rows_as_csv(rows)
 
 
 def as_markdown(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
