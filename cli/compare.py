@@ -24,7 +24,7 @@ from judge.cli.options import (
     options,
     require,
 )
-from judge.cli.output import emit, note, print_facts, print_tables
+from judge.cli.output import emit, note, print_facts, print_tables, tracked
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -92,6 +92,13 @@ class _Compare(_Studies, MetricFileOptions, _Tests):
         "The largest N sites or data sets that the heat map of ranks shows.",
         default=30,
     )
+    out: Path | None = option(
+        "--out DIR", "With --format rexrank: a CSV of all studies and of each group of --by here."
+    )
+    model_info: str | None = option(
+        "--model-info FILE",
+        "With --format rexrank: a CSV or JSON file with model, date, institution and url.",
+    )
     form: str = format_option(
         *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
         text="csv has the leaderboard, pairs the tests, errors the errors by category, rexrank "
@@ -121,6 +128,9 @@ def compare(options: _Compare) -> None:
     drawn = bool(options.figures or options.html)
     require(drawn, "--figures or --html", "highlight", "top_sites")
     require(options.tests, "--tests", "flips", "family", "primary", "resamples", "seed")
+    require(options.form == "rexrank", "--format rexrank", "out", "model_info")
+    if options.form == "rexrank" and options.by and not options.out:
+        raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
     check_tables(options.tables)
     check_outputs(options.html, options.figures, MARK)
     compared, comparison = compare_runs(
@@ -132,6 +142,7 @@ def compare(options: _Compare) -> None:
         allow=options.allow,
         patient_field=options.patient_field,
         metrics=options.read_files(),
+        track=tracked,
     )
     metrics = comparison.panel.metrics
     columns = tuple(dict.fromkeys(find(metrics, name) for name in options.columns)) or None
@@ -151,7 +162,23 @@ def compare(options: _Compare) -> None:
         note_figures(written, options.figures)
     if options.html:
         _write_page(comparison, records, options)
+    if options.form == "rexrank":
+        _rexrank(comparison, options.out, options.model_info)
+        return
     _print(comparison, compared, options.form, Shown(options.tables or TABLES, columns))
+
+
+def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
+    from judge.tables.rexrank import as_rexrank, read_model_info, write_rexrank
+
+    info = read_model_info(model_info) if model_info else {}
+    if out:
+        for file in write_rexrank(comparison, out, info):
+            note(f"ReXrank's columns  {file}")
+    else:
+        emit(as_rexrank(comparison, info))
+    for text in comparison.notes:
+        note(text)
 
 
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
@@ -212,7 +239,6 @@ def _print(comparison: Comparison, compared: AlignedRuns, form: str, shown: Show
             "csv": formats.as_csv,
             "pairs": formats.pairs_as_csv,
             "errors": formats.errors_as_csv,
-            "rexrank": formats.as_rexrank,
         }
         emit(rows[form](comparison))
     for text in comparison.notes:

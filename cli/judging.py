@@ -46,7 +46,7 @@ _HELP = """
 
     \b
     judge {name} preds.json refs.json
-    judge {name} maira2.json medversa.json refs.json --judge gpt-4o --max-cost 20
+    judge {name} maira2.json medversa.json refs.json --judge gpt-4o
 
     Exit codes: 0 success; 2 an error to fix; 3 too few studies scored, --max-cost reached, or most
     answers unreadable; 130 interrupted; 143 terminated; 141 output closed early, as by head.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,11 +16,10 @@ from judge.text import harmless
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, RenderableType
 
-    from judge.cli.options import Decorator
     from judge.study.terminal import Line
     from judge.tables.run import Table
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
+T = TypeVar("T")
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
 _WRITERS = {"md": "as_markdown", "latex": "as_latex", "csv": "as_csv"}
@@ -36,57 +34,6 @@ _STYLES = {
     "plain": "not strike",
     "quiet": "dim",
 }
-
-
-def format_of(*forms: str, text: str) -> Callable[[_Command], _Command]:
-    """Return the option `--format` of a command that prints in these forms; the first is usual."""
-    kind = click.Choice(forms)
-    return click.option(
-        "--format", "form", type=kind, default=forms[0], show_default=True, help=text
-    )
-
-
-format_option = format_of(
-    *("table", "json", "csv", "md"),
-    text="What to print on standard output: tables for people, or JSON, CSV, Markdown.",
-)
-
-
-def list_option(*names: str, **more: Any) -> Decorator:  # noqa: ANN401 - as click takes them
-    """Return an option that is repeated, or has several values between commas."""
-    return click.option(*names, multiple=True, callback=_parts, **more)
-
-
-def _parts(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> list[str]:
-    names = [name.strip() for part in value for name in part.split(",")]
-    if not all(names):
-        raise click.BadParameter("an empty field name")
-    return names
-
-
-by_option = list_option(
-    "--by",
-    default=("study_class",),
-    show_default=True,
-    metavar="FIELD",
-    help="Group the rates by this field (repeat it, or separate with commas, for several).",
-)
-
-readings_at_random_option = click.option(
-    "--readings-at-random",
-    "at_random",
-    is_flag=True,
-    help="Take the studies of --readings for drawn at random, where their runs do not say so.",
-)
-
-cache_option = click.option(
-    "--cache",
-    type=click.Path(path_type=Path),
-    envvar="JUDGE_CACHE",
-    show_envvar=True,
-    metavar="DIR",
-    help="The folder where answers are kept. Default: the platform's cache folder.",
-)
 
 
 def note(text: str) -> None:
@@ -109,6 +56,16 @@ def console(pipe_width: int = _PIPE_WIDTH) -> Console:
         markup=False,
         emoji=False,
     )
+
+
+def tracked(items: Iterable[T], n: int) -> Iterable[T]:
+    """Pass on `n` items as they come, with a progress bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    shown = Console(stderr=True)
+    hidden = not sys.stderr.isatty()
+    return track(items, "Comparing", n, console=shown, transient=True, disable=hidden)
 
 
 def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None:
