@@ -116,7 +116,7 @@ def compare(options: _Compare) -> None:
 
     \b
     judge compare RUN RUN --by study_class --html models.html
-    judge compare A=RUN B=RUN --by change --allow judge     two judges, by judge stress
+    judge compare A=RUN B=RUN --by change --allow judge
     """
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import choice

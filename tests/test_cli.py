@@ -179,7 +179,7 @@ def test_a_run_is_printed_in_each_form(invoke: Invoke) -> None:
         ("all", "", ""),
     ]
     printed = invoke("rates", folder, *by, "--format", "md").stdout
-    assert (printed.count("| site |"), printed.count("| study\\_class |")) == (1, 1), printed
+    assert (printed.count("| site |"), printed.count("| study_class |")) == (1, 1), printed
     markdown = invoke("rates", folder, "--format", "md").stdout
     tables = [block for block in markdown.split("\n\n") if block.startswith("|")]
     assert len(tables) == 3
