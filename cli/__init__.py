@@ -63,8 +63,6 @@ _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class _UserError(click.ClickException):
-    """A message on standard error and exit code 2, as for a wrong option."""
-
     exit_code = 2
 
     def format_message(self) -> str:
@@ -74,7 +72,7 @@ class _UserError(click.ClickException):
 
 
 class _PluginCommand(click.Command):
-    """The command of a rubric that a package adds, which is imported when the command is used."""
+    """The command of a package's rubric, which is imported when the command is used."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
         if self.name in _COMMANDS:
@@ -170,7 +168,10 @@ def _user_errors() -> Iterator[None]:
     except JudgeError as error:
         raise _UserError(str(error)) from error
     except UnicodeEncodeError as error:
-        raise _UserError(_unprintable(error)) from error
+        text = error.object[error.start : error.end][:1]
+        raise _UserError(
+            f"{text!r} cannot be written in {error.encoding}; set PYTHONIOENCODING=utf-8"
+        ) from error
     except OSError as error:
         if error.errno == errno.EPIPE:  # who reads has seen enough, as `head` does
             _drop_output()
@@ -180,18 +181,6 @@ def _user_errors() -> Iterator[None]:
             raise
         _drop_output()
         raise _UserError(f"cannot write the output: {error.strerror}") from error
-
-
-def _unprintable(error: UnicodeEncodeError) -> str:
-    text = error.object[error.start : error.end][:1]
-    if "\ud800" <= text <= "\udfff":
-        return (
-            f"a name or a text holds {text!r}, which is not UTF-8 and cannot be written; rename it"
-        )
-    return (
-        f"the output's encoding, {error.encoding}, has no {text!r}; "
-        "set the environment variable PYTHONIOENCODING=utf-8"
-    )
 
 
 def _drop_output() -> None:

@@ -163,18 +163,10 @@ def prune(options: _Prune) -> None:
     if not keys:
         note("nothing to remove")
         return
-    if not options.yes and not _confirmed(f"Remove {len(keys):,} entries from {folder}?"):
-        note("nothing removed")
-        return
+    if not options.yes:
+        click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True, err=True)
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
-
-
-def _confirmed(question: str) -> bool:
-    try:
-        return click.confirm(question)
-    except click.Abort:  # the end of the input, or Ctrl-C
-        raise click.UsageError("nothing was removed; --yes removes without asking") from None
 
 
 def _readable(

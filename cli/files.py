@@ -6,7 +6,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,37 +21,39 @@ _PREFIX = ".judge-"
 _OWNER_ONLY = 0o600
 
 
-def target(path: Path) -> Path:
-    """Return the file that writing to `path` makes or replaces: behind a link, what it points to.
-
-    Raises `JudgeError` for a folder, a device and the like, which are never replaced.
-    """
+def _target(path: Path) -> Path:
+    """Return the file that writing to `path` replaces: behind a link, what it points to."""
     real = Path(os.path.realpath(path))
-    try:
-        mode = real.stat().st_mode
-    except FileNotFoundError:
-        return real
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    if stat.S_ISDIR(mode):
+    if real.is_dir():
         raise JudgeError(f"{path} is a folder; name a file")
-    if not stat.S_ISREG(mode):
+    if real.exists() and not real.is_file():
         raise JudgeError(f"{path} is a device or a pipe; name a file")
     return real
 
 
-def check_writable(path: Path, inputs: Iterable[str | Path | None] = ()) -> None:
-    """Raise `JudgeError` where `path` cannot be written, or is one of the `inputs`."""
-    real = target(path)
-    if path.exists() and any(
-        file and Path(file).exists() and path.samefile(file) for file in inputs
-    ):
-        raise JudgeError(f"{path} is an input file; name another for --out")
+def check_writable(path: Path, inputs: Iterable[str | Path | None] = (), mark: str = "") -> None:
+    """Raise `JudgeError` where `path` cannot be written.
+
+    Args:
+        path: The file to write or replace.
+        inputs: Files that must not be replaced.
+        mark: How a file that may be replaced begins.
+    """
     try:
+        real = _target(path)
+        for file in inputs:
+            if file and real.exists() and Path(file).exists() and real.samefile(file):
+                raise JudgeError(f"{path} is an input file; name another for --out")
         with tempfile.TemporaryFile(dir=real.parent, prefix=_PREFIX):
             pass
+        start = b""
+        if mark and real.exists():
+            with real.open("rb") as old:
+                start = old.read(len(mark))
     except OSError as error:
         raise cannot_write(path, error) from error
+    if start not in (b"", mark.encode()):
+        raise JudgeError(f"{path} is not a page that judge wrote; choose another place")
 
 
 @contextmanager
@@ -61,22 +63,20 @@ def replacing(path: Path) -> Iterator[Path]:
     After an error or Ctrl-C the old file is untouched. A file that is replaced keeps its
     permissions. Raises `JudgeError` where it cannot be written.
     """
-    real = target(path)
     staged: Path | None = None
     try:
+        real = _target(path)
         number, name = tempfile.mkstemp(real.suffix, _PREFIX, real.parent)
-        staged = Path(name)
         os.close(number)
+        staged = Path(name)
         yield staged
         staged.chmod(stat.S_IMODE(real.stat().st_mode) if real.exists() else _OWNER_ONLY)
         staged.replace(real)
-        staged = None
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
         if staged is not None:
-            with suppress(OSError):
-                staged.unlink()
+            staged.unlink(missing_ok=True)
 
 
 def cannot_write(path: Path, error: OSError) -> JudgeError:
@@ -84,28 +84,9 @@ def cannot_write(path: Path, error: OSError) -> JudgeError:
     return JudgeError(f"cannot write {path}: {error.strerror or error}")
 
 
-def check_html(path: Path, mark: str) -> None:
-    """Raise `JudgeError` where `path` cannot be written, or is a file that is not such a page.
-
-    Args:
-        path: Where the page goes.
-        mark: How a page of this kind begins.
-    """
-    check_writable(path)
-    try:
-        with target(path).open("rb") as file:
-            start = file.read(len(mark))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    if start not in (b"", mark.encode()):
-        raise JudgeError(f"{path} is not a page that judge wrote; choose another place")
-
-
 def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
-    """Write a page whole or not at all; raises `JudgeError` as `check_html` does."""
-    check_html(path, mark)
+    """Write a page whole or not at all; raises `JudgeError` as `check_writable` does."""
+    check_writable(path, mark=mark)
     # The name of a folder may hold half a surrogate pair, which UTF-8 cannot encode.
     with replacing(path) as staged, staged.open("w", encoding="utf-8", errors="replace") as file:
         for piece in pieces:
@@ -115,7 +96,7 @@ def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
 def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
     """Raise `JudgeError` where the page, which begins with `mark`, or figures cannot be written."""
     if html:
-        check_html(html, mark)
+        check_writable(html, mark=mark)
     if figures:
         from judge.figures import check_figures
 

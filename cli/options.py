@@ -74,22 +74,8 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-class NewPath(click.Path):
-    """A path to write to: neither empty, which would be the current folder, nor `-`."""
-
-    def __init__(self, **more: Any) -> None:  # noqa: ANN401
-        super().__init__(path_type=Path, **more)
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
-        """Return the path; raises `click.BadParameter`."""
-        if value == "":
-            self.fail("the path is empty", param, ctx)
-        if value == "-":
-            self.fail("standard output has the results; name a path", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-NEW_FILE, NEW_FOLDER = NewPath(dir_okay=False), NewPath(file_okay=False)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 _TYPES: dict[object, click.ParamType] = {
     int: click.IntRange(min=1),
     float: FiniteRange(min=0, min_open=True),

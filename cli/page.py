@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.files import cannot_write, check_html, write_html
+from judge.cli.files import cannot_write, check_writable, write_html
 from judge.cli.options import argument, command, option, options
 from judge.types import JudgeError
 
@@ -54,8 +54,8 @@ def page(options: _Page) -> None:
     except OSError as error:
         raise cannot_write(out, error) from error
     for name in opened:
-        check_html(out / name, MARK)
-    check_html(out / "index.html", INDEX)
+        check_writable(out / name, mark=MARK)
+    check_writable(out / "index.html", mark=INDEX)
     for name, run in opened.items():
         write_page(run, out / name)
     has_comparison = (out / "comparison.html").is_file()
@@ -64,7 +64,7 @@ def page(options: _Page) -> None:
 
 
 def write_page(run: Run, path: Path) -> None:
-    """Write the page of `run` to `path`, whole or not at all; raises `JudgeError` as `check_html`.
+    """Write the page of `run` to `path`, whole or not at all; raises `JudgeError` as `write_html`.
 
     A page of ours that is there already is replaced. It raises too where the run's files do not
     fit together.

@@ -150,10 +150,7 @@ def end_uncovered(
 ) -> None:
     """Exit with code 3, and say why, where too few studies were scored or too many left out.
 
-    Args:
-        summaries: Those of the runs.
-        min_coverage: The least share of a run's studies that must be scored.
-        left_out: For each set of studies how many there were, and how many were left out.
+    `left_out` has how many studies each set had, and how many of them were left out.
     """
     is_low = False
     least = min(min_coverage, 1 - _MOST_LEFT_OUT)

@@ -365,7 +365,7 @@ class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
 
     files: tuple[str, ...] = argument("PREDS... [REFS]")
     columns: Mapping[str, Any] = column_option(
-        *_ALL_ROLES, text="context (repeatable) is shown to the judge, prior is the earlier report."
+        *_ALL_ROLES, text="The judge is shown every context, and prior, the earlier report."
     )
     judge: tuple[str, ...] = option("--judge JUDGE", f"{WHO} Repeatable with --dry-run.")
     by: tuple[str, ...] = by_option(

@@ -70,7 +70,7 @@ class _Candidates:
     def drawn(self) -> StudySet:
         """Draw studies of the references, and say how many."""
         from judge.stress.candidates import read_references
-        from judge.studies.names import NamedFields
+        from judge.studies import NamedFields
 
         fields = NamedFields(id=self.columns.get("id"), reference=self.columns.get("reference"))
         studies = read_references(self.refs, fields, self.section)
