@@ -457,7 +457,7 @@ class BatchRun:
         """Read a batch that has ended; return whether its questions have met their ends."""
         if remote.status == "failed":
             errors = (remote.errors and remote.errors.data) or []
-            faults = "; ".join(f"line {one.line}: {one.message}" for one in errors)[:500]
+            faults = "; ".join(f"line {error.line}: {error.message}" for error in errors)[:500]
             self._settle(batch, 0.0)
             self.ledger.drop(batch)
             if all(error.code != _NO_ROOM for error in errors):
@@ -469,8 +469,8 @@ class BatchRun:
                 return True
             contents = await self._collect(batch, remote)
             spent = contents.spent
-            nothing = AskError("no answer", f"the batch is {remote.status}")
-            ends = dict.fromkeys(self.ledger.keys(batch), nothing) | contents.ends
+            no_answer = AskError("no answer", f"the batch is {remote.status}")
+            ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | contents.ends
             batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
             self.ledger.end(batch, ends)
         self._settle(batch, spent.dollars)

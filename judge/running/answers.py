@@ -63,8 +63,8 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
 
     def ends() -> Iterator[Judged]:
         nonlocal n_changed
-        for at, record in enumerate(run.records(of_any_version=True)):
-            before = judged_of(at, record)
+        for row, record in enumerate(run.records(of_any_version=True)):
+            before = judged_of(row, record)
             outcome, measures = before.outcome, None
             if before.completion:
                 outcome, measures = read(rubric, before.study, before.completion)

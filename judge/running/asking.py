@@ -188,9 +188,9 @@ class Asker:
             patience -= _CLAIM_PAUSE
         try:
             # Another process may have put it there since this one looked.
-            if (kept := self._cache.find(name)) is not None:
+            if (completion := self._cache.find(name)) is not None:
                 self._progress.from_cache += 1
-                return kept
+                return completion
             completion, seconds = await self._ask(question)
             # What is asked after an unreadable answer is another question.
             took = None if question.attempt else (self._kind, seconds)

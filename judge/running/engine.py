@@ -218,14 +218,14 @@ class Exchange:
     def take(self, answered: Answered) -> None:
         """Read an answer; one that cannot be read is followed by the next time of asking."""
         assert self.question is not None
-        asked, self.question = self.question, None
+        question, self.question = self.question, None
         self.answers.append(answered)
         self.outcome, self.measures = self._read(answered.completion)
-        if isinstance(self.outcome, Unparsed) and asked.attempt < self._session.policy.reask:
+        if isinstance(self.outcome, Unparsed) and question.attempt < self._session.policy.reask:
             judge, completion = self._session.judge, answered.completion
-            again = judge.repair_request(asked.request, completion, self.outcome)
+            again = judge.repair_request(question.request, completion, self.outcome)
             if again is not None:
-                self.question = replace(asked, request=again, attempt=asked.attempt + 1)
+                self.question = replace(question, request=again, attempt=question.attempt + 1)
 
     def lose(self, error: AskError) -> None:
         """Note that the question that was to be asked next has no answer."""
@@ -264,14 +264,16 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
     return Annotated(Annotation()), None
 
 
-def _end(session: JudgeSession, at: int, study: Study, exchanges: list[Exchange]) -> Judged:
+def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange]) -> Judged:
     answers = [answered for exchange in exchanges for answered in exchange.answers]
-    attempt = max(len(each.answers) - (not isinstance(each.outcome, Failed)) for each in exchanges)
+    attempt = max(
+        len(exchange.answers) - (not isinstance(exchange.outcome, Failed)) for exchange in exchanges
+    )
     for exchange in exchanges:
         if isinstance(failed := exchange.outcome, Failed):
             if exchange.step:
                 failed = replace(failed, detail=f"{exchange.step}: {failed.detail}")
-            return Judged(at, study, failed, None, None, attempt, earlier=(*answers,))
+            return Judged(row, study, failed, None, None, attempt, earlier=(*answers,))
     first = exchanges[0]
     outcome, measures = first.outcome, first.measures
     if session.rubric.steps is not None and not session.judge.runs_inline:
@@ -288,10 +290,10 @@ def _end(session: JudgeSession, at: int, study: Study, exchanges: list[Exchange]
     assert outcome is not None
     *earlier, final = answers
     last = (outcome, measures, final.completion, attempt, final.key)
-    return Judged(at, study, *last, earlier=(*earlier,))
+    return Judged(row, study, *last, earlier=(*earlier,))
 
 
-async def judge_study(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
+async def judge_study(session: JudgeSession, row: int, study: Study, answer: Answer) -> Judged:
     """Ask about one study until its answers are read or nothing is left to ask."""
 
     async def settle(exchange: Exchange) -> None:
@@ -314,7 +316,7 @@ async def judge_study(session: JudgeSession, at: int, study: Study, answer: Answ
         for error in await asyncio.gather(*map(settle, now), return_exceptions=True):
             if error is not None:
                 raise error
-    return _end(session, at, study, exchanges)
+    return _end(session, row, study, exchanges)
 
 
 def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[Exchange]:
@@ -383,8 +385,8 @@ async def judge_all(
     async def work() -> None:
         nonlocal n_ended
         try:
-            for at, study in numbered:
-                end = await judge_study(session, at, study, answer)
+            for row, study in numbered:
+                end = await judge_study(session, row, study, answer)
                 n_ended += 1
                 progress.ended(end.outcome)
                 first.add(study, end.outcome, end.completion)

@@ -216,8 +216,8 @@ class Run:
             rubric = rubrics.load(name)
             if scale := self.manifest.get("scale"):
                 rubric = on_scale(rubric, (scale[0], scale[1]))
-            asked = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            rubric = asked_by(rubric, *asked)
+            prompt_and_judge = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
+            rubric = asked_by(rubric, *prompt_and_judge)
             if self.combined is not None:
                 return self.combined.rubric(rubric)
             if self.reading is None:
@@ -274,9 +274,11 @@ class Run:
         why: object
         try:
             with pq.ParquetFile(path) as file:
-                there = file.schema_arrow.names
-                if not (why := ", ".join(name for name in needed if name not in there)):
-                    wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in there]
+                present = file.schema_arrow.names
+                if not (why := ", ".join(name for name in needed if name not in present)):
+                    wanted = [
+                        name for name in dict.fromkeys([*needed, *optional]) if name in present
+                    ]
                     return file.read(columns=None if names is None else wanted)
                 why = f"it lacks {why}"
         except (pa.ArrowException, OSError) as error:

@@ -178,7 +178,7 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
         "attempt": judged.attempt,
         **({"modality": study.modality} if study.modality else {}),
         **_answer(judged.completion, judged.key),
-        "earlier": [_answer(each.completion, each.key) for each in judged.earlier],
+        "earlier": [_answer(answer.completion, answer.key) for answer in judged.earlier],
     }
 
 
@@ -223,10 +223,10 @@ def outcome_of(record: Mapping[str, Any]) -> Outcome:
     return kind(record["reason"], record["detail"])
 
 
-def judged_of(at: int, record: Mapping[str, Any]) -> Judged:
+def judged_of(row: int, record: Mapping[str, Any]) -> Judged:
     """Return the end of the study in a record, at its place among the studies."""
     answered = answered_of(record)
     completion, key = (answered.completion, answered.key) if answered else (None, None)
     earlier = tuple(filter(None, map(answered_of, record["earlier"])))
     ends = (outcome_of(record), record["measures"], completion, record["attempt"], key, earlier)
-    return Judged(at, study_of(record), *ends)
+    return Judged(row, study_of(record), *ends)

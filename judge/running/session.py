@@ -83,8 +83,8 @@ class RequestPolicy:
             if value is None and name in ("concurrency", "max_cost"):
                 continue
             if type(value) not in kinds or not value >= least:  # NaN is not
-                what = "whole number" if kinds == (int,) else "number"
-                raise JudgeError(f"{name} is a {what} from {least} on, not {value!r:.80}")
+                kind = "whole number" if kinds == (int,) else "number"
+                raise JudgeError(f"{name} is a {kind} from {least} on, not {value!r:.80}")
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
@@ -176,12 +176,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     def judged_by(self) -> list[str]:
         """Return the parts of a signature that say who judged by what, whatever the studies."""
         rubric, judge = self.rubric, self.judge
-        asked = [*_asked(rubric, judge), f"reask:{self.policy.reask}"]
+        settings = [*_asked(rubric, judge), f"reask:{self.policy.reask}"]
         return [
             *_rubric(rubric),
             f"judge:{judge.version}",
             _prompt(judge),
-            *([] if judge.runs_inline else asked),
+            *([] if judge.runs_inline else settings),
         ]
 
     @property
@@ -416,9 +416,9 @@ def untold(judge: Judge, studies: StudySet) -> CountedNote:
         mentions_prior(reference) and (is_unread or prior_report(prior) is None)
         for reference, prior in zip(studies.references, column, strict=False)
     )
-    what = "{n} of {of} references seem to compare with an earlier examination, whose report "
+    text = "{n} of {of} references seem to compare with an earlier examination, whose report "
     why = "the judge is not shown (--prior-field shows it)"
-    return CountedNote(what + ("this judge does not read" if is_unread else why), n, len(studies))
+    return CountedNote(text + ("this judge does not read" if is_unread else why), n, len(studies))
 
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:
@@ -426,16 +426,16 @@ def with_classes(studies: StudySet) -> tuple[StudySet, str]:
 
     A class that is not given is read off the whole reference, None where that is empty.
     """
-    inferred = [given is None for given in studies.study_classes]
+    inferred = [study_class is None for study_class in studies.study_classes]
     if not any(inferred) and studies.class_field:
         return studies, studies.class_field
     from judge.backends import lexicon  # loads pydantic, which not every run needs
 
     rules = lexicon.load()
     classes = list(studies.study_classes)
-    for at, report in enumerate(studies.full_references):
-        if classes[at] is None and not says_nothing(report):
-            classes[at] = lexicon.study_class(report, rules)
+    for row, report in enumerate(studies.full_references):
+        if classes[row] is None and not says_nothing(report):
+            classes[row] = lexicon.study_class(report, rules)
     sources = [studies.class_field] if studies.class_field else []
     if any(inferred):
         sources.append(f"inferred({rules.version})")
