@@ -42,7 +42,7 @@ from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.running.cost import Prices
 from judge.running.engine import (
-    FirstAnswers,
+    EarlyAnswers,
     Progress,
     ProgressListener,
     Question,
@@ -328,7 +328,7 @@ class BatchRun:
         """Yield what is to be asked and its most dollars; count what running batches ask."""
         session, progress = self.session, self._progress
         assert session.cache is not None
-        first = FirstAnswers(session.policy.give_up_after)
+        first = EarlyAnswers(session.policy.give_up_after)
         try:
             for study in self.studies:
                 (exchange,) = recall(session, session.cache, study)

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from judge.rubrics.contract import Facet, Label, Measure, Rubric, Statistic
 from judge.running.folder import MADE_BY, Run, RunWriter, claim
-from judge.running.records import Judged, judged_of
-from judge.running.session import read_today, write_run
+from judge.running.records import StudyResult, result_of
+from judge.running.session import with_current_version, write_run
 from judge.signature import Signature
 from judge.stats.agreement import krippendorff
 from judge.stats.table import patients, reserved_names
@@ -170,8 +170,8 @@ _RULES = {
     "mean": "the mean of its {0}s', and a rate is the mean of the {0}s' rates",
     "best": "that of the {} that gives the best score",
 }
-Parts = Sequence[tuple[Study, Sequence[Judged]]]
-"""Each study with its ends in the parts that have it; `Judged.at` is the part's number."""
+Parts = Sequence[tuple[Study, Sequence[StudyResult]]]
+"""Each study with its ends in the parts that have it; `StudyResult.row` is the part's number."""
 
 
 def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFrame:
@@ -251,7 +251,7 @@ def aggregate(
     studies: Parts,
     best_field: str = "",
     patients: NDArray[np.intp] | None = None,
-) -> tuple[list[Judged], list[dict[str, Any]], list[str]]:
+) -> tuple[list[StudyResult], list[dict[str, Any]], list[str]]:
     """Return the end of each study by those of its parts, how the parts agree, and notes.
 
     A study is scored where all of its parts scored it. By the rule `best` it has the reference of
@@ -261,7 +261,7 @@ def aggregate(
 
     names = [measure.name for measure in rubric.measures]
     cells = [
-        (row, end.at, *(end.measures[name] for name in names))
+        (row, end.row, *(end.measures[name] for name in names))
         for row, (_, ends) in enumerate(studies)
         for end in ends
         if end.measures is not None
@@ -274,17 +274,17 @@ def aggregate(
     judged, lost, n_lost = [], Counter[int](), 0
     for row, (study, ends) in enumerate(studies):
         annotations = {
-            end.at: end.outcome.annotation for end in ends if isinstance(end.outcome, Annotated)
+            end.row: end.outcome.annotation for end in ends if isinstance(end.outcome, Annotated)
         }
         if len(annotations) < len(ends):
-            judged.append(Judged(row, study, _not_scored(how, ends), None, None))
-            lost.update(end.at for end in ends if end.at not in annotations)
+            judged.append(StudyResult(row, study, _not_scored(how, ends), None, None))
+            lost.update(end.row for end in ends if end.row not in annotations)
             n_lost += 1
             continue
         if how.rule == "best":
-            (picked,) = (end for end in ends if end.at == values[row]["part"])
-            annotation = annotations[picked.at]
-            fields = {**study.fields, best_field: how.names[picked.at]}
+            (picked,) = (end for end in ends if end.row == values[row]["part"])
+            annotation = annotations[picked.row]
+            fields = {**study.fields, best_field: how.names[picked.row]}
             study = replace(study, reference=picked.study.reference, fields=fields)
         else:
             annotation = how.annotation(rubric, [*annotations.items()])
@@ -297,7 +297,7 @@ def aggregate(
             for measure in combined.measures
             for value in [values[row][measure.name]]
         }
-        judged.append(Judged(row, study, Annotated(annotation), measures, None))
+        judged.append(StudyResult(row, study, Annotated(annotation), measures, None))
     notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
     alphas = agreement(rubric, scored, patients) if how.of == "judge" else []
     if alphas:
@@ -314,8 +314,8 @@ def aggregate(
     return judged, alphas, notes
 
 
-def _not_scored(how: Aggregation, ends: Sequence[Judged]) -> Outcome:
-    lost = [(end.at, end.outcome) for end in ends if not isinstance(end.outcome, Annotated)]
+def _not_scored(how: Aggregation, ends: Sequence[StudyResult]) -> Outcome:
+    lost = [(end.row, end.outcome) for end in ends if not isinstance(end.outcome, Annotated)]
     if len(ends) == 1:
         return lost[0][1]
     why = "against all references" if how.of == "reference" else "by all judges"
@@ -354,7 +354,7 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
     claim(out, line)
     rubric = _apart(how.rubric(first.rubric), fields)
     records = zip(*(run.records() for run in runs), strict=True)
-    ends = [[judged_of(part, record) for part, record in enumerate(results)] for results in records]
+    ends = [[result_of(part, record) for part, record in enumerate(results)] for results in records]
     of_patients = patients(first.table())
     judged, alphas, about = aggregate(
         *(how, first.rubric, [(results[0].study, results) for results in ends]),
@@ -451,7 +451,7 @@ def _signature(runs: Sequence[Run], version: str) -> str:
         *(f"{k}:{known[k]}" for k in ("class", "omitted", "studies") if k in known),
         *(f"runs:{','.join(_digest(run.signature) for run in runs)}", "version:"),
     ]
-    return str(read_today(str(Signature(line)), runs[0].rubric))
+    return str(with_current_version(str(Signature(line)), runs[0].rubric))
 
 
 def _digest(text: str) -> str:
@@ -484,7 +484,7 @@ class SeveralReferences:
         questions = [(row, name, text) for row, texts in every for name, text in texts]
         self._questions = [(row, name) for row, name, _ in questions]
         self._names = [*dict.fromkeys(name for _, name in self._questions)]
-        self._ends: list[Judged] = []
+        self._ends: list[StudyResult] = []
         self.how = Aggregation("reference", rule, tuple(self._names))
         self.fields = [free_name("best_reference", studies.fields)] if rule == "best" else []
         ids = [f"{studies.study_ids[row]} ({name})" for row, name in self._questions]
@@ -504,13 +504,13 @@ class SeveralReferences:
         """Return the rubric of the run that is made of all references."""
         return _apart(self.how.rubric(rubric), [*self._studies.fields, *self.fields])
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: StudyResult) -> None:
         """Take the end of one question in, in any order."""
         self._ends.append(judged)
 
     def write(self, writer: RunWriter, rubric: Rubric) -> list[str]:
         """Write the studies, all of whose questions have ended; returns notes."""
-        ends = sorted(self._ends, key=lambda end: end.at)
+        ends = sorted(self._ends, key=lambda end: end.row)
         pairs = zip(self._questions, ends, strict=True)
         parts = []
         for row, group in groupby(pairs, lambda pair: pair[0][0]):
@@ -518,7 +518,7 @@ class SeveralReferences:
             if len(texts) > 1:
                 every = "\n\n".join(f"[{name}]\n{text}" for name, text in texts)
                 study = replace(study, reference=every)
-            numbers = [replace(end, at=self._names.index(name)) for (_, name), end in group]
+            numbers = [replace(end, row=self._names.index(name)) for (_, name), end in group]
             parts.append((study, numbers))
         judged, _, notes = aggregate(self.how, rubric, parts, best_field="".join(self.fields))
         for end in judged:

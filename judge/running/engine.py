@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from judge import plugins
 from judge.backends.base import AskError, StudyError
 from judge.rubrics.questions import Step, Steps, check_end, composed
-from judge.running.records import Answered, Judged, read
+from judge.running.records import CachedAnswer, StudyResult, read
 from judge.studies import StudySet
 from judge.text import harmless
 from judge.types import (
@@ -129,7 +129,7 @@ class StoppedError(Exception):
     """The run was told to stop before this question was answered."""
 
 
-class Stop:
+class StopSignal:
     """Tells everyone to ask nothing new. `why` is None while the run goes on."""
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class Question:
         return key_of(self.record)
 
 
-Answer = Callable[[Question], Awaitable[Answered]]
+Answer = Callable[[Question], Awaitable[CachedAnswer]]
 """Gets the answer to a question; raises `AskError` without one."""
 
 
@@ -209,13 +209,13 @@ class Exchange:
         self.step = step.name if step else ""
         self.first = Question(request, 0, session.repeat)
         self.question: Question | None = self.first
-        self.answers: list[Answered] = []
+        self.answers: list[CachedAnswer] = []
         self.outcome: Outcome | None = None
         self.measures: Measures | None = None
         self._session = session
         self._read = read
 
-    def take(self, answered: Answered) -> None:
+    def take(self, answered: CachedAnswer) -> None:
         """Read an answer; one that cannot be read is followed by the next time of asking."""
         assert self.question is not None
         question, self.question = self.question, None
@@ -264,7 +264,7 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
     return Annotated(Annotation()), None
 
 
-def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange]) -> Judged:
+def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange]) -> StudyResult:
     answers = [answered for exchange in exchanges for answered in exchange.answers]
     attempt = max(
         len(exchange.answers) - (not isinstance(exchange.outcome, Failed)) for exchange in exchanges
@@ -273,7 +273,7 @@ def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange
         if isinstance(failed := exchange.outcome, Failed):
             if exchange.step:
                 failed = replace(failed, detail=f"{exchange.step}: {failed.detail}")
-            return Judged(row, study, failed, None, None, attempt, earlier=(*answers,))
+            return StudyResult(row, study, failed, None, None, attempt, earlier=(*answers,))
     first = exchanges[0]
     outcome, measures = first.outcome, first.measures
     if session.rubric.steps is not None and not session.judge.runs_inline:
@@ -286,14 +286,14 @@ def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange
         outcome, measures = read(session.rubric, study, whole)
         if unread and not isinstance(outcome, Unparsed):
             raise ValueError(f"the answer to {min(unread)} cannot be read, and all of them can")
-        answers.append(Answered(whole, COMPOSED))
+        answers.append(CachedAnswer(whole, COMPOSED))
     assert outcome is not None
     *earlier, final = answers
     last = (outcome, measures, final.completion, attempt, final.key)
-    return Judged(row, study, *last, earlier=(*earlier,))
+    return StudyResult(row, study, *last, earlier=(*earlier,))
 
 
-async def judge_study(session: JudgeSession, row: int, study: Study, answer: Answer) -> Judged:
+async def judge_study(session: JudgeSession, row: int, study: Study, answer: Answer) -> StudyResult:
     """Ask about one study until its answers are read or nothing is left to ask."""
 
     async def settle(exchange: Exchange) -> None:
@@ -329,14 +329,14 @@ def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[
                 completion = cache.find(question.key)
                 if completion is None:
                     break
-                exchange.take(Answered(completion, question.key))
+                exchange.take(CachedAnswer(completion, question.key))
     return exchanges
 
 
 # All studies
 
 
-class FirstAnswers:
+class EarlyAnswers:
     """The first `n` studies that were answered, from the cache or not; 0 looks at none."""
 
     def __init__(self, n: int) -> None:
@@ -370,7 +370,7 @@ class FirstAnswers:
 
 
 async def judge_all(
-    session: JudgeSession, studies: StudySet, sink: Callable[[Judged], None]
+    session: JudgeSession, studies: StudySet, sink: Callable[[StudyResult], None]
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
 
@@ -379,7 +379,7 @@ async def judge_all(
     """
     answer, stop, progress = session.answer, session.stop, session.progress
     numbered, n_ended = enumerate(studies), 0
-    first = FirstAnswers(session.policy.give_up_after)
+    first = EarlyAnswers(session.policy.give_up_after)
     at_once = max(1, min(session.concurrency, len(studies)))
 
     async def work() -> None:
@@ -410,7 +410,7 @@ async def judge_all(
 def judge_set(
     session: JudgeSession,
     studies: StudySet,
-    sink: Callable[[Judged], None],
+    sink: Callable[[StudyResult], None],
     listener: ProgressListener,
 ) -> Progress:
     """Judge every study of a set, giving each end to `sink`; returns what it took.
@@ -450,7 +450,7 @@ async def _tick(progress: Progress, listener: ProgressListener) -> None:
 
 
 @contextmanager
-def _interruptible(stop: Stop, listener: ProgressListener) -> Iterator[None]:
+def _interruptible(stop: StopSignal, listener: ProgressListener) -> Iterator[None]:
     """Let Ctrl-C stop the run in order, and a second one at once; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -13,8 +13,8 @@ from typing import Any
 
 from judge.backends.base import CountedNote, summed
 from judge.running.folder import MADE_BY, Run, claim
-from judge.running.records import Judged, judged_of
-from judge.running.session import read_today, write_run
+from judge.running.records import StudyResult, result_of
+from judge.running.session import with_current_version, write_run
 from judge.signature import studies_digest
 from judge.studies import StudySet
 from judge.types import JudgeError
@@ -91,9 +91,9 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     return Run(out)
 
 
-def _joined(runs: Sequence[Run], line: str) -> Iterator[Judged]:
+def _joined(runs: Sequence[Run], line: str) -> Iterator[StudyResult]:
     studies = []
-    for judged in heapq.merge(*map(_judged, runs), key=lambda judged: judged.at):
+    for judged in heapq.merge(*map(_judged, runs), key=lambda judged: judged.row):
         studies.append(judged.study)
         yield judged
     if f"|studies:{studies_digest(studies)}|" not in line:
@@ -108,7 +108,7 @@ def _signature(runs: Sequence[Run]) -> str:
     if not runs:
         raise JudgeError("name the runs of the shards that are to be merged")
     first, indices, count = runs[0], Counter[int](), 0
-    today = str(read_today(first.signature, first.rubric))
+    today = str(with_current_version(first.signature, first.rubric))
     for run in runs:
         if (part := run.manifest.get("shard")) is None:
             raise JudgeError(f"{run.path} was judged without --shard I/N: it is no shard")
@@ -136,8 +136,8 @@ def _sum(spent: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return total | {"retries": retries, "dollars": None if None in dollars else sum(dollars)}
 
 
-def _judged(run: Run) -> Iterator[Judged]:
+def _judged(run: Run) -> Iterator[StudyResult]:
     places = map(int, run.manifest["shard"]["places"].split())
     # A line that is missing, or there twice, changes the digest of all studies.
     for record, row in zip(run.records(), places, strict=False):
-        yield judged_of(row, record)
+        yield result_of(row, record)
