@@ -8,6 +8,7 @@ from typing import Literal
 
 from judge.comparing.comparison import compare_runs
 from judge.comparing.names import RunChoice
+from judge.stats.bootstrap import LEAST_UNITS
 from judge.stats.metric import Metric, find
 from judge.stats.significance import ALPHA, Comparison, PairTest, Resampling, holm
 from judge.stats.table import OUTCOMES
@@ -192,14 +193,12 @@ def _verdict(
     """Return what a paired test says of a figure, and why it says nothing."""
     if test.p_holm is None or test.difference is None:
         return "undecided", "too few studies are scored in both runs for a test"
-    if test.difference == 0 and test.p_holm == 1 and not non_inferior:
-        return "pass", ""
-    if test.low is None or test.high is None:
-        if max_drop or non_inferior:
-            return "undecided", "too few studies are scored in both runs for an interval"
-        ends = (test.difference, test.difference)
-    else:
+    if test.low is not None and test.high is not None:
         ends = (test.low, test.high)
+    elif test.n_units < LEAST_UNITS and (max_drop or non_inferior):
+        return "undecided", "too few studies are scored in both runs for an interval"
+    else:  # the studies' differences are all the same, such as 0
+        ends = (test.difference, test.difference)
     # Turned so that more is better.
     least, most = ends if metric.higher_is_better else (-ends[1], -ends[0])
     is_shown = test.p_holm < ALPHA
