@@ -30,9 +30,6 @@ def copies(studies: dict[str, object]) -> dict[str, object]:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("gate")
-    perfect = {
-        key: study | {"model_prediction": study["section_findings"]} for key, study in REFS.items()
-    }
     sides = {"alder": ALDER, "birch": BIRCH, "perfect": COPIED}
     return {
         name: judged(folder, name, copies(preds), "green", copies(REFS))
