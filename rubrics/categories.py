@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
@@ -41,6 +42,23 @@ def no_error(grade: str, named: str) -> Statistic:
         higher_is_better=True,
         definition=f"studies without {named}",
         study_label=named,
+    )
+
+
+def no_urgent(mistake: Literal["missed", "false"], measure: str, words: str) -> Statistic:
+    """Return the share of the studies in which no urgent finding is missed, or is false.
+
+    It is the scored studies of which `measure`, the number of such findings, is 0 / the scored
+    studies. A study without an urgent finding counts as one in which none is missed.
+    """
+    return Statistic(
+        f"no_{mistake}_urgent",
+        f"no {mistake} urgent finding",
+        "rate",
+        (measure,),
+        higher_is_better=True,
+        definition=f"studies without {words}",
+        study_label=words,
     )
 
 

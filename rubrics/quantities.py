@@ -9,7 +9,7 @@ from typing import Literal
 from judge.rubrics.contract import Measure, Rubric
 from judge.types import JudgeError
 
-RATING, SCORE = "rating", "score"
+RATING, SCORE, MISSED_URGENT = "rating", "score", "missed_urgent"
 _LEVELS = {"significant": "n_significant", "actionable": "n_actionable"}
 _ERRORS = ("n_significant", "n_insignificant")
 """The counts that rubrics share, whatever their scales."""
@@ -87,7 +87,8 @@ def quantities_of(
     With a `level` significant errors are those of that level or worse, else the rubric's own.
 
     `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
-    of their levels; `score` is the rubric's first.
+    of their levels; `missed_urgent` counts the findings of the rate `no_missed_urgent`; `score` is
+    the rubric's first.
     """
     known = {measure.name for measure in rubric.measures}
     found = []
@@ -101,6 +102,11 @@ def quantities_of(
     found += [
         Quantity(name, f"{name} errors", "count", measures, is_level=True)
         for name, measures in counted.items()
+    ]
+    found += [
+        Quantity(MISSED_URGENT, "missed urgent findings", "count", rate.measures, is_level=True)
+        for rate in rubric.statistics
+        if rate.name == f"no_{MISSED_URGENT}"
     ]
     for score in rubric.with_role("score")[:1]:
         better = score.higher_is_better

@@ -117,6 +117,13 @@ _LISTS = tuple(
 )
 _UNTOLD = "findings without a significance, or not linked with what they match"
 _ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
+TRIAGE = {
+    "n_urgent_reference": "urgent findings of the reference",
+    "n_urgent_reported": "urgent findings of the reference that the candidate reports",
+    "n_urgent_candidate": "urgent findings of the candidate",
+    "n_urgent_supported": "urgent findings of the candidate that the reference supports",
+}
+"""What recall and precision of urgent findings are made of, in each study."""
 MEASURES = (
     Measure(
         "crimson",
@@ -142,6 +149,16 @@ MEASURES = (
     Measure("n_significant", "urgent errors", is_whole=True, needs=LEVELS[:1]),
     Measure("n_insignificant", "errors that are not urgent", is_whole=True, needs=LEVELS[:1]),
     Measure("n_actionable", "urgent or actionable errors", is_whole=True, needs=LEVELS[:2]),
+    *(
+        Measure(
+            *(name, label),
+            higher_is_better=name in ("n_urgent_reported", "n_urgent_supported"),
+            is_whole=True,
+            undefined=_UNTOLD,
+            needs=(*_ALL, *LEVELS[:1]),
+        )
+        for name, label in TRIAGE.items()
+    ),
     *_LISTS,
     *_COUNTS,
 )
@@ -156,7 +173,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     expected 0); `crimson` is what `score` makes of them [Baharoon et al. 2026]. It is undefined
     where a finding has no significance or a match is not linked with its findings, as a reader's
     may not be. `n_significant` are the errors at urgent findings, `n_actionable` those at urgent
-    or actionable ones.
+    or actionable ones. The counts of urgent findings are those of `triage`.
     """
     errors, findings = annotation.of_kind(ERROR), annotation.of_kind(REFERENCE.name)
     is_weighed = all(SIGNIFICANCE.name in one.labels for one in findings)
@@ -176,7 +193,42 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
         "n_significant": n_urgent,
         "n_insignificant": len(errors) - n_urgent,
         "n_actionable": n_urgent + n_actionable,
+        **triage(annotation),
         **found,
+    }
+
+
+def triage(annotation: Annotation) -> dict[str, int | None]:
+    """Return the counts of `TRIAGE`, None where the findings are not all graded and linked.
+
+    Each report's findings are urgent by their own significance. A finding of the reference is
+    reported, and one of the candidate supported, where it matches a finding of the other report,
+    whatever the significance of that and whatever attributes are wrong. Over a set of studies:
+
+        recall = urgent findings reported / urgent findings of the reference
+        precision = urgent findings supported / urgent findings of the candidate
+    """
+    findings = {
+        place: item
+        for place, item in enumerate(annotation.items)
+        if item.kind in (REFERENCE.name, CANDIDATE.name)
+    }
+    links = [match.links for match in annotation.of_kind(MATCH.name)]
+    is_graded = all(SIGNIFICANCE.name in finding.labels for finding in findings.values())
+    if not is_graded or not all(len(pair) == 2 for pair in links):
+        return dict.fromkeys(TRIAGE)
+    matched = {place for pair in links for place in pair}
+    counts = Counter(
+        (finding.kind, place in matched)
+        for place, finding in findings.items()
+        if finding.label(SIGNIFICANCE.name) == LEVELS[0]
+    )
+    reported, supported = counts[REFERENCE.name, True], counts[CANDIDATE.name, True]
+    return {
+        "n_urgent_reference": reported + counts[REFERENCE.name, False],
+        "n_urgent_reported": reported,
+        "n_urgent_candidate": supported + counts[CANDIDATE.name, False],
+        "n_urgent_supported": supported,
     }
 
 

@@ -66,6 +66,8 @@ _LEAST_SIGNIFICANT = 3
 
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
+URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
+"""What a correction of severity 3 or 4 says of an urgent finding, by its category."""
 CLOSENESS = {
     f"closeness_{when}": f"word overlap (Dice) {label} correction"
     for when, label in (("candidate", "before"), ("corrected", "after"))
@@ -84,6 +86,15 @@ MEASURES = (
     Measure("n_significant", "errors of severity 3 or 4", is_whole=True),
     Measure("n_insignificant", "errors of severity 1 or 2", is_whole=True),
     Measure("n_actionable", "errors of severity 2 or more", is_whole=True),
+    *(
+        Measure(
+            f"n_{mistake}_urgent",
+            f"{category.label}s of severity 3 or 4",
+            is_whole=True,
+            needs=(CATEGORY.name, category.value, NAMES[_LEAST_SIGNIFICANT - 1]),
+        )
+        for mistake, category in URGENT.items()
+    ),
     *_COUNTS,
 )
 _PLAIN_WORD = re.compile(r"\w+")
@@ -96,12 +107,21 @@ def measure(annotation: Annotation, study: Study) -> Measures:
 
     `fineradscore`: the highest severity, 1 to 4; 1 where there is no correction [ReXrank].
     `fineradscore_sum`: the sum of severities, 0 where there is none [Huang et al. 2024].
-    Significant is severity 3 or 4, actionable 2 or more. `closeness_candidate` and
-    `closeness_corrected` tell how near the candidate is to the reference before and after
-    the corrections.
+    Significant is severity 3 or 4, actionable 2 or more. `n_missed_urgent` and `n_false_urgent`
+    count the corrections of severity 3 or 4 of the categories b and a. No correction tells how many
+    urgent findings are right, so that their recall and precision have no denominator.
+    `closeness_candidate` and `closeness_corrected` tell how near the candidate is to the reference
+    before and after the corrections.
     """
     severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
     n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
+    counts = _count(annotation)
+    n_urgent = {
+        f"n_{mistake}_urgent": sum(
+            counts[f"{level}_{category.value}"] for level in NAMES[_LEAST_SIGNIFICANT - 1 :]
+        )
+        for mistake, category in URGENT.items()
+    }
     return {
         "fineradscore": float(max(severities, default=1)),
         "fineradscore_sum": float(sum(severities)),
@@ -110,7 +130,8 @@ def measure(annotation: Annotation, study: Study) -> Measures:
         "n_significant": n_significant,
         "n_insignificant": len(severities) - n_significant,
         "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
-        **_count(annotation),
+        **n_urgent,
+        **counts,
     }
 
 
