@@ -137,10 +137,10 @@ def _named(text: str) -> Category | None:
     if re.search(r"[0-9?]", text):
         return None
     words = re.findall(r"[^\W_]+", CAMEL.sub(" ", text).lower())
-    kept = [_SINGULAR.get(word, word) for word in words if word not in _ARTICLES]
-    while kept and kept[-1] in ("error", "errors"):
-        kept.pop()
-    return _NAMED.get(" ".join(kept))
+    nouns = [_SINGULAR.get(word, word) for word in words if word not in _ARTICLES]
+    while nouns and nouns[-1] in ("error", "errors"):
+        nouns.pop()
+    return _NAMED.get(" ".join(nouns))
 
 
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
@@ -172,14 +172,14 @@ class Counting:
         self._none: dict[str, int] = {}
         self._of_kind: dict[str, list[tuple[str, tuple[tuple[str, str], ...]]]] = {}
         for measure in measures:
-            if one := measure.counts:
+            if counted := measure.counts:
                 self._none[measure.name] = 0
-                labels = tuple(one.labels.items())
-                self._of_kind.setdefault(one.kind, []).append((measure.name, labels))
+                labels = tuple(counted.labels.items())
+                self._of_kind.setdefault(counted.kind, []).append((measure.name, labels))
 
     def __call__(self, annotation: Annotation) -> dict[str, int]:
         """Return how many items each of the measures finds."""
-        found = self._none.copy()
+        counts = self._none.copy()
         for item in annotation.items:
             carried = item.labels
             for name, labels in self._of_kind.get(item.kind, ()):
@@ -187,8 +187,8 @@ class Counting:
                     if value not in carried.get(facet, ()):
                         break
                 else:
-                    found[name] += 1
-        return found
+                    counts[name] += 1
+        return counts
 
 
 SIGNIFICANCE = "significance"
@@ -229,7 +229,10 @@ def stated(annotation: Annotation) -> dict[str, int]:
     if not annotation.stated_counts:
         return _counting(annotation)
     twelve = {name: annotation.stated_counts[name] for name in KEYS}
-    sums = {f"n_{level}": sum(twelve[KEY[level, one]] for one in CATEGORIES) for level in LEVELS}
+    sums = {
+        f"n_{level}": sum(twelve[KEY[level, category]] for category in CATEGORIES)
+        for level in LEVELS
+    }
     return {**sums, **twelve}
 
 
