@@ -18,8 +18,8 @@ from judge.readers.annotations import (
     Key,
     Readings,
 )
-from judge.readers.files import SIGNIFICANCE, Cells, File, only, open_file
-from judge.readers.tidy import tidy
+from judge.readers.annotation_files import SIGNIFICANCE, Cells, File, only, open_file
+from judge.readers.tidy_table import tidy
 from judge.rubrics.categories import CATEGORY, LEVELS
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.reading import EDIT

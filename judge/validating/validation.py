@@ -26,7 +26,7 @@ from judge.stats.correlation import Resamples, draw
 from judge.stats.metric import MINUS
 from judge.stats.panel import Values
 from judge.stats.significance import Resampling
-from judge.validating.errors import matched_errors
+from judge.validating.error_matching import matched_errors
 from judge.validating.judges import judge_table
 from judge.validating.raters import RatedStudies, Score
 

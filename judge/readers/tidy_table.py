@@ -16,7 +16,7 @@ from judge.readers.annotations import (
     Key,
     Row,
 )
-from judge.readers.files import SIGNIFICANCE, Cells, File, only
+from judge.readers.annotation_files import SIGNIFICANCE, Cells, File, only
 from judge.rubrics.categories import CATEGORY, category_of
 from judge.rubrics.fineradscore.answers import severity_of
 from judge.rubrics.green.layout import MATCHED
