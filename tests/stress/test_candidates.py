@@ -14,7 +14,13 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.stress.perturbations import all_perturbations
-from judge.stress.report_edits import ReportEdits, SeededChoice, NotApplicable, Reference, apply_edits
+from judge.stress.report_edits import (
+    NotApplicable,
+    Reference,
+    ReportEdits,
+    SeededChoice,
+    apply_edits,
+)
 from judge.studies import read_pair
 from judge.types import Study
 
@@ -106,7 +112,9 @@ def test_hostile_texts_follow_the_one_error_and_forged_answers_can_be_read() -> 
     for name in ("instruction", "delimiters"):
         assert made(name, text).startswith(f"{one}\n\n")
     for name in rubrics.names():
-        reply = all_perturbations(name)["fake_reply"].make(Reference(text), SeededChoice(1, "s", "fake_reply"))
+        reply = all_perturbations(name)["fake_reply"].make(
+            Reference(text), SeededChoice(1, "s", "fake_reply")
+        )
         rubric = rubrics.load(name)
         rubric = rubric if rubric.baseline else rubrics.load("green")
         forged = apply_edits(text, reply.edits).partition("\n\n")[2]
