@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
 import uvicorn
-from fastapi import APIRouter, FastAPI, Query
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -32,7 +32,7 @@ from judge.pages import reading
 from judge.pages.frontend import Frontend, content_type
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
+from judge.service import ProblemError, comparisons, data, jobs, pairs, readings, runs
 from judge.service.catalogue import Catalogue
 from judge.service.service import Here, RunId, Service, answer_errors, as_problem
 from judge.service.settings import ServiceSettings
@@ -109,7 +109,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
     )
     answer_errors(app, settings)
     parts = (pairs.routes, runs.routes, runs.study_routes, comparisons.routes)
-    for part in (*parts, readings.routes, routes):
+    for part in (*parts, readings.routes, data.routes, routes):
         app.include_router(part)
     return Guard(app, settings)
 
@@ -166,7 +166,9 @@ class Guard:
             return _no_token(scope)
         if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
-        if scope["path"].startswith("/v1/comparison") and _is_from_elsewhere(headers):
+        if scope["path"].startswith(("/v1/comparison", "/data/comparison")) and _is_from_elsewhere(
+            headers
+        ):
             # It changes nothing, but a picture on any page could ask for hours of it.
             return as_problem(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")
@@ -227,7 +229,7 @@ def _same(given: str, right: str) -> bool:
 
 def _no_token(scope: Scope) -> Response:
     headers = {"WWW-Authenticate": "Bearer"}
-    if scope["path"].startswith(("/v1/", "/openapi")):
+    if scope["path"].startswith(("/v1/", "/data/", "/openapi")):
         detail = "A token is needed: send the header Authorization: Bearer TOKEN."
         return as_problem(401, detail, headers)
     # A form that is sent by GET replaces the address's query: it has to hold that, too.
@@ -247,12 +249,13 @@ def _runs_page() -> Response:
 
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: Here) -> Response:
-    return _shell(pages.FRONTEND, service.catalogue.find(run).id)
+    name = service.catalogue.find(run).id
+    return _shell(pages.FRONTEND, name, data.run_address(name))
 
 
 @routes.get("/compare")
-def _comparison_page() -> Response:
-    return _shell(pages.FRONTEND)
+def _comparison_page(request: Request) -> Response:
+    return _shell(pages.FRONTEND, pieces=data.comparison_address(request.url.query))
 
 
 @routes.get("/read")
@@ -273,7 +276,7 @@ def _asset(digest: str, name: str) -> Response:
     raise ProblemError(404, "no such file")
 
 
-def _shell(frontend: Frontend, run: str = "") -> Response:
+def _shell(frontend: Frontend, run: str = "", pieces: str = "") -> Response:
     script = f'<script type="module" src="/assets/{frontend.digest}/{frontend.main}"></script>'
     needs = "<noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>"
     styles = "".join(
@@ -281,7 +284,7 @@ def _shell(frontend: Frontend, run: str = "") -> Response:
         for name in frontend.styles
     )
     return HTMLResponse(f"""<!doctype html>
-<html lang="en" data-mode="service" data-run="{escape(run)}">
+<html lang="en" data-mode="service" data-run="{escape(run)}" data-pieces="{escape(pieces)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
