@@ -238,6 +238,7 @@ export class StudyEditor {
     this.#keep({ items: [...others, item] }, `${capital(kindOf(this.kinds, item).label)} marked: ${wordsOf(item)}`);
     this.draw();
     this.list.scrollTop = this.list.scrollHeight;
+    report?.rest();
     if (report) report.box.focus({ preventScroll: true });
     else this.lines?.focus();
   }

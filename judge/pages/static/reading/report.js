@@ -143,6 +143,7 @@ export class ReportText {
   }
 
   #tell() {
+    this.isResting = false;
     this.#show();
     this.words[this.head].element.scrollIntoView({ block: "nearest" });
     const [first, last] = this.#span();
@@ -152,10 +153,16 @@ export class ReportText {
 
   #show() {
     const [first, last] = this.#span();
-    const [start, end] = first < 0 ? [0, 0] : [this.words[first].start, this.words[last].end];
+    const [start, end] = first < 0 || this.isResting ? [0, 0] : [this.words[first].start, this.words[last].end];
     for (const token of this.tokens) {
       token.element.classList.toggle("chosen", token.start >= start && token.end <= end);
     }
+  }
+
+  // The chosen words are marked: they are shown as such, and the next are chosen from there.
+  rest() {
+    this.isResting = true;
+    this.#show();
   }
 
   forget() {
