@@ -50,7 +50,8 @@ _IDLE_SECONDS = 15
 _END_SECONDS = 3
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
-COOKIE = "judge_session"
+COOKIE = "judge_session_{port}"
+"""Browsers send a cookie to every port of a host, so its name has the port of its service."""
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -156,7 +157,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers, limit: int) -> Response | None:
         request = HTTPConnection(scope)
-        session = request.cookies.get(COOKIE, "")
+        session = request.cookies.get(_cookie(scope), "")
         if not self._settings.token:
             if not _names_this_machine(headers.get("host", "")):
                 return as_problem(421, "This service answers to the names of this machine only.")
@@ -185,8 +186,13 @@ class Guard:
         # One slash: two would name another host.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
         response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        response.set_cookie(COOKIE, self._session, httponly=True, samesite="strict", path="/")
+        name = _cookie(scope)
+        response.set_cookie(name, self._session, httponly=True, samesite="strict", path="/")
         return response
+
+
+def _cookie(scope: Scope) -> str:
+    return COOKIE.format(port=(scope["server"] or ("", ""))[1])
 
 
 def _names_this_machine(host: str) -> bool:
