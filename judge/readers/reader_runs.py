@@ -24,7 +24,7 @@ from judge.stats.table import DEFAULT_BY, reserved_names
 from judge.studies.names import Section, model_of, renamed, tidy_column
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.text import counted
-from judge.types import Annotated, Annotation, JudgeError
+from judge.types import Annotation, JudgeError
 
 READER = "reader:"
 """The first part of a reader's name as a judge."""
@@ -131,8 +131,14 @@ class _ReaderRun:
         annotations = [
             [
                 reading.study.study_id,
-                "Annotated",
-                adapter(Annotation).dump_python(reading.annotation, mode="json"),
+                *(
+                    ("Unparsed", reading.cannot_judge)
+                    if reading.cannot_judge
+                    else (
+                        "Annotated",
+                        adapter(Annotation).dump_python(reading.annotation, mode="json"),
+                    )
+                ),
             ]
             for reading in readings.readings
         ]
@@ -193,8 +199,8 @@ class _ReaderRun:
             StudyResult(
                 row,
                 study,
-                Annotated(reading.annotation),
-                self.rubric.measured(reading.annotation, study),
+                reading.outcome,
+                None if reading.cannot_judge else self.rubric.measured(reading.annotation, study),
                 None,
             )
             for row, (study, reading) in enumerate(zip(studies, readings.readings, strict=True))

@@ -43,7 +43,7 @@ KEYS = "the keys"
 
 _INDEX = "__index_level_0__"
 _FIRST_COLUMN = "column_1"
-_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+_PARQUET, _GZIP, _ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"
 _CHUNK = 2**20
 _ROWS_AT_A_TIME = 256
 _DELIMITERS = (",", "\t", ";")
@@ -144,6 +144,8 @@ def read_content(source: str, encoding: str | None = None, max_input: int = MAX_
 
 def decode(content: Content) -> str:
     """Return the text that a source holds, without a byte order mark; raises `JudgeError`."""
+    if content.data.startswith(_ZIP):
+        raise JudgeError(f"{content.name} is a spreadsheet or an archive; save it as CSV")
     encoding = content.encoding or "utf-8"
     try:
         text = content.data.decode(encoding).removeprefix("\ufeff")
@@ -273,7 +275,8 @@ def _read_parquet(content: Content, max_input: int) -> Columns:
         return _from_arrow(pa.Table.from_batches(batches, file.schema_arrow))
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
-        raise JudgeError(f"{content.name} is a broken Parquet file: {error}") from error
+        reason = str(error).partition(". ")[0]
+        raise JudgeError(f"{content.name} is a broken Parquet file: {reason}") from error
 
 
 def _from_arrow(table: pa.Table) -> Columns:
