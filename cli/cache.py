@@ -106,8 +106,8 @@ def import_(options: _Import) -> None:
     """
     from judge.cache import CompletionCache
     from judge.cache.store import DATABASE, read_entries
-    from judge.running.answers import entries as answers_of
     from judge.running.folder import Run
+    from judge.running.rescoring import entries as answers_of
 
     folders = [Path(source) for source in options.sources]
     answers = [

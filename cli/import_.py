@@ -58,8 +58,8 @@ def import_(options: _Import) -> None:
     judge import tidy readings.csv --out readers
     judge validate RUN --readers readers
     """
-    from judge.readers import datasets, own
-    from judge.readers.runs import write_runs
+    from judge.readers import datasets, page_annotations
+    from judge.readers.reader_runs import write_runs
     from judge.running.folder import Run
     from judge.studies.names import known_section
 
@@ -67,11 +67,11 @@ def import_(options: _Import) -> None:
     section = known_section(options.section)
     arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}
     arguments |= {"reader": reader, "strict": options.strict}
-    if layout == own.LAYOUT:
+    if layout == page_annotations.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported from one run at a time")
         run = Run(Path(files[0]))
-        readings, inputs = own.finished(run, reader)
+        readings, inputs = page_annotations.finished(run, reader)
         model = model or run.manifest.get("model")
     else:
         layout, readings, inputs = datasets.read(

@@ -30,9 +30,9 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
-    from judge.running.cost import Budget
+    from judge.running.cost import SpendingLimit
     from judge.running.engine import ProgressListener
-    from judge.running.session import Finished, JudgeSession
+    from judge.running.session import JudgeSession, RunResult
     from judge.running.shards import Shard
     from judge.studies import StudySet
 
@@ -111,7 +111,7 @@ def _sessions(
     options: RunOptions,
     *,
     is_batch: bool = False,
-    budget: Budget | None = None,
+    budget: SpendingLimit | None = None,
     n: int | None = None,
 ) -> list[JudgeSession]:
     """Return a session for each --judge, or `n` of the first that pay from `budget`."""
@@ -290,7 +290,7 @@ def _judge(
     options: RunOptions,
     listener: ProgressListener,
     asking: AbstractContextManager[object],
-) -> Finished:
+) -> RunResult:
     from judge.running.session import run as run_session
 
     with session:
@@ -358,7 +358,7 @@ def _warn_of_batches(session: JudgeSession, listener: ProgressListener) -> None:
         )
 
 
-def _print(finished: Mapping[str, Finished], options: RunOptions) -> None:
+def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
     from judge.running.folder import Run
 
     if len(options.files) > 2:
@@ -400,7 +400,7 @@ def check(options: _Check) -> None:
     studies that are left out, and shows the first three studies. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
-    from judge.running.check import described, facts
+    from judge.running.preview import described, facts
     from judge.tables.document import as_json
 
     shard = options.chosen_shard()

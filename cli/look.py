@@ -156,7 +156,7 @@ def rates(options: _Rates) -> None:
     run = Run(options.run)
     summary: Any
     if options.readers:
-        from judge.validating.corrected import corrected_summary
+        from judge.validating.bias_correction import corrected_summary
 
         summary = corrected_summary(
             *(run, options.by, options.readers),

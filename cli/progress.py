@@ -19,7 +19,7 @@ from judge.cli.output import note
 from judge.text import counted, harmless
 
 if TYPE_CHECKING:
-    from judge.running.cost import Budget
+    from judge.running.cost import SpendingLimit
     from judge.running.engine import (
         Progress,
         ProgressListener,
@@ -40,7 +40,7 @@ _MOST_LEFT_OUT = 0.1
 class Owner:
     """The service that started a command: its budget, and where its progress goes."""
 
-    budget: Budget | None
+    budget: SpendingLimit | None
     tick: Callable[[Progress], None]
 
 

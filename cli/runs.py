@@ -160,8 +160,8 @@ class _Rescore:
 @command("rescore")
 def rescore(options: _Rescore) -> None:
     """Read the raw answers of RUN again with the current parser, without asking a judge."""
-    from judge.running.answers import rescore as rescore_run
     from judge.running.folder import Run
+    from judge.running.rescoring import rescore as rescore_run
 
     path, n_changed = rescore_run(Run(options.run), options.out)
     rescored = Run(path)

@@ -15,7 +15,7 @@ from judge.cli.output import emit, note, print_facts, print_tables
 class _Sample:
     run: Path = argument()
     n: int | None = option(
-        "-n N", "Studies in all: those that the run's sample lacks are drawn. Default: show it."
+        "-n N", "Studies in all, with those drawn before. Default: show the run's sample."
     )
     by: tuple[str, ...] = list_option(
         "--by FIELD",
@@ -30,15 +30,16 @@ class _Sample:
 
 @command("sample")
 def sample(options: _Sample) -> None:
-    """Draw N studies of RUN at random, in the order in which readers are to read them.
+    """Draw N studies of RUN at random, in the order in which readers should read them.
 
-    The sample is kept with the run. A larger one later begins with the same studies, and a reader
-    who stops early has read a random sample too. Studies without a score are drawn like any other.
+    The sample is saved with the run. A larger sample begins with the studies of the smaller one,
+    and a reader who stops early has read a random sample too. Studies without a score are drawn
+    like all others.
 
     \b
     judge sample RUN -n 100
     """
-    from judge.readers import kept
+    from judge.readers import annotation_store as store
     from judge.readers.sample import SAMPLE, sampled
     from judge.running.folder import Run
     from judge.tables.document import as_json
@@ -48,25 +49,28 @@ def sample(options: _Sample) -> None:
     path = options.run
     sample = sampled(Run(path), options.n, options.by, options.seed)
     n_studies = sum(stratum.n_studies for stratum in sample.strata)
-    readings = kept.current(path).values()
-    drawn = frozenset(sample.order)
-    read = Counter(one.reader for one in readings if one.done and one.study_id in drawn)
+    order = frozenset(sample.order)
+    readings = [r for r in store.current(path).values() if r.done and r.study_id in order]
+    read = Counter(reading.reader for reading in readings)
+    not_judged = Counter(reading.reader for reading in readings if reading.cannot_judge)
     if options.form == "json":
         strata = [
-            {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": one.n_drawn}
-            for one in sample.strata
+            {"key": {**stratum.key}, "n_studies": stratum.n_studies, "n_drawn": stratum.n_drawn}
+            for stratum in sample.strata
         ]
-        found = {"run": str(path), "seed": sample.seed, "by": [*sample.by], "strata": strata}
-        found |= {"n_studies": n_studies, "n_drawn": len(sample.order)}
-        emit(as_json({**found, "order": [*sample.order], "read": read}))
+        drawn = {"run": str(path), "seed": sample.seed, "by": [*sample.by], "strata": strata}
+        drawn |= {"n_studies": n_studies, "n_drawn": len(sample.order), "order": [*sample.order]}
+        emit(as_json({**drawn, "read": read, "not_judged": not_judged}))
         return
     facts = [("drawn", f"{len(sample.order):,} of {n_studies:,} studies")]
     facts += [("by", ", ".join(sample.by)), ("seed", str(sample.seed))]
-    facts += [("read", f"{read[reader]:,} by {reader}") for reader in sorted(read)]
+    for reader in sorted(read):
+        unjudged = f", {not_judged[reader]:,} not judged" if not_judged[reader] else ""
+        facts.append(("read", f"{read[reader]:,} by {reader}{unjudged}"))
     print_facts(facts)
     rows = [
-        (*map(group_value, one.key.values()), f"{one.n_studies:,}", f"{one.n_drawn:,}")
-        for one in sample.strata
+        (*map(group_value, stratum.key.values()), f"{stratum.n_studies:,}", f"{stratum.n_drawn:,}")
+        for stratum in sample.strata
     ]
     print_tables([Table("Sample", (*sample.by, "studies", "drawn"), tuple(rows), len(sample.by))])
-    note(f"kept in {path / SAMPLE}")
+    note(f"sample saved in {path / SAMPLE}")

@@ -33,7 +33,7 @@ from judge.cli.progress import (
 from judge.cli.run_options import RunningOptions, column_option, section_option
 
 if TYPE_CHECKING:
-    from judge.running.session import Finished, JudgeSession
+    from judge.running.session import JudgeSession, RunResult
     from judge.stress.report import StressReport
     from judge.studies import StudySet
 
@@ -138,20 +138,21 @@ def _run(options: _Stress) -> None:
     from judge.pages.stress import MARK
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.stress import candidates
-    from judge.stress.changes import chosen
+    from judge.stress.perturbations import choose_perturbations
     from judge.stress.report import stress_report
 
     check_outputs(options.html, options.figures, MARK)
     sessions = [*_sessions(options)]
-    drawn, changes = options.drawn(), chosen(options.changes, options.rubric)
+    drawn, changes = options.drawn(), choose_perturbations(options.changes, options.rubric)
     if options.dry_run:
-        made: dict[str, Counter[str]] = {}
-        asked = [study for study, _ in candidates.make(drawn, changes, options.seed, made)]
+        counts: dict[str, Counter[str]] = {}
+        made = candidates.make_candidates(drawn, changes, options.seed, counts)
+        asked = [study for study, _ in made]
         forecast(sessions, asked)
         return
-    candidates.write(options.out, drawn, changes, options.seed)
+    candidates.write_candidates(options.out, drawn, changes, options.seed)
     note(f"folder  {options.out}")
-    studies = candidates.read(options.out, str(drawn.section))
+    studies = candidates.read_candidates(options.out, str(drawn.section))
     try:
         with shared_servers(sessions):
             finished = [_judge(session, studies, options) for session in sessions]
@@ -169,11 +170,11 @@ def _make(options: _Candidates) -> None:
     STUDY/CHANGE; the fields of refs.jsonl name the change and the right answers.
     """
     from judge.stress import candidates
-    from judge.stress.changes import chosen
+    from judge.stress.perturbations import choose_perturbations
     from judge.tables.run import Table
 
-    changes = chosen(options.changes, options.rubric)
-    counts = candidates.write(options.out, options.drawn(), changes, options.seed)
+    changes = choose_perturbations(options.changes, options.rubric)
+    counts = candidates.write_candidates(options.out, options.drawn(), changes, options.seed)
     rows = []
     for name, reasons in counts.items():
         n = reasons.pop(candidates.MADE, 0)
@@ -201,13 +202,13 @@ def _report(options: _Report) -> None:
 def _sessions(options: _Stress) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
     from judge.backends import LEXICON
-    from judge.running.cost import Budget
+    from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
 
     if options.repeats > 1 and "seed" in options.body:
         raise click.UsageError("--body seed gives the same answer each time; leave it out")
     name, policy = options.judge or LEXICON, options.request_policy()
-    budget = None if policy.max_cost is None else Budget(policy.max_cost)
+    budget = None if policy.max_cost is None else SpendingLimit(policy.max_cost)
     for repeat in range(options.repeats):
         session = JudgeSession.load(
             *(options.rubric, name, options.judge_settings(name)),
@@ -224,7 +225,7 @@ def _sessions(options: _Stress) -> Iterator[JudgeSession]:
         yield session
 
 
-def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> Finished:
+def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
     from judge.running.session import default_folder, run, with_classes
     from judge.stress.report import RUNS
 
