@@ -76,7 +76,7 @@ class FiniteRange(click.FloatRange):
 
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
-_TYPES: dict[object, click.ParamType] = {
+_TYPES: dict[object, Any] = {
     int: click.IntRange(min=1),
     float: FiniteRange(min=0, min_open=True),
     Path: click.Path(path_type=Path),
@@ -117,7 +117,8 @@ def argument(metavar: str | None = None, **more: Any) -> Any:  # noqa: ANN401
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def options(declared: _Class) -> _Class:
     """Make a frozen dataclass of a class whose fields are options."""
-    return dataclasses.dataclass(frozen=True, kw_only=True)(declared)
+    dataclasses.dataclass(frozen=True, kw_only=True)(declared)
+    return declared
 
 
 def parameters(declared: type) -> Iterator[click.Parameter]:
@@ -163,8 +164,12 @@ def command(
 
     def decorate(run: Callable[[Any], None]) -> click.Command:
         declared = get_type_hints(run)["options"]
-        attributes = {"help": run.__doc__, "callback": lambda **values: run(declared(**values))}
-        made = GroupedCommand(name, params=[*parameters(declared)], **attributes, **more)
+
+        def callback(**values: Any) -> None:  # noqa: ANN401
+            run(declared(**values))
+
+        params = [*parameters(declared)]
+        made = GroupedCommand(name, params=params, callback=callback, help=run.__doc__, **more)
         if group is not None:
             group.add_command(made)
         return made

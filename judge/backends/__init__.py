@@ -67,7 +67,8 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
             )
         kind, name = _API, spec
     if settings.options and kind in (LEXICON, _API):
-        raise JudgeError(f"the judge {spec} takes no --server settings; leave them out")
+        setting = next(iter(settings.options))
+        raise JudgeError(f"the judge {spec} takes no setting {setting!r}; leave it out")
     if settings.base_urls and kind not in (_API, "vllm"):
         raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")

@@ -55,7 +55,7 @@ class KindOptions(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             name, wrong = first["loc"][0], first["msg"]
-            raise JudgeError(f"the judge {judge} takes no --server {name}: {wrong}") from error
+            raise JudgeError(f"the judge {judge} takes no setting {name!r}: {wrong}") from error
 
 
 def checked(sampling: Mapping[str, object]) -> dict[str, object]:
