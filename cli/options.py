@@ -241,7 +241,7 @@ def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator
             continue
         if not equals and (value := next(rest, "")) == "":
             raise click.UsageError(f"{name} needs a value")
-        pair = f"{key}{value}" if key else value.lstrip("-")
+        pair = f"{key}{value}" if key else value.removeprefix("--")
         if name not in noted:
             noted.add(name)
             click.echo(f"{name} will be removed: write {new} {harmless(pair)}", err=True)

@@ -320,7 +320,8 @@ def _server_settings(server: Mapping[str, str | None], kind: str) -> dict[str, o
         elif name:
             raise JudgeError(f"--server {key} belongs to ray:MODEL; leave it out with {kind}:")
         else:
-            flags.append(f"--{key}" if value is None else f"--{key}={value}")
+            flag = key if key.startswith("-") else f"--{key}"
+            flags.append(flag if value is None else f"{flag}={value}")
     return settings | ({"vllm_args": tuple(flags)} if flags else {})
 
 

@@ -93,7 +93,7 @@ def read_flags(arguments: Sequence[str]) -> dict[str, str]:
         name = match[1].replace("_", "-") if match else ""
         if match is None or name in _OURS.split():
             raise JudgeError(
-                f"--server {(name or argument).lstrip('-')}: write a flag of `vllm serve` and its value, as in "
+                f"{name or argument}: write a flag of `vllm serve` and its value, as in "
                 "--server dtype=float32; where the server is and who may ask it, judge decides"
             )
         flags[name + (match[2] or "")] = (match[3] or "").strip()
