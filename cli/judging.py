@@ -68,15 +68,24 @@ def command_for(rubric: Rubric) -> click.Command:
     """Return the command that judges reports by `rubric`."""
 
     def run(options: RunOptions) -> None:
+        from judge.backends import LEXICON
         from judge.running.engine import RunStoppedError, UnreadableError
 
-        batches = options.batch_policy()
-        sessions = _sessions(rubric, options, is_batch=batches is not None)
+        names = options.judge or (LEXICON,)
+        if len(names) > 1 and not options.dry_run:
+            raise click.UsageError("several --judge go with --dry-run only")
+        shard, batches = options.chosen_shard(), options.batch_policy()
+        owner = click.get_current_context().find_object(Owner)
+        budget = owner.budget if owner else None
+        sessions = [_session(rubric, options, name, budget) for name in names]
+        if batches is not None:
+            from judge.batching.batch_run import require_batch_judge
+
+            for session in sessions:
+                require_batch_judge(session)
         tasks = _read_tasks(rubric, options)
         if not options.judge:
-            judge = sessions[0].judge
-            note(f"No --judge given: using {judge.name}, {judge.note}.")
-        shard = options.chosen_shard()
+            note(f"No --judge given: using {LEXICON}, {sessions[0].judge.note}.")
         questions = {label: _asked(task.studies, shard, options) for label, task in tasks.items()}
         if options.dry_run or len(tasks) > 1:
             every = [study for studies in questions.values() for study in studies]
@@ -85,7 +94,8 @@ def command_for(rubric: Rubric) -> click.Command:
         if options.dry_run:
             return
         # --max-cost is for all runs together.
-        sessions += _sessions(rubric, options, budget=sessions[0].budget, n=len(tasks) - 1)
+        budget = sessions[0].budget
+        sessions += [_session(rubric, options, names[0], budget) for _ in [*tasks][1:]]
         finished = {}
         try:
             with shared_servers(sessions):
@@ -106,39 +116,17 @@ def command_for(rubric: Rubric) -> click.Command:
     return command(rubric.name, short_help=rubric.summary)(run)
 
 
-def _sessions(
-    rubric: Rubric,
-    options: RunOptions,
-    *,
-    is_batch: bool = False,
-    budget: SpendingLimit | None = None,
-    n: int | None = None,
-) -> list[JudgeSession]:
-    """Return a session for each --judge, or `n` of the first that pay from `budget`."""
-    from judge.backends import LEXICON
+def _session(
+    rubric: Rubric, options: RunOptions, judge: str, budget: SpendingLimit | None
+) -> JudgeSession:
     from judge.running.session import JudgeSession
 
-    names = options.judge or (LEXICON,)
-    if len(names) > 1 and not options.dry_run:
-        raise click.UsageError("several --judge go with --dry-run only")
-    if n is None:
-        owner = click.get_current_context().find_object(Owner)
-        budget = owner.budget if owner else None
-    sessions = [
-        JudgeSession.load(
-            *(rubric.name, name, options.judge_settings(name)),
-            policy=options.request_policy(),
-            cache=options.cache,
-            budget=budget,
-        )
-        for name in (names if n is None else names[:1] * n)
-    ]
-    if is_batch:
-        from judge.batching.batch_run import require_batch_judge
-
-        for session in sessions:
-            require_batch_judge(session)
-    return sessions
+    return JudgeSession.load(
+        *(rubric.name, judge, options.judge_settings(judge)),
+        policy=options.request_policy(),
+        cache=options.cache,
+        budget=budget,
+    )
 
 
 def _read_tasks(rubric: Rubric, options: RunOptions) -> dict[str, _Task]:
