@@ -24,13 +24,13 @@ import os, signal, sys
 from judge.cli import main
 from judge.running import folder
 n, move = int(sys.argv.pop(1)), folder.put_in_place
-def put_in_place(*args):
+def replace_file(*args):
     global n
     n -= 1
     if not n:
         os.kill(os.getpid(), signal.SIGKILL)
     move(*args)
-folder.put_in_place = put_in_place
+folder.put_in_place = replace_file
 main()
 """
 

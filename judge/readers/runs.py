@@ -16,8 +16,8 @@ from judge.plugins import version
 from judge.readers.annotations import Readings
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once
-from judge.running.records import Judged, adapter
+from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
+from judge.running.records import StudyResult, adapter
 from judge.running.session import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, reserved_names
@@ -69,7 +69,7 @@ def write_runs(
         )
     if entries_of(out):
         raise JudgeError(f"{out} is not empty; {ANOTHER}")
-    with folder_at_once(out) as place:
+    with atomic_folder(out) as place:
         for folder, run in runs.items():
             run.write(place / folder, arguments)
     return [Run(out / folder) for folder in runs]
@@ -190,7 +190,7 @@ class _ReaderRun:
             "finished": now,
         }
         ends = (
-            Judged(
+            StudyResult(
                 row,
                 study,
                 Annotated(reading.annotation),

@@ -164,7 +164,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.cli.judging import command_for
     from judge.cli.options import policy_of, settings_of
     from judge.cli.studies import told_studies
-    from judge.running import check
+    from judge.running import preview
     from judge.running.cost import forecast
     from judge.running.session import JudgeSession
     from judge.stats.table import TableBuilder, check_fields
@@ -181,7 +181,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         )
         studies = told_studies({**options, "preds": preds, "refs": refs}, session.rubric)
     check_fields(options["by"], TableBuilder(session.rubric, studies.fields).columns)
-    described = check.described(studies)
+    described = preview.described(studies)
     with session:
         coming = forecast(session, studies)
     costs = {"cost": "none: the built-in judge answers on this machine"}
@@ -194,7 +194,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             costs["budget"] = ledger.shown() + end
     yield {
         **described,
-        "facts": [{"name": name, "text": text} for name, text in check.facts(described)],
+        "facts": [{"name": name, "text": text} for name, text in preview.facts(described)],
         "costs": [{"name": name, "text": text} for name, text in costs.items()],
     }
 
