@@ -63,7 +63,11 @@ _CANDIDATES = (
         "them, else the whole report.",
     ),
     click.option(
-        "-n", type=click.IntRange(1), default=200, metavar="N", help="Draw N studies. Default: 200."
+        "-n",
+        type=click.IntRange(1),
+        default=200,
+        metavar="N",
+        help="SeededChoice N studies. Default: 200.",
     ),
     click.option(
         "--seed", type=click.IntRange(0), default=1, help="Of every random choice. Default: 1."
@@ -135,20 +139,23 @@ def _run(*, html: Path | None, figures: Path | None, **options: Any) -> None:  #
     from judge.pages.stress import MARK
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.stress import candidates
-    from judge.stress.changes import chosen
+    from judge.stress.perturbations import choose_perturbations
     from judge.stress.report import stress_report
 
     check_drawn(html, figures, MARK)
     sessions = [*_sessions(options)]
-    drawn, changes = _drawn(options), chosen(options["changes"], options["rubric"])
+    drawn, changes = _drawn(options), choose_perturbations(options["changes"], options["rubric"])
     if options["dry_run"]:
-        made: dict[str, Counter[str]] = {}
-        asked = [study for study, _ in candidates.make(drawn, changes, options["seed"], made)]
+        counts: dict[str, Counter[str]] = {}
+        asked = [
+            study
+            for study, _ in candidates.make_candidates(drawn, changes, options["seed"], counts)
+        ]
         foretell(sessions, asked)
         return
-    candidates.write(options["out"], drawn, changes, options["seed"])
+    candidates.write_candidates(options["out"], drawn, changes, options["seed"])
     note(f"folder  {options['out']}")
-    studies = candidates.read(options["out"], str(drawn.section))
+    studies = candidates.read_candidates(options["out"], str(drawn.section))
     try:
         with shared_servers(sessions):
             finished = [_judge(session, studies, options) for session in sessions]
@@ -169,11 +176,11 @@ def _make(**options: Any) -> None:  # noqa: ANN401
     could not be made is counted with its reason.
     """
     from judge.stress import candidates
-    from judge.stress.changes import chosen
+    from judge.stress.perturbations import choose_perturbations
     from judge.tables.run import Table
 
-    changes = chosen(options["changes"], options["rubric"])
-    counts = candidates.write(options["out"], _drawn(options), changes, options["seed"])
+    changes = choose_perturbations(options["changes"], options["rubric"])
+    counts = candidates.write_candidates(options["out"], _drawn(options), changes, options["seed"])
     rows = []
     for name, reasons in counts.items():
         n = reasons.pop(candidates.MADE, 0)
