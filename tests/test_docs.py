@@ -126,3 +126,16 @@ def test_the_pages_stay_few_and_short() -> None:
     assert len(DOCS) <= 22
     assert sum(len(page.read_text("utf-8").split()) for page in DOCS) <= 22_000
     assert len(README.read_text("utf-8").split()) <= 700
+
+
+def test_the_road_of_a_study_names_what_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    stations = re.findall(r"`([\w/]+\.py): (?:(\w+)\.)?(\w+)`", text)
+    assert len(stations) >= 12
+    for path, class_name, function in stations:
+        source = (ROOT / path).read_text("utf-8")
+        assert not class_name or f"\nclass {class_name}" in source, path
+        assert re.search(rf"^ *(async )?def {function}\(", source, re.MULTILINE), (path, function)
+    tree = text.partition("## The road")[0]
+    for folder in re.findall(r"^    ((?:\w+/)+) ", tree, re.MULTILINE):
+        assert (ROOT / folder).is_dir(), folder
