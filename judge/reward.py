@@ -4,7 +4,7 @@ from judge.reward import Reward
 
 GRPOTrainer(model, reward_funcs=Reward(judge="lexicon").trl("report"), train_dataset=dataset)
 
-docs/rewards.md tells the rest.
+docs/python.md tells the rest.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from judge.compat.green import GREEN  # was: from green_score import GREEN
 
-docs/green-package.md says what differs and why.
+docs/python.md says what differs and why.
 """
 
 from __future__ import annotations
