@@ -41,7 +41,7 @@ from judge.cli.options import (
 from judge.cli.output import format_of, list_option, note, print_tables
 
 if TYPE_CHECKING:
-    from judge.running.session import Finished, JudgeSession
+    from judge.running.session import JudgeSession, RunResult
     from judge.stress.report import StressReport
     from judge.studies import StudySet
 
@@ -223,13 +223,13 @@ def _drawn(options: dict[str, Any]) -> StudySet:
 def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
     from judge.backends import LEXICON
-    from judge.running.cost import Budget
+    from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
 
     if options["repeats"] > 1 and options["sampling_seed"] is not None:
         raise click.UsageError("--sampling-seed asks for the same answer each time; leave it out")
     settings, policy = settings_of(options), policy_of(options)
-    budget = None if policy.max_cost is None else Budget(policy.max_cost)
+    budget = None if policy.max_cost is None else SpendingLimit(policy.max_cost)
     name = options["judge_name"] or LEXICON
     for repeat in range(options["repeats"]):
         session = JudgeSession.load(
@@ -247,7 +247,7 @@ def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
         yield session
 
 
-def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> Finished:
+def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> RunResult:
     from judge.running.session import default_folder, run, with_classes
     from judge.stress.report import RUNS
 

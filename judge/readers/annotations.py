@@ -13,10 +13,21 @@ from judge.rubrics.green.layout import MATCHED, matched_finding
 from judge.rubrics.reading import REFERENCE
 from judge.running.records import SampleRead
 from judge.studies.names import Section
-from judge.types import Annotation, Edit, Item, JudgeError, Side, Study
+from judge.types import (
+    Annotated,
+    Annotation,
+    Edit,
+    Item,
+    JudgeError,
+    Outcome,
+    Side,
+    Study,
+    Unparsed,
+)
 
 CODES = tuple(label.name for label in CATEGORY.labels)
 """The six categories in their order."""
+CANNOT_JUDGE = "the reader cannot judge it"
 NO_REPORTS = "the reports are not in the reader's files"
 NO_MATCHED = "the readers marked no matched findings"
 NO_CATEGORY = "the readers gave no category"
@@ -38,10 +49,21 @@ class FaultError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reader said of one study; `study.fields` has the reader's own values too."""
+    """What one reader said of one study; `study.fields` has the reader's own values too.
+
+    `cannot_judge` is the reason of a reader who could not judge the study.
+    """
 
     study: Study
     annotation: Annotation
+    cannot_judge: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The study's outcome in the run of the reader."""
+        if self.cannot_judge:
+            return Unparsed(CANNOT_JUDGE, self.cannot_judge)
+        return Annotated(self.annotation)
 
 
 @dataclass(frozen=True, slots=True)

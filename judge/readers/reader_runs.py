@@ -16,15 +16,15 @@ from judge.plugins import version
 from judge.readers.annotations import Readings
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once
-from judge.running.records import Judged, adapter
+from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
+from judge.running.records import StudyResult, adapter
 from judge.running.session import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, reserved_names
 from judge.studies.names import Section, model_of, renamed, tidy_column
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.text import counted
-from judge.types import Annotated, Annotation, JudgeError
+from judge.types import Annotation, JudgeError
 
 READER = "reader:"
 """The first part of a reader's name as a judge."""
@@ -69,7 +69,7 @@ def write_runs(
         )
     if entries_of(out):
         raise JudgeError(f"{out} is not empty; {ANOTHER}")
-    with folder_at_once(out) as place:
+    with atomic_folder(out) as place:
         for folder, run in runs.items():
             run.write(place / folder, arguments)
     return [Run(out / folder) for folder in runs]
@@ -131,8 +131,14 @@ class _ReaderRun:
         annotations = [
             [
                 reading.study.study_id,
-                "Annotated",
-                adapter(Annotation).dump_python(reading.annotation, mode="json"),
+                *(
+                    ("Unparsed", reading.cannot_judge)
+                    if reading.cannot_judge
+                    else (
+                        "Annotated",
+                        adapter(Annotation).dump_python(reading.annotation, mode="json"),
+                    )
+                ),
             ]
             for reading in readings.readings
         ]
@@ -190,11 +196,11 @@ class _ReaderRun:
             "finished": now,
         }
         ends = (
-            Judged(
+            StudyResult(
                 row,
                 study,
-                Annotated(reading.annotation),
-                self.rubric.measured(reading.annotation, study),
+                reading.outcome,
+                None if reading.cannot_judge else self.rubric.measured(reading.annotation, study),
                 None,
             )
             for row, (study, reading) in enumerate(zip(studies, readings.readings, strict=True))

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from judge.running.folder import Run, held, put_in_place
+from judge.running.folder import Run, replace_file, staging_folder
 from judge.running.records import SampleRead, adapter, first_of
 from judge.stats.table import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
@@ -72,9 +72,9 @@ def sampled(
     sample = draw(_columns(run, by), n, by, seed)
     text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
     try:
-        with held(run.path) as staging:
+        with staging_folder(run.path) as staging:
             (staging / SAMPLE).write_text(text, "utf-8")
-            put_in_place(staging / SAMPLE, run.path / SAMPLE)
+            replace_file(staging / SAMPLE, run.path / SAMPLE)
     except OSError as error:
         raise JudgeError(f"cannot write to {run.path}: {error.strerror or error}") from error
     return sample

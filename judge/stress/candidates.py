@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from judge.running.folder import ANOTHER, entries_of, folder_at_once
+from judge.running.folder import ANOTHER, atomic_folder, entries_of
 from judge.stress.perturbations import IDENTICAL, Perturbation
 from judge.stress.report_edits import (
     InjectedError,
@@ -126,7 +126,7 @@ def write_candidates(
             if name not in present or (out / name).read_bytes() != content:
                 raise JudgeError(f"{out / name} is not of these candidates; {ANOTHER}")
         return counts
-    with folder_at_once(out) as place:
+    with atomic_folder(out) as place:
         for name, content in files.items():
             (place / name).write_bytes(content)
     return counts

@@ -136,7 +136,7 @@ def _level(found: Mapping[str, Any], key: str) -> Table:
         for one in found[key]
         if one["n"]
     )
-    level = key.removeprefix("no_").removesuffix("_error")
+    level = key.removeprefix("no_").removesuffix("_error").replace("_", " ")
     head = (
         *("rater", "study class", "studies", "sensitivity", "specificity", "kappa"),
         *(f"no {level} error: rater", f"no {level} error: readers"),

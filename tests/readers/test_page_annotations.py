@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,8 +11,8 @@ import pytest
 from readersfiles import by_reader, measures, totals
 from support import EXAMPLES, Invoke
 
-from judge.readers import kept
-from judge.readers.kept import MarkedItem, new_reading
+from judge.readers import annotation_store as store
+from judge.readers.annotation_store import MarkedItem, new_reading
 from judge.readers.sample import kept_sample
 from judge.running.folder import Run
 from judge.types import Edit
@@ -28,7 +29,7 @@ def read(example_run: Path) -> Read:
     records = {record["study_id"]: record for record in Run(example_run).records()}
 
     def call(reader: str, study_id: str, *items: MarkedItem, done: bool = True) -> None:
-        kept.append(example_run, new_reading(reader, records[study_id], items, done=done))
+        store.append(example_run, new_reading(reader, records[study_id], items, done=done))
 
     return call
 
@@ -125,6 +126,35 @@ def test_green_is_undefined_where_matched_findings_were_not_marked(
     assert [one["green"] for one in measures(runs["fir"]).values()] == [1.0, 0.0]
 
 
+def test_a_study_that_a_reader_cannot_judge_gets_no_score(
+    invoke: Invoke, example_run: Path, tmp_path: Path
+) -> None:
+    order = queue(invoke, example_run, 9)
+    records = {record["study_id"]: record for record in Run(example_run).records()}
+    for study_id, seconds in zip(order[:5], (12.5, None, 0.0, 3.0, 4.0), strict=True):
+        marks, why = ([], "image needed") if study_id == order[1] else ([WRONG, MATCHED], "")
+        reading = new_reading(
+            "ash", records[study_id], marks, done=True, seconds=seconds, cannot_judge=why
+        )
+        store.append(example_run, reading)
+    run = exported(invoke, example_run, tmp_path / "readers")["ash"]
+    unjudged = run.record(order[1])
+    assert unjudged["outcome"] == "unparsed"
+    assert "image needed" in unjudged["detail"]
+    assert unjudged["measures"] is None
+    summary = run.summary()
+    assert (summary["n_studies"], summary["n_scored"], summary["n_unparsed"]) == (5, 4, 1)
+    # It was drawn and read: the rest is a random sample only together with it.
+    assert sum(stratum["n_drawn"] for stratum in run.reading["sample"]["strata"]) == 5
+    assert run.record(order[0])["fields"]["reading_seconds"] == 12.5
+    assert run.record(order[2])["fields"]["reading_seconds"] == 0
+    assert run.record(order[1])["fields"]["reading_seconds"] is None
+    assert invoke("validate", example_run, "--readers", run.path).exit_code == 0
+    assert "5 by ash, 1 not judged" in invoke("sample", example_run).stdout
+    counts = json.loads(invoke("sample", example_run, "--format", "json").stdout)
+    assert (counts["read"], counts["not_judged"]) == ({"ash": 5}, {"ash": 1})
+
+
 def test_corrected_lines_make_the_corrected_report(invoke: Invoke, tmp_path: Path) -> None:
     run = tmp_path / "fine"
     done = invoke("fineradscore", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", run)
@@ -132,8 +162,8 @@ def test_corrected_lines_make_the_corrected_report(invoke: Invoke, tmp_path: Pat
     record = Run(run).record("ex-003")
     urgent = {"category": ("a",), "severity": ("severity3",)}
     right = MarkedItem("error", urgent, edit=Edit("delete", 1, ""))
-    kept.append(run, new_reading("ash", record, [right], done=True))
-    kept.append(run, new_reading("elm", record, [right, MarkedItem("error", urgent)], done=True))
+    store.append(run, new_reading("ash", record, [right], done=True))
+    store.append(run, new_reading("elm", record, [right, MarkedItem("error", urgent)], done=True))
     runs = exported(invoke, run, tmp_path / "readers")
     ash, elm = (runs[name].record("ex-003") for name in ("ash", "elm"))
     assert ash["corrected"] == "Heart size within normal limits. No pneumothorax."
@@ -152,7 +182,7 @@ def test_the_examples_readings_are_of_the_examples(
     assert all("sample" in run.reading for run in runs.values())
     again = invoke("green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", example_run)
     assert again.exit_code == 0, again.stderr
-    assert len({one.reader for one in kept.read(example_run)}) == 2  # they stay with the run
+    assert len({one.reader for one in store.read(example_run)}) == 2  # they stay with the run
 
 
 def test_readings_of_one_section_say_nothing_of_another_of_the_same_files(

@@ -1,11 +1,11 @@
-// What a rubric lets a reader mark, each label with its key, and how a mark is made of them.
+// The marks of a rubric: their kinds and labels, each with its key, and how a mark is labelled.
 
 // Letters that do something else on the page.
 const TAKEN = "nprvijkq";
 
 // The kinds of items with their facets, and for each label the key that gives it: a code of one
 // letter is its own key, the labels of other facets have numbers.
-export function scheme({ kinds, facets, has_edits: hasEdits }) {
+export function labelKeys({ kinds, facets, has_edits: hasEdits }) {
   const isCode = ({ name }) => /^[a-z]$/.test(name);
   const keyed = (facet) => {
     const isCoded = facet.labels.some(isCode);
@@ -28,13 +28,13 @@ export function scheme({ kinds, facets, has_edits: hasEdits }) {
 
 export const kindOf = (kinds, item) => kinds.find(({ name }) => name === item.kind);
 
-export const isWhole = (kinds, item) =>
+export const isComplete = (kinds, item) =>
   kindOf(kinds, item).facets.every(({ name }) => item.labels[name]?.length);
 
 // The mark with a label more, or another one in its place; a label that it has is taken away
 // where there can be several and another is left.
 export function labelled(kinds, item, facet, name) {
-  const hasFacet = ({ facets }) => facets.some((each) => each.name === facet);
+  const hasFacet = ({ facets }) => facets.some(({ name: other }) => other === facet);
   const kind = [kindOf(kinds, item), ...kinds].find(hasFacet);
   const { several } = kind.facets.find((each) => each.name === facet);
   const before = item.labels[facet] ?? [];
@@ -50,9 +50,9 @@ export function ofKind(item, kind) {
   return { ...item, kind: kind.name, labels: Object.fromEntries(names.map((name) => [name, item.labels[name]])) };
 }
 
-// The mark once a key was pressed, null where the key says nothing. A number goes to the first
-// facet with numbers that has no label yet, else to the first.
-export function pressed(kinds, item, key) {
+// The mark with the label of a key, null for a key of no label. A number goes to the first facet
+// with numbers that has no label yet, else to the first.
+export function applyKey(kinds, item, key) {
   const named = kinds.find((kind) => kind.key === key);
   if (named) return ofKind(item, named);
   for (const kind of [kindOf(kinds, item), ...kinds]) {
@@ -65,7 +65,7 @@ export function pressed(kinds, item, key) {
 
 // By key, what it says.
 export const keysOf = (kinds) => new Map(kinds.flatMap(({ key, label, facets }) =>
-  [[key, label], ...facets.flatMap(({ labels }) => labels.map((each) => [each.key, each.label]))]).filter(([key]) => key));
+  [[key, label], ...facets.flatMap(({ labels }) => labels.map((entry) => [entry.key, entry.label]))]).filter(([key]) => key));
 
 // What a mark's tone and words are on its card.
 export function shownAs(kinds, item) {

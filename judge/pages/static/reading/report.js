@@ -7,8 +7,8 @@ const WORD = /[\p{L}\p{N}_]+(?:[-'’.,/][\p{L}\p{N}_]+)*%?/gu;
 const HEADING = /^[A-Z][A-Z &/]{2,40}:\s*/;
 
 export class ReportText {
-  // `act` has `picked`, told the chosen words as `{ side, start, end, text }` in code points (as
-  // the service counts), and `touched`, told the number of a mark.
+  // `act` has `selected`, told the chosen words as `{ side, start, end, text }` in code points (as
+  // the service counts), and `pressed`, told the number of a mark.
   constructor(side, { text, lines }, act) {
     Object.assign(this, { side, lines, act, points: [...text], anchor: -1, head: -1 });
     this.words = [];
@@ -62,10 +62,10 @@ export class ReportText {
   // `marks` have `start`, `end`, a `key`, a `name` and a `tone`; the last lies on top.
   draw(marks) {
     for (const { start, end, element } of this.tokens) {
-      const own = marks.filter((mark) => mark.start < end && mark.end > start);
-      element.className = own.length ? `marked tone-${own.at(-1).tone}` : "";
-      element.dataset.marks = own.map(({ key }) => key).join(" ");
-      const ended = own.filter((mark) => mark.end <= end);
+      const here = marks.filter((mark) => mark.start < end && mark.end > start);
+      element.className = here.length ? `marked tone-${here.at(-1).tone}` : "";
+      element.dataset.marks = here.map(({ key }) => key).join(" ");
+      const ended = here.filter((mark) => mark.end <= end);
       if (ended.length) element.dataset.numbers = ended.map(({ name }) => name).join(",");
       else delete element.dataset.numbers;
     }
@@ -129,7 +129,7 @@ export class ReportText {
     const isTap = this.pointer === "touch";
     const [mark] = target.dataset.marks?.split(" ") ?? [];
     if (mark && !this.isDrag && !shiftKey && !(isTap && low >= 0)) {
-      this.act.touched(Number(mark));
+      this.act.pressed(Number(mark));
     } else if (isTap) {
       // The first tap chooses a word, the next all up to it, one on what is chosen that word alone.
       const isBeside = low >= 0 && (word < low || word > high);
@@ -143,19 +143,26 @@ export class ReportText {
   }
 
   #tell() {
+    this.isResting = false;
     this.#show();
     this.words[this.head].element.scrollIntoView({ block: "nearest" });
     const [first, last] = this.#span();
     const [{ start }, { end }] = [this.words[first], this.words[last]];
-    this.act.picked({ side: this.side, start, end, text: this.#text(start, end) });
+    this.act.selected({ side: this.side, start, end, text: this.#text(start, end) });
   }
 
   #show() {
     const [first, last] = this.#span();
-    const [start, end] = first < 0 ? [0, 0] : [this.words[first].start, this.words[last].end];
+    const [start, end] = first < 0 || this.isResting ? [0, 0] : [this.words[first].start, this.words[last].end];
     for (const token of this.tokens) {
       token.element.classList.toggle("chosen", token.start >= start && token.end <= end);
     }
+  }
+
+  // The chosen words are marked: they are shown as such, and the next are chosen from there.
+  rest() {
+    this.isResting = true;
+    this.#show();
   }
 
   forget() {

@@ -1,10 +1,10 @@
-// One study on the reader's desk: both reports, what is marked in them, and the mark in the making.
+// One study that is read: both reports, the marks in them, and the mark that is being made.
 
 import { alarm, announce, button, el, fact, goTo, isolated } from "./dom.js";
 import { ImageView } from "./image.js";
 import { Lines } from "./lines.js";
-import { isWhole, kindOf, labelled, ofKind, pressed, shownAs } from "./scheme.js";
-import { ReportText } from "./text.js";
+import { applyKey, isComplete, kindOf, labelled, ofKind, shownAs } from "./marks.js";
+import { ReportText } from "./report.js";
 import { capital, count } from "./words.js";
 
 const HINTS = {
@@ -27,17 +27,17 @@ function wordsOf({ edit, text }) {
   return edit && edit.kind !== "delete" ? edit.corrected : text || "(no words)";
 }
 
-export class Desk {
+export class StudyEditor {
   // `reading` is what the reader has marked so far; `app` saves it and knows the rubric.
   constructor(app, study, reading, title) {
     Object.assign(this, { app, study, reading, kinds: app.kinds, draft: null, range: null, chosen: -1 });
-    const act = { picked: (range) => this.#pick(range), touched: (at) => this.#choose(at, true) };
+    const act = { selected: (range) => this.#select(range), pressed: (at) => this.#selectMark(at, true) };
     this.reports = [new ReportText("reference", study.reference, act)];
     if (app.rubric.has_edits) {
       this.lines = new Lines(study.candidate, {
         moved: () => this.#drawBar(),
         begin: (kind) => this.begin(kind),
-        edit: (kind, line, corrected) => this.#propose({ kind, line, corrected }),
+        edit: (kind, line, corrected) => this.#startEdit({ kind, line, corrected }),
       });
     } else {
       this.reports.push(new ReportText("candidate", study.candidate, act));
@@ -51,8 +51,9 @@ export class Desk {
     });
     const report = (side, box) => el("section", { class: `report ${side}`, "aria-labelledby": `${side}-title` },
       el("h3", { id: `${side}-title` }, capital(side)), box);
-    this.element = el("div", { class: "desk" },
-      el("header", { class: "desk-head" }, title, study.context.length
+    this.reason = el("p", { class: "reason" });
+    this.element = el("div", { class: "editor" },
+      el("header", { class: "editor-head" }, title, this.reason, study.context.length
         ? el("dl", { class: "facts context", tabindex: "0", "aria-label": "Clinical context" },
           study.context.map(({ name, value }) => fact(name.replaceAll("_", " "), isolated(value)))) : null),
       el("div", { class: `sides${this.image ? " imaged" : ""}` }, this.image?.element,
@@ -60,7 +61,14 @@ export class Desk {
       el("div", { class: "below" }, this.list,
         el("p", { class: "comment" }, el("label", { for: "comment" }, "Comment"), this.comment)),
       this.bar);
+    this.#drawReason();
     this.draw();
+  }
+
+  #drawReason() {
+    const { cannot_judge: why } = this.reading;
+    this.reason.replaceChildren(...(why ? ["Cannot judge: ", isolated(why), " ",
+      button("Judge it after all", () => this.judgeAgain(), { class: "quiet" })] : []));
   }
 
   draw() {
@@ -69,7 +77,7 @@ export class Desk {
       report.draw(items.flatMap((item, at) => (item.side !== report.side || item.start === null || item.edit ? []
         : { start: item.start, end: item.end, tone: shownAs(this.kinds, item).tone, key: at, name: at + 1 })));
     }
-    this.lines?.draw(this.draft?.edit ? [...items.filter((item) => !this.#takesPlaceOf(item)), this.draft] : items);
+    this.lines?.draw(this.draft?.edit ? [...items.filter((item) => !this.#replaces(item)), this.draft] : items);
     this.#drawCards();
     this.#drawBar();
   }
@@ -91,7 +99,7 @@ export class Desk {
     };
     return el("li", {
       id: `card-${at}`, class: `card tone-${tone}`, tabindex: "-1", "aria-current": at === this.chosen ? "true" : null,
-      on: { focus: () => this.#choose(at), click: () => this.#choose(at) },
+      on: { focus: () => this.#selectMark(at), click: () => this.#selectMark(at) },
     },
     el("span", { class: "error-number" }, String(at + 1)),
     el("strong", { class: `severity tone-${tone}` }, grade),
@@ -122,10 +130,10 @@ export class Desk {
   #labelling(item) {
     const { kinds, draft } = this;
     const kind = kindOf(kinds, item);
-    const others = item.edit ? [] : kinds.filter((each) => each !== kind);
+    const others = item.edit ? [] : kinds.filter((other) => other !== kind);
     const withoutKey = ({ label, key }) => label.replace(new RegExp(`^${key} `), "");
     const choice = ({ name }, label) => keyButton(`${name}-${label.name}`, withoutKey(label), label.key,
-      () => this.#settle(labelled(kinds, item, name, label.name)),
+      () => this.#commit(labelled(kinds, item, name, label.name)),
       { isPressed: Boolean(item.labels[name]?.includes(label.name)), tone: label.tone });
     return [
       el("p", { id: "words-hint", class: "hint" },
@@ -133,17 +141,16 @@ export class Desk {
       ...kind.facets.map((facet) => el("div", { class: "tools", role: "group", "aria-label": capital(facet.label) },
         facet.labels.map((label) => choice(facet, label)))),
       el("div", { class: "tools" },
-        others.map((each) => keyButton(`kind-${each.name}`, capital(each.label), each.key, () => this.#settle(ofKind(item, each)))),
+        others.map((other) => keyButton(`kind-${other.name}`, capital(other.label), other.key, () => this.#commit(ofKind(item, other)))),
         draft ? null : keyButton("remove", "Delete mark", "X", () => this.remove()),
         keyButton("cancel", draft ? "Cancel" : "Close", "Esc", () => this.cancel())),
     ];
   }
 
-  // A changed reading is kept at once, and taken back by undo.
+  // A changed reading is saved at once, and undone by undo.
   #keep(changes, what) {
-    const before = this.reading;
-    this.reading = { ...before, ...changes };
-    this.app.keep(before, this.reading);
+    this.reading = this.app.keep(this.reading, { ...this.reading, ...changes });
+    this.#drawReason();
     announce(what);
   }
 
@@ -154,11 +161,12 @@ export class Desk {
 
   restore(reading) {
     this.reading = reading;
+    this.#drawReason();
     this.comment.value = reading.comment;
     this.cancel();
   }
 
-  #pick(range) {
+  #select(range) {
     this.range = range;
     this.chosen = -1;
     for (const report of this.reports) if (report.side !== range.side) report.forget();
@@ -172,7 +180,7 @@ export class Desk {
   begin(kind) {
     const { at, lines } = this.lines;
     if (kind !== "insert" && at === lines.length) return false;
-    if (kind === "delete") this.#propose({ kind, line: at, corrected: "" });
+    if (kind === "delete") this.#startEdit({ kind, line: at, corrected: "" });
     else this.lines.write(kind, kind === "change" ? this.lines.editOf(at)?.corrected || lines[at].text : this.#sentence());
     return true;
   }
@@ -184,34 +192,34 @@ export class Desk {
     return this.range.text + (".!?".includes(stop ?? " ") ? stop : "");
   }
 
-  #propose(edit) {
+  #startEdit(edit) {
     const line = this.study.candidate.lines[edit.line];
     if (edit.kind === "change" && edit.corrected === line.text) return;
     const place = edit.kind !== "insert" ? { side: "candidate", start: line.start, end: line.end, text: line.text }
       : this.range ?? { side: null, start: null, end: null, text: "" };
     this.draft = { kind: this.kinds[0].name, labels: {}, ...place, edit: { ...edit, line: line ? edit.line : null } };
-    const replaced = this.reading.items.find((item) => this.#takesPlaceOf(item));
-    if (replaced) this.#settle({ ...this.draft, labels: replaced.labels });
+    const replaced = this.reading.items.find((item) => this.#replaces(item));
+    if (replaced) this.#commit({ ...this.draft, labels: replaced.labels });
     else this.draw();
   }
 
-  // Whether the mark in the making is a correction of the line that this one corrects.
-  #takesPlaceOf({ edit }) {
-    const own = this.draft?.edit;
-    return Boolean(own && edit && own.kind !== "insert" && edit.kind !== "insert" && own.line === edit.line);
+  // Whether the mark that is being made corrects the line of this one.
+  #replaces({ edit }) {
+    const draft = this.draft?.edit;
+    return Boolean(draft && edit && draft.kind !== "insert" && edit.kind !== "insert" && draft.line === edit.line);
   }
 
-  // What a key of the rubric means; false where there is nothing to label.
+  // Applies a key of the rubric; false where there is nothing to label.
   press(key) {
     const item = this.draft ?? this.reading.items[this.chosen];
-    const changed = item && pressed(this.kinds, item, key);
+    const changed = item && applyKey(this.kinds, item, key);
     if (!changed) return false;
-    this.#settle(changed);
+    this.#commit(changed);
     return true;
   }
 
-  // Takes over a mark with its labels: the one that is being made, once it is whole, or the chosen.
-  #settle(item) {
+  // Takes a mark with its labels: the one that is being made, once it is complete, or the chosen one.
+  #commit(item) {
     const { items } = this.reading;
     if (!this.draft) {
       this.#keep({ items: items.with(this.chosen, item) }, "Mark changed");
@@ -220,16 +228,17 @@ export class Desk {
       return;
     }
     this.draft = item;
-    if (!isWhole(this.kinds, item)) {
+    if (!isComplete(this.kinds, item)) {
       this.#drawBar();
       return;
     }
-    const others = items.filter((each) => !this.#takesPlaceOf(each));
+    const others = items.filter((other) => !this.#replaces(other));
     const report = this.reports.find(({ side }) => side === this.range?.side);
     Object.assign(this, { draft: null, range: null });
     this.#keep({ items: [...others, item] }, `${capital(kindOf(this.kinds, item).label)} marked: ${wordsOf(item)}`);
     this.draw();
     this.list.scrollTop = this.list.scrollHeight;
+    report?.rest();
     if (report) report.box.focus({ preventScroll: true });
     else this.lines?.focus();
   }
@@ -246,7 +255,7 @@ export class Desk {
     return Boolean(isUsed);
   }
 
-  #choose(at, isFocused = false) {
+  #selectMark(at, isFocused = false) {
     if (at === this.chosen && !isFocused) return;
     this.#clear();
     this.chosen = at;
@@ -264,7 +273,7 @@ export class Desk {
   move(by) {
     const n = this.reading.items.length;
     if (n === 0) return false;
-    this.#choose(this.chosen < 0 ? (by > 0 ? 0 : n - 1) : Math.min(n - 1, Math.max(0, this.chosen + by)), true);
+    this.#selectMark(this.chosen < 0 ? (by > 0 ? 0 : n - 1) : Math.min(n - 1, Math.max(0, this.chosen + by)), true);
     return true;
   }
 
@@ -276,20 +285,20 @@ export class Desk {
     return true;
   }
 
-  // Keeps what is written; false, with the reason, where a mark would be lost.
+  // Saves the comment; false, with the reason, where a mark would be lost.
   leave() {
     this.keepComment();
     if (this.draft) alarm(new Error(UNLABELLED));
     return !this.draft;
   }
 
-  // Says that the study is read, with `hasErrors` false that nothing is wrong; false, with the
-  // reason, where it cannot be yet.
+  // Ends the study, with `hasErrors` false as one without errors; false, with the reason, where it
+  // cannot be ended yet.
   finish(hasErrors) {
     this.keepComment();
     const { items, done } = this.reading;
     const errors = items.filter((item) => kindOf(this.kinds, item).graded_by);
-    // Who marks what matches in some studies and forgets it in one has said that nothing matches.
+    // Without a mark of what matches, where other studies have one, it would say that nothing matches.
     const forgotten = this.kinds.find(({ name, graded_by: grade }) =>
       !grade && this.app.marked.has(name) && !items.some((item) => item.kind === name));
     const wrong = this.draft ? UNLABELLED
@@ -298,8 +307,18 @@ export class Desk {
           ? `No ${forgotten.label} is marked here, as in other studies: mark each with ${forgotten.key}, or say so again.` : "";
     this.isWarned ||= Boolean(forgotten);
     if (wrong) alarm(new Error(wrong));
-    else if (!done) this.#keep({ done: true }, hasErrors ? "Done" : "No errors");
+    else if (!done || this.reading.cannot_judge) this.#keep({ done: true, cannot_judge: "" }, hasErrors ? "Done" : "No errors");
     return !wrong;
+  }
+
+  // Ends the study without a judgement, for a reason.
+  cannotJudge(why) {
+    this.#keep({ done: true, cannot_judge: why }, "Cannot judge");
+  }
+
+  judgeAgain() {
+    this.#keep({ done: false, cannot_judge: "" }, "Not done");
+    this.focus();
   }
 
   focus() {

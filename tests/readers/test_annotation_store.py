@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import rubrics
-from judge.readers import kept
-from judge.readers.kept import KeptReading, MarkedItem, new_reading
+from judge.readers import annotation_store as store
+from judge.readers.annotation_store import MarkedItem, PageReading, new_reading
 from judge.types import Edit
 
 RECORD: dict[str, Any] = {
@@ -28,12 +28,12 @@ FALSE = {"category": ("a",), "significance": ("significant",)}
 URGENT = {"category": ("a", "c"), "severity": ("severity3",)}
 # Saves readings until it ends: folder, reader, how many, characters of each.
 WRITER = (
-    "import sys; from pathlib import Path; from judge.readers import kept\n"
+    "import sys; from pathlib import Path; from judge.readers import annotation_store as store\n"
     "for at in range(int(sys.argv[3])):\n"
     "    record = {'study_id': f's{at}', 'reference': 'r', 'candidate': 'c'}\n"
     "    text = str(at) + 'x' * int(sys.argv[4])\n"
-    "    one = kept.new_reading(sys.argv[2], record, done=True, comment=text)\n"
-    "    kept.append(Path(sys.argv[1]), one)\n"
+    "    one = store.new_reading(sys.argv[2], record, done=True, comment=text)\n"
+    "    store.append(Path(sys.argv[1]), one)\n"
     "    print(at, flush=True)\n"
 )
 
@@ -43,13 +43,23 @@ def writer(folder: Path, reader: str, n: int, size: int) -> subprocess.Popen[str
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def reading(*items: MarkedItem, reader: str = "fern", done: bool = True) -> KeptReading:
+def reading(*items: MarkedItem, reader: str = "fern", done: bool = True) -> PageReading:
     return new_reading(reader, RECORD, items, done=done)
 
 
+def test_a_line_without_later_fields_is_read(tmp_path: Path) -> None:
+    line = (
+        '{"id": "1", "at": "2026-01-01T00:00:00.000+00:00", "reader": "ash", "study_id": "s1", '
+        '"done": true, "items": [], "comment": "", "texts": ""}\n'
+    )
+    (tmp_path / store.FILE).write_text(line, "utf-8")
+    (old,) = store.read(tmp_path)
+    assert (old.state, old.seconds, old.cannot_judge) == (store.DONE, None, "")
+
+
 def test_what_was_kept_is_read(tmp_path: Path) -> None:
-    assert kept.read(tmp_path) == []
-    assert kept.current(tmp_path) == {}
+    assert store.read(tmp_path) == []
+    assert store.current(tmp_path) == {}
     marked = MarkedItem("error", FALSE, "Small effusion 😀", "candidate", 17, 33)
     assert RECORD["candidate"][17:33] == marked.text  # code points: the last one is one
     edit = MarkedItem("error", URGENT, edit=Edit("change", 1, "No effusion."))
@@ -59,15 +69,15 @@ def test_what_was_kept_is_read(tmp_path: Path) -> None:
         reading(),
     ]
     for one in readings:
-        kept.append(tmp_path, one)
-    assert kept.read(tmp_path) == readings
-    assert (tmp_path / kept.FILE).stat().st_mode & 0o077 == 0
-    assert kept.current(tmp_path) == {
+        store.append(tmp_path, one)
+    assert store.read(tmp_path) == readings
+    assert (tmp_path / store.FILE).stat().st_mode & 0o077 == 0
+    assert store.current(tmp_path) == {
         ("fern", "s1"): readings[2],
         ("Öjvind\n", "s1"): readings[1],
     }
-    kept.append(tmp_path, last := replace(reading(done=False), comment="a\ud800b"))
-    assert kept.current(tmp_path)["fern", "s1"] == replace(last, comment="a?b")
+    store.append(tmp_path, last := replace(reading(done=False), comment="a\ud800b"))
+    assert store.current(tmp_path)["fern", "s1"] == replace(last, comment="a?b")
 
 
 @given(cut=st.integers(min_value=0))
@@ -77,17 +87,17 @@ def test_wherever_a_save_was_cut_the_one_before_counts(
     folder = tmp_path_factory.mktemp("cut")
     saves = [reading(*[MarkedItem("error", FALSE, "é")] * n, done=False) for n in range(4)]
     for one in saves:
-        kept.append(folder, one)
-    file = folder / kept.FILE
+        store.append(folder, one)
+    file = folder / store.FILE
     whole = file.read_bytes()
     at = cut % (len(whole) + 1)
     file.write_bytes(whole[:at])
-    before = kept.read(folder)
+    before = store.read(folder)
     ends = accumulate(len(line) for line in whole.splitlines(keepends=True))
     n_whole = sum(end - 1 <= at for end in ends)  # one that lacks only its newline is whole
     assert before == saves[:n_whole]
-    kept.append(folder, last := reading())
-    assert kept.read(folder) == [*before, last]
+    store.append(folder, last := reading())
+    assert store.read(folder) == [*before, last]
 
 
 def test_two_processes_lose_and_mix_nothing(tmp_path: Path) -> None:
@@ -95,7 +105,7 @@ def test_two_processes_lose_and_mix_nothing(tmp_path: Path) -> None:
     for process in writers:
         process.communicate()
         assert process.returncode == 0
-    readings = kept.read(tmp_path)
+    readings = store.read(tmp_path)
     for name in ("fern", "moss"):
         assert [r.study_id for r in readings if r.reader == name] == [f"s{n}" for n in range(100)]
 
@@ -109,8 +119,8 @@ def test_a_full_disk_keeps_all_of_a_reading_or_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", limit + WRITER, str(tmp_path), "fern", "9", "500"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "JudgeError" in done.stderr
-    assert (tmp_path / kept.FILE).read_bytes().endswith(b"}\n")
-    assert len(kept.read(tmp_path)) == 2
+    assert (tmp_path / store.FILE).read_bytes().endswith(b"}\n")
+    assert len(store.read(tmp_path)) == 2
 
 
 @pytest.mark.parametrize(
@@ -126,7 +136,7 @@ def test_a_full_disk_keeps_all_of_a_reading_or_nothing(tmp_path: Path) -> None:
 )
 def test_corrections_that_fit_no_line_are_no_reading(edits: list[Edit]) -> None:
     items = [MarkedItem("error", URGENT, edit=edit) for edit in edits]
-    assert "line" in str(kept.fault(reading(*items), FINE, RECORD))
+    assert "line" in str(store.find_fault(reading(*items), FINE, RECORD))
     fitting = [Edit("change", 1, "Clear."), Edit("insert", 2, "New."), Edit("insert", None, "New.")]
     items = [MarkedItem("error", URGENT, edit=edit) for edit in fitting]
-    assert kept.fault(reading(*items), FINE, RECORD) is None
+    assert store.find_fault(reading(*items), FINE, RECORD) is None
