@@ -59,8 +59,8 @@ def corrected_summary(
     named = [(reader.shown, reader.run) for reader in readers]
     judge = load([(str(run.path), run)])
     runs = load([(str(run.path), run), *named], lambda judged, *_: judged)
-    for reader, rows in zip(readers, runs.rows[1:], strict=True):
-        if not (rows >= 0).any():
+    for reader, reader_rows in zip(readers, runs.rows[1:], strict=True):
+        if not (reader_rows >= 0).any():
             raise JudgeError(
                 f"{run.path} has none of the studies of {reader.shown}; they are joined by study id"
             )

@@ -275,8 +275,8 @@ def _preferences(
 ) -> Iterator[dict[str, Any]]:
     candidates_of = studies.candidates_of
     rows = np.flatnonzero([study is not None for study in candidates_of])
-    names, study = np.unique([candidates_of[row] or "" for row in rows], return_inverse=True)
-    if len(names) == len(rows):
+    study_ids, study = np.unique([candidates_of[row] or "" for row in rows], return_inverse=True)
+    if len(study_ids) == len(rows):
         return
     units, of_row = np.unique(resamples.units[rows], return_inverse=True)
     part = Resamples(of_row, resamples.weights[units], resamples.has_patients)
