@@ -25,7 +25,7 @@ from judge.running.records import Judged, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.service import ProblemError
 from judge.service.jobs import Reply
-from judge.service.service import Here, as_json, log
+from judge.service.service import ServiceDep, as_json, log
 from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
 from judge.service.worker import time_limit
 from judge.studies import StudySet, from_given
@@ -173,7 +173,7 @@ def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str 
 
 
 @routes.post("/annotations")
-async def annotate(pair: Pair, service: Here) -> Response:
+async def annotate(pair: Pair, service: ServiceDep) -> Response:
     """Judge one candidate against its reference; return the study's record.
 
     It is the engine and the cache of a run: an answer that was paid for once is free. A
@@ -191,7 +191,7 @@ def list_rubrics() -> Response:
 
 
 @routes.get("/judges")
-def list_judges(service: Here) -> Response:
+def list_judges(service: ServiceDep) -> Response:
     """List the judges that the service's owner allows: `name`, `built_in`, `budget` and `left`.
 
     `budget` is null for none, `left` also where it is not known. In US dollars; answers under way

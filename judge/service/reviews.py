@@ -27,7 +27,7 @@ from judge.types import JudgeError
 
 FILE = "reviews.jsonl"
 MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
-Word = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
+ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
 """What a reader can say of an error or a study: the three verdicts on an error come first."""
 # What a spreadsheet takes for a formula, in the form that it makes of fullwidth characters.
 _FORMULA = tuple("=+-@\t\r")
@@ -177,4 +177,4 @@ def _event(line: bytes) -> Event | None:
         event = Event(**{"error": None, **known, "categories": categories})
     except (ValueError, TypeError, AttributeError):
         return None
-    return event if event.verdict in get_args(Word) else None
+    return event if event.verdict in get_args(ReviewVerdict) else None

@@ -42,8 +42,8 @@ class Ledger(Budget):
         self.path = Path(path)
         self.judge = judge
 
-    def plain(self) -> tuple[str, str, float | None]:
-        """Return what it is made of."""
+    def as_tuple(self) -> tuple[str, str, float | None]:
+        """Return the arguments that make it."""
         return str(self.path), self.judge, self.limit
 
     @property
@@ -56,7 +56,7 @@ class Ledger(Budget):
         """Return the dollars that are left, None for no limit."""
         return None if self.limit is None else max(0.0, self.limit - self.spent)
 
-    def shown(self) -> str:
+    def left_in_words(self) -> str:
         """Return what is left of the limit in words, rounded down."""
         cents = math.floor(100 * (self.left() or 0.0) + 1e-6)
         return f"${cents / 100:,.2f} of ${self.limit or 0:,.2f} left"
@@ -74,8 +74,8 @@ class Ledger(Budget):
 
     def _refusal(self) -> str:
         return (
-            f"{SPENT}{self.judge} has no room for another answer: {self.shown()}. The owner "
-            "of this service can raise it; what was answered is in the cache and stays free"
+            f"{SPENT}{self.judge} has no room for another answer: {self.left_in_words()}. The "
+            "owner of this service can raise it; answers in the cache stay free"
         )
 
     def _sum(self, table: sqlite3.Connection) -> float:
@@ -142,7 +142,7 @@ class ServiceSettings:
         """Return what `judge` has cost and may."""
         return Ledger(self.runs[0].absolute() / JOBS / FILE, judge, self.budgets.get(judge))
 
-    def hidden(self, text: object) -> str:
+    def hide_folders(self, text: object) -> str:
         """Return a message without the places where runs are kept."""
         for folder in (*self.runs, *(run.absolute().parent for run in self.named)):
             text = str(text).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")

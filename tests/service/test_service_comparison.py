@@ -76,7 +76,7 @@ def test_the_pieces_of_pages_are_those_of_a_file(service: Served) -> None:
 
     def pieces(path: str, **params: Any) -> str:
         page = service.client.get(path, **params).text
-        return unescape(page.partition('data-pieces="')[2].partition('"')[0])
+        return "/data/" + unescape(page.partition('data-source="')[2].partition('"')[0])
 
     run = pieces("/runs/green-bad")
     assert run == "/data/run/green-bad"
