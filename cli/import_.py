@@ -72,7 +72,7 @@ def command(
     and named. No judge is asked.
     """
     from judge.readers import datasets, page_annotations
-    from judge.readers.runs import write_runs
+    from judge.readers.reader_runs import write_runs
     from judge.running.folder import Run
     from judge.studies.names import known_section
 

@@ -160,7 +160,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.cli.judging import command_for
     from judge.cli.options import policy_of, settings_of
     from judge.cli.studies import told_studies
-    from judge.running import check
+    from judge.running import preview
     from judge.running.cost import forecast
     from judge.running.session import JudgeSession
     from judge.stats.table import TableBuilder, check_fields
@@ -177,7 +177,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         )
         studies = told_studies({**options, "preds": preds, "refs": refs}, session.rubric)
     check_fields(options["by"], TableBuilder(session.rubric, studies.fields).columns)
-    described = check.described(studies)
+    described = preview.described(studies)
     with session:
         cost = forecast(session, studies)
     costs = {"cost": "none: the built-in judge answers on this machine"}
@@ -190,7 +190,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             costs["budget"] = ledger.left_in_words() + stop
     yield {
         **described,
-        "facts": [{"name": name, "text": text} for name, text in check.facts(described)],
+        "facts": [{"name": name, "text": text} for name, text in preview.facts(described)],
         "costs": [{"name": name, "text": text} for name, text in costs.items()],
     }
 

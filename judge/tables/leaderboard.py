@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from judge import rubrics
 from judge.stats.metric import Metric
-from judge.stats.panel import Cell, Group, Panel, groups_of, item_counts
+from judge.stats.panel import Cell, Group, Panel, item_counts, parts_of
 from judge.stats.significance import Comparison, PairTest, model_order
 from judge.tables.run import Table, definitions
 from judge.text import NOTHING, group_value, number, percent
@@ -216,9 +216,7 @@ def error_tables(panel: Panel, key: Mapping[str, object], order: Sequence[int]) 
 
 def panels(comparison: Comparison) -> list[Panel]:
     """Return the studies of each of the comparison's groups, in their order."""
-    by = comparison.by
-    parts = groups_of(comparison.panel, by) if by else []
-    return [comparison.panel, *(part for _, part in parts)]
+    return [part for _, part in parts_of(comparison.panel, comparison.by)]
 
 
 def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:

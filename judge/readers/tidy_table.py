@@ -1,10 +1,11 @@
-"""A table of one's own: a row for each error, or for a count of errors, by study and reader."""
+"""The layout of a user's own table: one row per error, or per count of errors."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
+from judge.readers.annotation_files import SIGNIFICANCE, Cells, File, only
 from judge.readers.annotations import (
     FINERADSCORE,
     GREEN,
@@ -16,7 +17,6 @@ from judge.readers.annotations import (
     Key,
     Row,
 )
-from judge.readers.files import SIGNIFICANCE, Cells, File, only
 from judge.rubrics.categories import CATEGORY, category_of
 from judge.rubrics.fineradscore.answers import severity_of
 from judge.rubrics.green.layout import MATCHED
@@ -24,12 +24,12 @@ from judge.rubrics.reading import EDIT, own_name
 from judge.studies.names import plain
 from judge.types import JudgeError
 
-_OF_STUDY = ("reference", "candidate", "model", "study_class", "patient")
-_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text", *_OF_STUDY)
+_STUDY_COLUMNS = ("reference", "candidate", "model", "study_class", "patient")
+_ERROR_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text")
 
 
 def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
-    """Read a table of one's own: a row for each error, or for a count of errors."""
+    """Read a user's own table, with one row per error, or per count of errors."""
     file = only(files)
     if file.has("level", "significant"):
         raise JudgeError(f"{file.name} has both level and significant; keep one of them")
@@ -45,7 +45,7 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     readings: dict[Key, list[Cells]] = defaultdict(list)
     for row in rows:
         study_id, reader = row.ids("study_id", "reader")
-        values = {name: row[name] for name in _OF_STUDY}
+        values = {name: row[name] for name in _STUDY_COLUMNS}
         if len(models[study_id]) > 1:
             values["patient"] = values["patient"] or study_id
             study_id = f"{study_id}/{row.ids('model')[0]}"
@@ -53,15 +53,15 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         readings[reader, study_id].append(row)
     has_category = any(row["category"] for row in rows)
     has_matched = any(_is_matched(row["category"]) for row in rows)
-    for key, of_study in readings.items():
+    for key, study_rows in readings.items():
         with table.checking(*key):
-            errors = [_error(file, key, row, is_green=is_green) for row in of_study]
-            _check(errors, of_study, has_category=has_category)
+            errors = [_error(file, key, row, is_green=is_green) for row in study_rows]
+            _check(errors, study_rows, has_category=has_category)
             if has_matched and all(error.category != MATCHED for error in errors):
                 raise FaultError("no row of matched findings, as other studies have")
-            # What is counted comes first: a list beside it repeats it.
+            # Counts come first: a list of the same errors would repeat them.
             table.rows += sorted(errors, key=lambda error: error.text != "")
-            table.fields[key] = _fields(of_study)
+            table.fields[key] = _fields(study_rows)
     table.lacks = {} if has_category else {CATEGORY.name: NO_CATEGORY}
     if not is_green:
         table.lacks = {**table.lacks, EDIT: NO_EDIT}
@@ -78,8 +78,12 @@ def _fields(rows: Sequence[Cells]) -> dict[str, object]:
     values: dict[str, object] = {}
     for row in rows:
         for name, text in row.cells.items():
-            # A column without a name holds the numbers of rows that pandas writes.
-            if name in _COLUMNS or name.startswith("column_") or text is None:
+            # pandas writes the row numbers in a column without a name.
+            if (
+                name in (*_ERROR_COLUMNS, *_STUDY_COLUMNS)
+                or name.startswith("column_")
+                or text is None
+            ):
                 continue
             if values.setdefault(name, text) != text:
                 raise row.fault(f"{name} differs from an earlier row")
@@ -118,7 +122,7 @@ def _category(row: Cells) -> str | None:
 
 
 def _check(errors: Sequence[Row], rows: Sequence[Cells], *, has_category: bool) -> None:
-    """Raise for rows of a study that contradict each other."""
+    """Raise `FaultError` if the rows of a study contradict each other."""
     seen: dict[tuple[object, ...], str] = {}
     is_clean = any(error.category is error.level is None and not error.count for error in errors)
     for error, row in zip(errors, rows, strict=True):

@@ -1,4 +1,4 @@
-"""Readers' files as rows of texts, and the cells that a layout asks for."""
+"""Readers' files as rows of text cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNIFICANCE = {
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A row's cells by the names of columns: texts without blanks around, or None."""
+    """The cells of a row by column: stripped text, or None for an empty cell."""
 
     file: str
     place: str
@@ -33,21 +33,21 @@ class Cells:
         return self.cells.get(name)
 
     def ids(self, *names: str) -> tuple[str, ...]:
-        """Return the cells that say whose reading a row is; without them it is nobody's."""
+        """Return the cells that identify a reading; raises `JudgeError` where one is blank."""
         try:
             return tuple(self.needed(name) for name in names)
         except FaultError as fault:
             raise JudgeError(f"{self.file}, {fault}") from fault
 
     def needed(self, name: str) -> str:
-        """Return a cell; raises `FaultError` where it is blank."""
+        """Return a cell; raises `FaultError` if it is blank."""
         text = self[name]
         if text is None:
             raise self.fault(f"{name} is blank")
         return text
 
     def count(self, name: str) -> int:
-        """Return a cell as a count; raises `FaultError` for a blank one and for anything else."""
+        """Return a cell as a whole number from 0 to 999; raises `FaultError` for anything else."""
         text = self.needed(name)
         whole = re.fullmatch(r"([0-9]{1,3})(?:\.0*)?", text)
         if whole is None:
@@ -55,14 +55,14 @@ class Cells:
         return int(whole[1])
 
     def choice(self, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        """Return what a cell stands for; raises `FaultError` where it is none of the choices."""
+        """Return the choice named in a cell; raises `FaultError` for an unknown one."""
         text = self.needed(name)
         if plain(text) not in choices:
             raise self.fault(f"{name} is {text[:40]!r}, none of {', '.join(choices)}")
         return choices[plain(text)]
 
     def fault(self, why: str) -> FaultError:
-        """Return the error that says which row it is, and why it cannot be read."""
+        """Return an error with the row and the reason."""
         return FaultError(f"{self.place}: {why}")
 
 
@@ -83,7 +83,7 @@ class File:
         return {*columns} <= {*self.columns}
 
     def rows(self) -> Iterator[Cells]:
-        """Yield each row that is not blank; the header is row 1."""
+        """Yield the rows; the header is row 1."""
         for number, cells in enumerate(zip(*self.columns.values(), strict=True), start=2):
             texts = [cell.strip() or None if cell else None for cell in cells]
             yield Cells(self.name, f"row {number}", dict(zip(self.columns, texts, strict=True)))
@@ -102,7 +102,7 @@ def open_file(source: str, encoding: str | None) -> File:
 
 
 def only(files: Sequence[File]) -> File:
-    """Return the one file of a layout; raises `JudgeError` for several."""
+    """Return the only file of a layout; raises `JudgeError` for several."""
     if len(files) > 1:
         raise JudgeError(f"this layout is one file, and these are {len(files)}")
     return files[0]

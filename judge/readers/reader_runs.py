@@ -1,4 +1,4 @@
-"""Readings as runs: a folder a reader, all of them or none."""
+"""The runs of readers: one folder per reader, written all at once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from judge.plugins import version
 from judge.readers.annotations import Readings
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once
-from judge.running.records import Judged, adapter
+from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
+from judge.running.records import StudyResult, adapter
 from judge.running.session import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, reserved_names
@@ -27,10 +27,10 @@ from judge.text import counted
 from judge.types import Annotation, JudgeError
 
 READER = "reader:"
-"""What the name of a judge who is a reader begins with."""
+"""The first part of a reader's name as a judge."""
 NOTE = "a reader's annotations"
 UNREADABLE = "unreadable"
-"""Why studies are left out whose rows in a reader's file contradict themselves."""
+"""The reason for studies with contradictory rows."""
 _DIGITS = 8
 
 
@@ -46,30 +46,30 @@ def write_runs(
 ) -> list[Run]:
     """Write the run of each reader below `out`, all of them at once.
 
-    `out` is new or empty. `model` is by default the field `model` where that is one for all, else
-    what the file of the candidates is named after. Raises `JudgeError` for an `out` that holds
-    anything, and for two readers of one folder.
+    `model` is by default the field `model` where it is the same for all studies, else the name of
+    the file with the candidates. Raises `JudgeError` for a folder that is not empty, and for two
+    readers with one folder name.
     """
     runs: dict[str, _ReaderRun] = {}
-    for one in readings:
-        folder = "reader-" + safe_name(one.reader, 60, keeps="._")
-        rubric = as_read(rubrics.load(one.rubric), one.lacks, one.own)
-        studies = _study_set(one, inputs, rubric, model, section)
-        class_source = one.class_source
+    for reader in readings:
+        folder = "reader-" + safe_name(reader.reader, 60, keeps="._")
+        rubric = as_read(rubrics.load(reader.rubric), reader.lacks, reader.own_categories)
+        studies = _study_set(reader, inputs, rubric, model, section)
+        class_source = reader.class_source
         if class_source is None:
             has_references = any(studies.references)
             studies, class_source = with_classes(studies) if has_references else (studies, "none")
-        runs[folder] = _ReaderRun(layout, one, rubric, studies, class_source)
+        runs[folder] = _ReaderRun(layout, reader, rubric, studies, class_source)
     folders = Counter(map(str.casefold, runs))
     if len(runs) < len(readings) or max(folders.values()) > 1:
-        names = ", ".join(repr(one.reader) for one in readings)
+        names = ", ".join(repr(reader.reader) for reader in readings)
         raise JudgeError(
-            f"two of the readers {names} would share a folder; write the name of one reader in "
-            "one way, and those of two in ways that differ in letters or digits"
+            f"two of the readers {names} would share a folder; give them names that differ in "
+            "letters or digits"
         )
     if entries_of(out):
         raise JudgeError(f"{out} is not empty; {ANOTHER}")
-    with folder_at_once(out) as place:
+    with atomic_folder(out) as place:
         for folder, run in runs.items():
             run.write(place / folder, arguments)
     return [Run(out / folder) for folder in runs]
@@ -82,7 +82,7 @@ def _study_set(
     model: str | None,
     section: Section | None,
 ) -> StudySet:
-    studies = [reading.study for reading in readings.said]
+    studies = [reading.study for reading in readings.readings]
     names = dict.fromkeys(name for study in studies for name in study.fields)
     columns = {name: tidy_column([study.fields.get(name) for study in studies]) for name in names}
     columns = {name: column for name, column in columns.items() if set(column) != {None}}
@@ -128,7 +128,7 @@ class _ReaderRun:
     @cached_property
     def version(self) -> str:
         readings = self.readings
-        said = [
+        annotations = [
             [
                 reading.study.study_id,
                 *(
@@ -140,16 +140,16 @@ class _ReaderRun:
                     )
                 ),
             ]
-            for reading in readings.said
+            for reading in readings.readings
         ]
-        whole = [said, sorted(readings.lacks), [*readings.own]]
-        whole += [readings.sample] if readings.sample else []
-        digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+        content = [annotations, sorted(readings.lacks), [*readings.own_categories]]
+        content += [readings.sample] if readings.sample else []
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         return f"{READER}{readings.reader}+{digest[:_DIGITS]}"
 
     @cached_property
     def signature(self) -> str:
-        """As of a run of a judge; the layout stands where the prompt would."""
+        """The signature, as of a judge's run, with the layout in place of the prompt."""
         studies = self.studies
         parts = (
             f"{self.rubric.name}:{self.rubric.version}",
@@ -183,7 +183,7 @@ class _ReaderRun:
             "reading": {
                 "layout": self.layout,
                 "lacks": dict(readings.lacks),
-                "own": list(readings.own),
+                "own": list(readings.own_categories),
                 **({"sample": readings.sample} if readings.sample else {}),
             },
         }
@@ -196,23 +196,23 @@ class _ReaderRun:
             "finished": now,
         }
         ends = (
-            Judged(
+            StudyResult(
                 row,
                 study,
                 reading.outcome,
                 None if reading.cannot_judge else self.rubric.measured(reading.annotation, study),
                 None,
             )
-            for row, (study, reading) in enumerate(zip(studies, readings.said, strict=True))
+            for row, (study, reading) in enumerate(zip(studies, readings.readings, strict=True))
         )
         write_run(path, self.rubric, ends, made_by, manifest, DEFAULT_BY)
 
     def _notes(self) -> list[str]:
         notes = []
         for why in dict.fromkeys(self.readings.lacks.values()):
-            measures = [one for one in self.rubric.measures if one.undefined == why]
-            # A count by category counts items of two labels: its level and the category.
-            totals = [one.label for one in measures if not one.counts or len(one.counts.labels) < 2]
+            measures = [measure for measure in self.rubric.measures if measure.undefined == why]
+            # A count by category counts items of two labels: the level and the category.
+            totals = [m.label for m in measures if not m.counts or len(m.counts.labels) < 2]
             if measures:
                 notes.append(f"undefined: {', '.join(totals) or 'counts by category'} ({why})")
         if left_out := self.readings.left_out:

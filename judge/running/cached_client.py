@@ -18,9 +18,9 @@ from judge.backends.base import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.running.cost import Budget, Prices
+from judge.running.cost import Prices, SpendingLimit
 from judge.running.engine import Question, StoppedError
-from judge.running.records import Answered
+from judge.running.records import CachedAnswer
 from judge.types import Completion, CompletionRequest, JudgeError
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Limiter:
             await asyncio.wait_for(self._back.wait(), max(0.0, min(seconds, left)))
 
 
-class Asker:
+class CachedClient:
     """Answers questions from the cache, or by asking the judge and writing the answer down."""
 
     def __init__(self, session: JudgeSession, cache: CompletionCache) -> None:
@@ -154,7 +154,7 @@ class Asker:
         self._paying = 0
         self._unreadable = 0
 
-    async def answer(self, question: Question) -> Answered:
+    async def answer(self, question: Question) -> CachedAnswer:
         """Return the answer to a question, on disk by then; raises an `AskError` without one."""
         name = question.key
         if (flight := self._flying.get(name)) is not None:
@@ -163,7 +163,7 @@ class Asker:
             completion = self._cache.find(name)
         if completion is not None:
             self._progress.from_cache += 1
-            return Answered(completion, name)
+            return CachedAnswer(completion, name)
         if name in self._session.unanswerable:
             raise self._session.unanswerable[name]
         flight = self._flying[name] = asyncio.get_running_loop().create_future()
@@ -177,7 +177,7 @@ class Asker:
             raise
         else:
             flight.set_result(completion)
-            return Answered(completion, name)
+            return CachedAnswer(completion, name)
         finally:
             del self._flying[name]
 
@@ -188,9 +188,9 @@ class Asker:
             patience -= _CLAIM_PAUSE
         try:
             # Another process may have put it there since this one looked.
-            if (kept := self._cache.find(name)) is not None:
+            if (completion := self._cache.find(name)) is not None:
                 self._progress.from_cache += 1
-                return kept
+                return completion
             completion, seconds = await self._ask(question)
             # What is asked after an unreadable answer is another question.
             took = None if question.attempt else (self._kind, seconds)
@@ -283,7 +283,7 @@ class Asker:
                 self._paying -= 1
                 budget.settle(most, spent)
 
-    async def _reserve(self, budget: Budget, most: float | None) -> None:
+    async def _reserve(self, budget: SpendingLimit, most: float | None) -> None:
         """Set aside what a request can cost; stops the run where there is no money for it."""
         while why := budget.reserve(most):
             # Answers under way may cost less than their most, which gives the budget room again.

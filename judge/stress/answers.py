@@ -1,4 +1,4 @@
-"""What a run says of each candidate: counts of errors and a score, by the rubric's declarations."""
+"""A judge's answers to the candidates of a stress test: counts of errors and a score of each."""
 
 from __future__ import annotations
 
@@ -14,42 +14,43 @@ from judge.rubrics.quantities import levels_of
 from judge.running.folder import Run
 from judge.stats.table import OUTCOMES
 from judge.stress.candidates import FIELDS
-from judge.stress.changes import all_changes
+from judge.stress.perturbations import all_perturbations
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 LOST = (OUTCOMES[Unparsed], OUTCOMES[Failed], "undefined")
 """Why a candidate has no reading: `undefined` lacks the counts that the rubric's errors need."""
+Measures = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Scale:
-    """What a rubric says of a study, as measures whose sum is the number; empty: it says none.
+class ErrorScale:
+    """The measures by which a rubric counts errors; empty where it counts none.
 
-    `level` are the errors of the least level that has a name (`levels_of`), where the rubric knows
-    milder ones too: by these a study has "no significant error". `by_category` and
-    `level_by_category` count the same in each of the `categories`.
+    `level` counts the errors of the least level with a name (`levels_of`) where the rubric has
+    milder ones too: a candidate without these has "no significant error". `by_category` and
+    `level_by_category` are the same for each of the `categories`.
     """
 
     score: Measure | None
-    errors: tuple[str, ...] = ()
-    level: tuple[str, ...] = ()
+    errors: Measures = ()
+    level: Measures = ()
     level_name: str = ""
     categories: tuple[tuple[str, str], ...] = ()
-    by_category: tuple[tuple[str, ...], ...] = ()
-    level_by_category: tuple[tuple[str, ...], ...] = ()
+    by_category: tuple[Measures, ...] = ()
+    level_by_category: tuple[Measures, ...] = ()
 
     @property
     def is_shared(self) -> bool:
-        """Whether the categories are the six, in whose letters the truth is."""
+        """Whether the categories are the six in whose letters the truth is given."""
         six = {(label.name, CATEGORY.text(label.name)) for label in CATEGORY.labels}
         return six <= {*self.categories}
 
 
-def scale_of(rubric: Rubric, lacks: Collection[str] = ()) -> Scale:
-    """Return what a rubric says of a study; a label that a reader `lacks` is in no count."""
+def scale_of(rubric: Rubric, lacks: Collection[str] = ()) -> ErrorScale:
+    """Return the error scale of a rubric without the labels that a reader `lacks`."""
     score = next(iter(rubric.with_role("score")), None)
     if rubric.tally is None:
-        return Scale(score)
+        return ErrorScale(score)
     tally, rows = rubric.tally, rubric.facet(rubric.tally.rows)
     labels = [
         {tally.columns: label.name}
@@ -57,13 +58,13 @@ def scale_of(rubric: Rubric, lacks: Collection[str] = ()) -> Scale:
         if label.tone != "good" and label.name not in lacks
     ]
 
-    def counts(cuts: Iterable[dict[str, str]], **row: str) -> tuple[str, ...]:
+    def counts(cuts: Iterable[dict[str, str]], **row: str) -> Measures:
         return tuple(m.name for cut in cuts for m in rubric.counting(tally.kind, cut | row))
 
     name, level = next(iter(levels_of(rubric, lacks).items()), ("", ()))
     grave = [label for label in labels if {*counts([label])} <= {*level}]
     grave = grave if len(grave) < len(labels) else []
-    return Scale(
+    return ErrorScale(
         score,
         counts(labels),
         counts(grave),
@@ -75,30 +76,29 @@ def scale_of(rubric: Rubric, lacks: Collection[str] = ()) -> Scale:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A run's answers to candidates, a row of each frame a candidate.
+class StressAnswers:
+    """The answers of a run, one row per candidate in each frame.
 
-    `table` has `FIELDS` and `unit`, the study, those with the same reference being one; `lost`, why
-    a candidate was not read, else empty; the numbers `errors`, `level` and `score`, NaN where it
-    was not read or the rubric says none; and whether an error is in a category of the truth
-    (`is_right`) and on the truth's side of the level too (`is_graded`). `categories` counts errors
-    by category, `at_level` those on the level.
+    `table` has `FIELDS` and `unit`, the number of the reference; `lost`, why there is no answer,
+    else empty; `errors`, `level` and `score`, NaN where there is none; whether an error is in a
+    category of the truth (`is_right`), and there on the truth's side of the level (`is_graded`).
+    `categories` counts errors by category, `at_level` those of the level.
     """
 
     run: Run
-    scale: Scale
+    scale: ErrorScale
     table: pd.DataFrame
     categories: pd.DataFrame
     at_level: pd.DataFrame
 
     def changes(self, group: str) -> dict[str, pd.DataFrame]:
-        """Return the candidates of each change of a group, in the order of printing."""
+        """Return the candidates of a group by perturbation, in the order of printing."""
         parts = dict(iter(self.table[self.table["group"] == group].groupby("change", sort=False)))
-        return {name: parts[name] for name in all_changes() if name in parts}
+        return {name: parts[name] for name in all_perturbations() if name in parts}
 
 
-def read(run: Run) -> Reading:
-    """Return a run's reading of candidates; raises `JudgeError` for a run of other studies."""
+def read_answers(run: Run) -> StressAnswers:
+    """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
     if lacks := {"study", "change", "group", "k"} - {*run.manifest["fields"]}:
         raise JudgeError(
             f"{run.path} is no run of candidates that judge stress made: it has no field "
@@ -111,18 +111,18 @@ def read(run: Run) -> Reading:
     columns = run.columns(measures, FIELDS).to_pandas()
     counts = columns[measures].astype(float)
 
-    def total(names: tuple[str, ...]) -> pd.Series:
+    def total(names: Measures) -> pd.Series:
         sums: pd.Series = counts[[*names]].sum(axis=1, skipna=False)
         return sums if names else pd.Series(np.nan, counts.index)
 
-    def grid(parts: tuple[tuple[str, ...], ...]) -> pd.DataFrame:
+    def grid(parts: tuple[Measures, ...]) -> pd.DataFrame:
         named = zip(scale.categories, parts, strict=False)
         return pd.DataFrame({name: total(part) for (name, _), part in named}, index=counts.index)
 
     table = columns.reindex(columns=["study_id", *FIELDS])
-    numbers = (("errors", scale.errors), ("level", scale.level), ("score", score))
-    table[[name for name, _ in numbers]] = pd.concat([total(part) for _, part in numbers], axis=1)
-    # A rubric is read by its errors, one without any by its score.
+    for name, part in (("errors", scale.errors), ("level", scale.level), ("score", score)):
+        table[name] = total(part)
+    # A rubric is read by its errors, a rubric without errors by its score.
     is_undefined = table["errors" if scale.errors else "score"].isna()
     outcomes = columns["outcome"].astype(str)
     lost = np.where(is_undefined, LOST[2], "")
@@ -130,7 +130,7 @@ def read(run: Run) -> Reading:
     references = {record["study_id"]: record["reference"] for record in run.records()}
     texts = table["study_id"].map(references)
     table["unit"] = pd.factorize(texts.where(texts != "", table["study"]))[0]
-    # A reader was not asked for all of it: what is not known of some is said of none.
+    # A reader is asked for less than a judge: a count that some candidates lack is left out.
     is_read = table["lost"] == ""
     if table["level"][is_read].isna().any():
         scale = replace(scale, level=(), level_by_category=())
@@ -144,4 +144,4 @@ def read(run: Run) -> Reading:
     table["is_right"] = right > 0
     is_significant = table["significance"] == "significant"
     table["is_graded"] = grave.where(is_significant, right - grave) > 0
-    return Reading(run, scale, table, categories, at_level)
+    return StressAnswers(run, scale, table, categories, at_level)

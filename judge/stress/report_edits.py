@@ -1,4 +1,4 @@
-"""A reference as sentences, the edits of its words, and the choices that a seed decides."""
+"""A reference as sentences, edits of its words, and choices that depend on a seed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import TypeVar
 from judge.sentences import sentences
 from judge.stress.vocabulary import PATTERNS
 
-_Thing = TypeVar("_Thing")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence and its place; `end` is past its full stop."""
+    """A sentence and its offsets in the report; `end` is past its full stop."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference report that candidates are made of."""
+    """A reference report from which candidates are made."""
 
     text: str
 
@@ -36,16 +36,16 @@ class Reference:
         return tuple(Sentence(a, b, self.text[a:b]) for a, b in sentences(self.text))
 
     def check(self) -> None:
-        """Raise `NotMade` where no change can be made: they are of English sentences."""
+        """Raise `NotApplicable` for a report without English sentences."""
         if not self.sentences:
-            raise NotMade("the reference has no sentence")
+            raise NotApplicable("the reference has no sentence")
         letters = [char for char in self.text if char.isalpha()]
         n_latin = sum(char < "\u0250" for char in letters)
         n_foreign, n_english = (
-            len(words.findall(self.text)) for words in (PATTERNS["foreign"], PATTERNS["english"])
+            len(PATTERNS[language].findall(self.text)) for language in ("foreign", "english")
         )
         if 2 * n_latin <= len(letters) or n_foreign > n_english:
-            raise NotMade("the reference is not in English")
+            raise NotApplicable("the reference is not in English")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,11 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
-    """An error that was put in.
+class InjectedError:
+    """An error in a candidate, about one `finding`.
 
-    `categories` are the letters of the six that are right; the first is the usual one. `finding`
-    is what it is about. `is_significant` is by clinical sense; where `is_doubtful`, radiologists
-    would differ on it.
+    `categories` are the letters of the six that are right; the first is the usual one.
+    `is_significant` is by clinical sense; where `is_doubtful`, radiologists would differ on it.
     """
 
     categories: tuple[str, ...]
@@ -73,43 +72,43 @@ class Error:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """What a change does to a reference: its edits, which do not overlap, and the errors."""
+class ReportEdits:
+    """Edits of a reference, which do not overlap, and the errors that they make."""
 
     edits: tuple[Edit, ...]
-    errors: tuple[Error, ...] = ()
+    errors: tuple[InjectedError, ...] = ()
 
 
-class NotMade(Exception):  # noqa: N818 - an outcome that is counted
-    """A change cannot be made on a reference: why, in a few words that hold no text of it."""
+class NotApplicable(Exception):  # noqa: N818 - an outcome that is counted
+    """A perturbation cannot be made on a reference; the reason has no text of the report."""
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
-    """Choices that depend on the seed, the study and what is chosen, and on nothing else."""
+class SeededChoice:
+    """Random choices that depend only on the seed, the study and their purpose."""
 
     seed: int
     study: str
     purpose: str
 
-    def shuffled(self, things: Iterable[_Thing]) -> list[_Thing]:
-        """Return the things in an order as good as random; equal for equal things."""
-        lots = [(self._lot(place), place, thing) for place, thing in enumerate(things)]
-        return [thing for _, _, thing in sorted(lots, key=lambda lot: lot[:2])]
+    def shuffled(self, values: Iterable[T]) -> list[T]:
+        """Return the values in random order."""
+        ranked = [(self._rank(place), place, value) for place, value in enumerate(values)]
+        return [value for _, _, value in sorted(ranked, key=lambda entry: entry[:2])]
 
-    def choice(self, things: Sequence[_Thing]) -> _Thing:
-        """Return one of the things, of which there must be one."""
-        return self.shuffled(things)[0]
+    def choice(self, values: Sequence[T]) -> T:
+        """Return one of the values."""
+        return self.shuffled(values)[0]
 
-    def _lot(self, place: int) -> str:
+    def _rank(self, place: int) -> str:
         key = json.dumps([self.seed, self.study, self.purpose, "", place])
         return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def applied(text: str, edits: Sequence[Edit]) -> str:
-    """Return the text with the edits made; raises ValueError where they overlap.
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+    """Return the edited text; raises ValueError for edits that overlap.
 
-    Of two that add at one place, the first in `edits` comes first.
+    Of two insertions at one place, the first in `edits` comes first.
     """
     parts: list[str] = []
     done = 0
@@ -121,15 +120,15 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def in_case_of(word: str, model: str) -> str:
-    """Return `word` in the case of `model`: ALL, First or none."""
+def match_case(word: str, model: str) -> str:
+    """Return `word` in the case of `model`: upper, capitalized or as it is."""
     if len(model) > 1 and model.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
 def removal(report: Reference, sentence: Sentence) -> Edit:
-    """Return the edit that takes a sentence out, with the white space before or after it."""
+    """Return the edit that removes a sentence and the white space before or after it."""
     before = report.text[: sentence.start]
     if before.strip():
         return Edit(len(before.rstrip()), sentence.end, "")
@@ -142,5 +141,5 @@ def addition(report: Reference, sentence: str) -> Edit:
     text = report.text
     end = len(text.rstrip())
     stop = "" if not end or text[end - 1] in ".!?:" else "."
-    added = sentence.upper() if text.isupper() else sentence
-    return Edit(end, end, f"{stop}{' ' if end else ''}{added}")
+    sentence = sentence.upper() if text.isupper() else sentence
+    return Edit(end, end, f"{stop}{' ' if end else ''}{sentence}")

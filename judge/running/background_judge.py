@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from judge.running.engine import INTERRUPTED, RunStoppedError, judge_all
-from judge.running.records import Judged
+from judge.running.records import StudyResult
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
 from judge.types import JudgeError
@@ -22,7 +22,7 @@ T = TypeVar("T")
 _CLOSED = "this judge was closed: make a new one"
 
 
-class JudgeThread:
+class BackgroundJudge:
     """Judges sets of studies as they come, any number at a time, in a thread with an event loop.
 
     All share the session's cache, limits and budget. After an end for all, such as a server that is
@@ -44,17 +44,17 @@ class JudgeThread:
             self.session.begin()
         _ = self.session.cache
 
-    async def judge(self, studies: StudySet) -> list[Judged]:
+    async def judge(self, studies: StudySet) -> list[StudyResult]:
         """Return the end of every study, in their order; to be awaited in the thread."""
         self.ready()
-        ends: list[Judged] = []
+        ends: list[StudyResult] = []
         stop, progress = self.session.stop, self.session.progress
         await judge_all(self.session, studies, ends.append)
         if len(ends) < len(studies):
             raise RunStoppedError(stop.why or INTERRUPTED, progress)
-        return sorted(ends, key=lambda end: end.at)
+        return sorted(ends, key=lambda end: end.row)
 
-    def submit(self, work: Callable[[JudgeThread], Coroutine[Any, Any, T]]) -> Future[T]:
+    def submit(self, work: Callable[[BackgroundJudge], Coroutine[Any, Any, T]]) -> Future[T]:
         """Have a piece of work done in the thread, which gives it this judge.
 
         Cancelling the future stops asking for it. Raises `JudgeError` after `close`, and in a
@@ -67,7 +67,7 @@ class JudgeThread:
                 raise JudgeError(_CLOSED)
             return (self._portal or self._started()).start_task_soon(self._done, work)
 
-    async def _done(self, work: Callable[[JudgeThread], Coroutine[Any, Any, T]]) -> T:
+    async def _done(self, work: Callable[[BackgroundJudge], Coroutine[Any, Any, T]]) -> T:
         try:
             return await work(self)
         except asyncio.CancelledError:
@@ -75,7 +75,7 @@ class JudgeThread:
                 raise JudgeError(_CLOSED) from None
             raise
 
-    def wait(self, work: Callable[[JudgeThread], Coroutine[Any, Any, T]]) -> T:
+    def wait(self, work: Callable[[BackgroundJudge], Coroutine[Any, Any, T]]) -> T:
         """Have it done and return what it gives, or raise what it raises."""
         future = self.submit(work)
         try:

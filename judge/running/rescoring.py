@@ -12,8 +12,8 @@ from judge.cache.entry import Entry, Unreadable, UnreadableError, entry_of
 from judge.jsonio import from_line
 from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
-from judge.running.records import Judged, judged_of, read
-from judge.running.session import read_today, write_run
+from judge.running.records import StudyResult, read, result_of
+from judge.running.session import with_current_version, write_run
 from judge.types import Annotated, JudgeError
 
 
@@ -53,7 +53,7 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
             "(answers in the cache are not paid for twice)"
         )
     rubric, written = run.rubric, run.summary(of_any_version=True)
-    line = str(read_today(run.signature, rubric))
+    line = str(with_current_version(run.signature, rubric))
     path = out or run.path
     if path != run.path:
         claim(path, line)
@@ -61,10 +61,10 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     this_time: dict[str, Any] = {"at": now, "from_signature": run.signature}
 
-    def ends() -> Iterator[Judged]:
+    def ends() -> Iterator[StudyResult]:
         nonlocal n_changed
-        for at, record in enumerate(run.records(of_any_version=True)):
-            before = judged_of(at, record)
+        for row, record in enumerate(run.records(of_any_version=True)):
+            before = result_of(row, record)
             outcome, measures = before.outcome, None
             if before.completion:
                 outcome, measures = read(rubric, before.study, before.completion)

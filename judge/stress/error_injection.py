@@ -1,17 +1,17 @@
-"""Changes that put one known error in: a finding, its side, place, degree, size or course."""
+"""Perturbations with one known error: a finding, its side, place, degree, size or course."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 
-from judge.stress.text import (
+from judge.stress.report_edits import (
     Edit,
-    Error,
+    InjectedError,
     Reference,
     Sentence,
     addition,
-    in_case_of,
+    match_case,
     removal,
 )
 from judge.stress.vocabulary import (
@@ -28,22 +28,20 @@ from judge.stress.vocabulary import (
     has,
 )
 
-Option = tuple[tuple[Edit, ...], Error]
+Option = tuple[tuple[Edit, ...], InjectedError]
 _KINDS = r"(?:(?:focal|acute|large|definite|suspicious|pulmonary|visible|significant|displaced) )*"
 FACTOR = 2
 """How much larger a measurement becomes; one of 5 cm or more becomes so much smaller."""
 _OTHER_SIDE = {"left": "right", "right": "left", "l": "R", "r": "L"}
 _FRACTURES = {"fracture", "old fracture"}
 _BY_SIZE = {"severe": "large", "minimal": "small", "mild": "small"}
-
-
 _PLAIN = "no sentence says of one known finding alone that it is there"
 Options = Callable[[Reference], Iterator[Option]]
 ERRORS: dict[str, tuple[str, Options, str]] = {}
-"""Of each error what it does, its options on a reference, and why there is none."""
+"""By error: a description, the function that lists the options in a report, why there is none."""
 
 
-def _puts_in(does: str, why_not: str) -> Callable[[Options], Options]:
+def _injects(does: str, why_not: str) -> Callable[[Options], Options]:
     def register(options: Options) -> Options:
         ERRORS[options.__name__[1:]] = (does, options, why_not)
         return options
@@ -51,19 +49,21 @@ def _puts_in(does: str, why_not: str) -> Callable[[Options], Options]:
     return register
 
 
-def _error(finding: Finding, *categories: str, is_doubtful: bool = False) -> Error:
-    return Error(categories, finding.name, finding.significant, is_doubtful or finding.doubtful)
+def _error(finding: Finding, *categories: str, is_doubtful: bool = False) -> InjectedError:
+    return InjectedError(
+        categories, finding.name, finding.significant, is_doubtful or finding.doubtful
+    )
 
 
 def _only(sentence: Sentence, *names: str) -> re.Match[str] | None:
-    """Return what the patterns find in a sentence, where that is a single place."""
+    """Return the only match of the patterns in a sentence, None for several."""
     matches = [match for name in names for match in PATTERNS[name].finditer(sentence.text)]
     return matches[0] if len(matches) == 1 else None
 
 
 def _replaced(sentence: Sentence, match: re.Match[str], after: str) -> tuple[Edit]:
     start, end = sentence.start + match.start(), sentence.start + match.end()
-    return (Edit(start, end, in_case_of(after, match[0])),)
+    return (Edit(start, end, match_case(after, match[0])),)
 
 
 def _rewritten(sentence: Sentence, after: str) -> tuple[Edit]:
@@ -71,62 +71,56 @@ def _rewritten(sentence: Sentence, after: str) -> tuple[Edit]:
     return (Edit(sentence.start, sentence.end, after),)
 
 
-def _is_said_once(report: Reference, finding: Finding) -> bool:
-    """Whether one sentence alone speaks of the finding, or of its kin."""
-    speaks = (any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences)
-    return sum(speaks) == 1
+def _is_mentioned_once(report: Reference, finding: Finding) -> bool:
+    """Whether a single sentence mentions the finding or its kin."""
+    mentions = (any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences)
+    return sum(mentions) == 1
 
 
-def _about_one(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
-    """Yield the sentences about one finding alone, not denied, that no other one speaks of."""
+def _sentences_on_one_finding(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
+    """Yield the sentences that alone mention a finding, mention no other and do not deny it."""
     for sentence in report.sentences:
         known = findings_in(sentence.text)
-        if (
-            len(known) == 1
-            and not has("negated", sentence.text)
-            and _is_said_once(report, known[0])
-        ):
+        is_affirmed = len(known) == 1 and not has("negated", sentence.text)
+        if is_affirmed and _is_mentioned_once(report, known[0]):
             yield sentence, known[0]
 
 
-def _plainly_said(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
-    """Yield the sentences that say plainly of one finding alone that it is there."""
-    for sentence, finding in _about_one(report):
-        text = sentence.text
-        if not (has("further", text) or has("compares", text) or has("hedged", text)):
+def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
+    """Yield those of these sentences that state plainly that the finding is there."""
+    for sentence, finding in _sentences_on_one_finding(report):
+        if not any(has(pattern, sentence.text) for pattern in ("further", "compares", "hedged")):
             yield sentence, finding
 
 
-@_puts_in("A finding is left out.", _PLAIN)
+@_injects("A finding is left out.", _PLAIN)
 def _removed(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _plainly_said(report):
+    for sentence, finding in _plain_statements(report):
         if not finding.is_device and len(report.sentences) > 1:
             yield (removal(report, sentence),), _error(finding, "b")
 
 
-@_puts_in("A finding is made up.", "the reference speaks of every area of the chest")
+@_injects("A finding is made up.", "the reference speaks of every area of the chest")
 def _added(report: Reference) -> Iterator[Option]:
     for finding in FINDINGS:
-        is_spoken_of = AREAS[finding.area].search(report.text) or finding.pattern.search(
-            report.text
-        )
-        if finding.affirmed and not is_spoken_of:
+        patterns = (AREAS[finding.area], finding.pattern)
+        if finding.affirmed and not any(words.search(report.text) for words in patterns):
             yield (addition(report, finding.affirmed),), _error(finding, "a")
 
 
-@_puts_in("A finding of the reference is denied.", _PLAIN)
+@_injects("A finding of the reference is denied.", _PLAIN)
 def _denied(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _plainly_said(report):
+    for sentence, finding in _plain_statements(report):
         if finding.denied:
             stop = "." if sentence.text.endswith(".") else ""
-            after = in_case_of(finding.denied, sentence.text).rstrip(".") + stop
+            after = match_case(finding.denied, sentence.text).rstrip(".") + stop
             yield _rewritten(sentence, after), _error(finding, "b")
 
 
-@_puts_in("A finding that is denied is affirmed.", "no denied finding that can be affirmed")
+@_injects("A finding that is denied is affirmed.", "no denied finding that can be affirmed")
 def _affirmed(report: Reference) -> Iterator[Option]:
     for sentence, lead, others, finding in _deniable(report):
-        after = in_case_of(str(finding.affirmed), sentence.text)
+        after = match_case(str(finding.affirmed), sentence.text)
         if others:
             *most, last = others
             comma = "," if len(most) > 1 else ""
@@ -136,7 +130,7 @@ def _affirmed(report: Reference) -> Iterator[Option]:
 
 
 def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Finding]]:
-    """Yield denied findings: the sentence, how its list begins, the others in it, the finding."""
+    """Yield denied findings: sentence, the words before its list, the other items, finding."""
     for sentence in report.sentences:
         match = PATTERNS["list"].fullmatch(sentence.text)
         if match is None or has("hedged", sentence.text):
@@ -145,13 +139,14 @@ def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Fin
         known = [_finding_of(item) for item in items]
         if not all(known) and len(items) > 1:
             continue
-        for at, finding in enumerate(known):
-            if finding is None or not finding.affirmed or not _is_said_once(report, finding):
+        for place, finding in enumerate(known):
+            if finding is None or not finding.affirmed or not _is_mentioned_once(report, finding):
                 continue
-            has_kin = any(f and finding.is_kin(f) for n, f in enumerate(known) if n != at)
+            others = [*known[:place], *known[place + 1 :]]
+            has_kin = any(other and finding.is_kin(other) for other in others)
             normal = NORMAL.get(finding.area)
             if not has_kin and not (normal and normal.search(report.text)):
-                yield sentence, match["lead"], [*items[:at], *items[at + 1 :]], finding
+                yield sentence, match["lead"], [*items[:place], *items[place + 1 :]], finding
 
 
 def _finding_of(item: str) -> Finding | None:
@@ -161,18 +156,18 @@ def _finding_of(item: str) -> Finding | None:
     return None
 
 
-@_puts_in("A finding is on the other side.", "no sentence puts one known finding on one side")
+@_injects("A finding is on the other side.", "no sentence puts one known finding on one side")
 def _side_swapped(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _about_one(report):
+    for sentence, finding in _sentences_on_one_finding(report):
         side = _only(sentence, "side", "letter")
         if side and not has("no_side", sentence.text):
             error = _error(finding, "c", is_doubtful=finding.is_device)
             yield _replaced(sentence, side, _OTHER_SIDE[side[0].lower()]), error
 
 
-@_puts_in("A finding is in another lobe or level.", "no known finding is in one lobe or level")
+@_injects("A finding is in another lobe or level.", "no known finding is in one lobe or level")
 def _level_changed(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _about_one(report):
+    for sentence, finding in _sentences_on_one_finding(report):
         level = _only(sentence, "level")
         is_fixed = finding.is_device or finding.low or "hilar" in sentence.text.lower()
         if level and not is_fixed:
@@ -180,9 +175,9 @@ def _level_changed(report: Reference) -> Iterator[Option]:
             yield _replaced(sentence, level, LEVELS[level[0].lower()]), error
 
 
-@_puts_in("A finding is graver or milder.", "no known finding is of a degree that can change")
+@_injects("A finding is graver or milder.", "no known finding is of a degree that can change")
 def _severity_changed(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _about_one(report):
+    for sentence, finding in _sentences_on_one_finding(report):
         degree = _only(sentence, "degree")
         if degree is None or finding.is_device or has("grown", sentence.text):
             continue
@@ -201,12 +196,12 @@ def _is_degree_of(finding: Finding, text: str, degree: re.Match[str]) -> bool:
     return after is not None and len(text[degree.end() : after.start()].split()) <= 3
 
 
-@_puts_in(
+@_injects(
     f"A measurement is {FACTOR} times as large, or half as large.",
     "no known finding is measured once, in mm or cm",
 )
 def _measurement_changed(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _about_one(report):
+    for sentence, finding in _sentences_on_one_finding(report):
         text = sentence.text
         numbers = [*PATTERNS["measure"].finditer(text)]
         is_single = bool(numbers) and len(PATTERNS["unit"].findall(text)) == 1
@@ -224,7 +219,7 @@ def _times(number: str, factor: float) -> str:
     return f"{value:.{digits}f}" if digits or not value % 1 else f"{value:.1f}"
 
 
-@_puts_in("An old fracture is acute, or the reverse.", "no fracture is called acute or old")
+@_injects("An old fracture is acute, or the reverse.", "no fracture is called acute or old")
 def _acuity_changed(report: Reference) -> Iterator[Option]:
     findings = [(s, {finding.name for finding in findings_in(s.text)}) for s in report.sentences]
     of_fractures = [(sentence, names) for sentence, names in findings if names & _FRACTURES]
@@ -233,11 +228,13 @@ def _acuity_changed(report: Reference) -> Iterator[Option]:
         is_plain = not has("negated", sentence.text) and names <= _FRACTURES
         if acuity and is_plain and len(of_fractures) == 1:
             after = "old" if acuity[0].lower() == "acute" else "acute"
-            error = Error(("d", "a", "b"), "fracture", is_significant=True, is_doubtful=False)
+            error = InjectedError(
+                ("d", "a", "b"), "fracture", is_significant=True, is_doubtful=False
+            )
             yield _replaced(sentence, acuity, after), error
 
 
-@_puts_in(
+@_injects(
     "The tip of a device is in a wrong place, or the device is left out.",
     "no sentence says of one known device alone that it is there",
 )
@@ -245,13 +242,13 @@ def _device_changed(report: Reference) -> Iterator[Option]:
     moved = [*_tip_moved(report)]
     yield from moved
     if not moved and len(report.sentences) > 1:
-        for sentence, device in _plainly_said(report):
+        for sentence, device in _plain_statements(report):
             if device.is_device:
                 yield (removal(report, sentence),), _error(device, "b")
 
 
 def _tip_moved(report: Reference) -> Iterator[Option]:
-    for sentence, device in _about_one(report):
+    for sentence, device in _sentences_on_one_finding(report):
         text = sentence.text
         if not device.is_device or not has("tip", text):
             continue
@@ -262,13 +259,13 @@ def _tip_moved(report: Reference) -> Iterator[Option]:
             places = [(match, to) for match, to in places if "bronchus" not in to]
         if len(places) == 1:
             (match, to) = places[0]
-            error = Error(("c",), device.name, is_significant=True, is_doubtful=False)
+            error = InjectedError(("c",), device.name, is_significant=True, is_doubtful=False)
             start = sentence.start
             after = to.upper() if text.isupper() else to
             yield (Edit(start + match.start(), start + match.end(), after),), error
 
 
-@_puts_in("A comparison is turned, left out or made up.", "no comparison that can change")
+@_injects("A comparison is turned, left out or made up.", "no comparison that can change")
 def _comparison_changed(report: Reference) -> Iterator[Option]:
     options = [*_turned(report), *_left_out(report)]
     yield from options
@@ -276,12 +273,12 @@ def _comparison_changed(report: Reference) -> Iterator[Option]:
         yield from _made_up(report)
 
 
-def _comparison(finding: Finding, category: str) -> Error:
-    return Error((category,), finding.name, is_significant=False, is_doubtful=False)
+def _comparison(finding: Finding, category: str) -> InjectedError:
+    return InjectedError((category,), finding.name, is_significant=False, is_doubtful=False)
 
 
 def _made_up(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _plainly_said(report):
+    for sentence, finding in _plain_statements(report):
         if not finding.is_device and finding.denied and sentence.text.endswith("."):
             words = ", unchanged since the prior study"
             words = words.upper() if sentence.text.isupper() else words
@@ -290,7 +287,7 @@ def _made_up(report: Reference) -> Iterator[Option]:
 
 
 def _left_out(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _about_one(report):
+    for sentence, finding in _sentences_on_one_finding(report):
         match = _only(sentence, "adjective", "after_noun", "again")
         if match is None:
             continue
@@ -304,7 +301,7 @@ def _left_out(report: Reference) -> Iterator[Option]:
 
 
 def _turned(report: Reference) -> Iterator[Option]:
-    for sentence, finding in _about_one(report):
+    for sentence, finding in _sentences_on_one_finding(report):
         match = _only(sentence, "turn")
         if match is None or finding.is_device:
             continue
@@ -320,9 +317,11 @@ def _turned(report: Reference) -> Iterator[Option]:
         )
 
 
-@_puts_in("The opposite is said too.", "no plain sentence affirms or denies one known finding")
+@_injects("The opposite is said too.", "no plain sentence affirms or denies one known finding")
 def _contradicted(report: Reference) -> Iterator[Option]:
-    denials = [(finding.denied, finding) for _, finding in _plainly_said(report) if finding.denied]
+    denials = [
+        (finding.denied, finding) for _, finding in _plain_statements(report) if finding.denied
+    ]
     for denial, finding in denials:
         yield (addition(report, denial),), _error(finding, "b", "a", is_doubtful=True)
     if not denials:
