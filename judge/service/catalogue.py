@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -55,27 +54,17 @@ class OpenRun(Run):
     def piece(self, name: str) -> bytes:
         """Return a piece of the run's page by its name in the page's file, as gzipped JSON."""
         from judge.pages.frontend import as_json
-        from judge.pages.run_file import PACKET
 
-        if name == "index":
-            return self._index
-        if name == "overview":
-            return gzip.compress(as_json(self.overview), 6)
-        first = PACKET * int(name.partition("-")[2])
-        rows = range(first, min(first + PACKET, len(self._rows)))
-        if not rows:
-            raise ProblemError(404, f"this run has no {name}")
-        return gzip.compress(as_json([self.view(self.row(row)) for row in rows]), 1)
+        return self._index if name == "index" else gzip.compress(as_json(self.overview), 6)
 
     @cached_property
     def _index(self) -> bytes:
         from judge.pages.frontend import as_json
         from judge.pages.run import index
-        from judge.pages.run_file import PACKET
 
         table = self.table()
         self._check_fits(len(table))
-        return gzip.compress(as_json({"packet": PACKET, **index(table, self.rubric)}), 6)
+        return gzip.compress(as_json(index(table, self.rubric)), 6)
 
     @cached_property
     def overview(self) -> dict[str, Any]:
@@ -83,13 +72,6 @@ class OpenRun(Run):
         from judge.pages.run import overview
 
         return overview(self.summary(), self.table(), self.rubric)
-
-    def view(self, study: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the view of a study's record, with the fingerprints of its errors."""
-        from judge.study.view import study_view
-
-        fingerprints = list(reviews.errors_of(study, self.rubric))
-        return {**study_view(study, self.rubric), "fingerprints": fingerprints}
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""

@@ -26,6 +26,7 @@ from judge.service.reviews import COMMENT, MISSED, Event
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
 from judge.service.worker import reply, time_limit, worker
 from judge.stats.review import VERDICTS
+from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _LONGEST_NAME = 200
@@ -213,23 +214,28 @@ def list_studies(run: RunId, request: Request, service: ServiceDep) -> Response:
     `order` are the studies' rows, the worst first.
     """
     _, opened = service.catalogue.open(run)
-    content, headers = opened.piece("index"), {"Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        headers["Content-Encoding"] = "gzip"
-    else:
-        content = gzip.decompress(content)
-    return Response(content, headers=headers, media_type=JSON)
+    return _gzipped(opened.piece("index"), request)
 
 
 @data_routes.get("/{run}/{piece}")
 def run_piece(
     run: RunId,
-    piece: Annotated[str, InPath(pattern=r"^(overview|index|packet-\d{1,9})$")],
+    piece: Annotated[str, InPath(pattern=r"^(overview|index)$")],
+    request: Request,
     service: ServiceDep,
 ) -> Response:
-    """Return a piece of the run's page: `overview`, `index` or a packet of studies."""
+    """Return a piece of the run's page: `overview` or `index`."""
     _, opened = service.catalogue.open(run)
-    return Response(opened.piece(piece), headers={"Content-Encoding": "gzip"}, media_type=JSON)
+    return _gzipped(opened.piece(piece), request)
+
+
+def _gzipped(content: bytes, request: Request) -> Response:
+    headers = {"Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        content = gzip.decompress(content)
+    return Response(content, headers=headers, media_type=JSON)
 
 
 @study_routes.get("/{run}/search")
@@ -265,12 +271,11 @@ def show_study(
     if place is None:
         raise ProblemError(404, "no such study in this run")
     study = opened.row(place)
-    view = opened.view(study)
     events = reviews.current(opened.path)
     answer = {
         "row": place,
-        "fingerprints": view.pop("fingerprints"),
-        "view": view,
+        "view": study_view(study, opened.rubric),
+        "fingerprints": list(reviews.errors_of(study, opened.rubric)),
         "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
     }
     return as_json({**answer, "record": study} if record else answer)
