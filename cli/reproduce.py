@@ -39,7 +39,7 @@ def challenge(runs: tuple[str, ...], out: Path, **options: Any) -> None:  # noqa
     field `dataset`, else the run is one, called after its file of references.
     """
     from judge.comparing.challenge import challenge_comparisons
-    from judge.comparing.names import choice
+    from judge.comparing.run_choice import choice
     from judge.figures import check_figures
     from judge.tables.challenge import write_challenge
     from judge.tables.rexrank import read_model_info

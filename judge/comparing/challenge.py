@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judge.comparing.comparison import AlignedRuns, aligned, comparison_signature
+from judge.comparing.comparison import ComparedRuns, aligned, comparison_signature
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice, input_file, own_model
+from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.running.folder import Run
 from judge.stats.bootstrap import units_of
+from judge.stats.intervals import inverse, mean_interval
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel, groups_of
-from judge.stats.rates import inverse, mean_interval
+from judge.stats.scores import ScoreMatrix, groups_of
 from judge.stats.significance import Comparison, compare
 from judge.types import JudgeError
 
@@ -43,7 +43,7 @@ def challenge_comparisons(
     for choice in choices:
         run = Run(choice.path)
         datasets = sections.setdefault(run.manifest["section"], {})
-        model = choice.model or own_model(run)
+        model = choice.model or model_of_run(run)
         datasets.setdefault(_dataset_of(run), []).append((model, choice))
     comparisons = {}
     for section, datasets in sections.items():
@@ -74,7 +74,7 @@ def _dataset_of(run: Run) -> str:
     return name.partition(".")[0].removeprefix("refs_")
 
 
-def _joined(parts: Mapping[str, AlignedRuns]) -> AlignedRuns:
+def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
     """Return the runs of several data sets as one, with the data set's name in each study id."""
     (first_name, first), *others = parts.items()
     if not others:
@@ -116,7 +116,7 @@ def _joined(parts: Mapping[str, AlignedRuns]) -> AlignedRuns:
     )
 
 
-def _field(panel: Panel, field: str, dataset: str) -> Sequence[object]:
+def _field(panel: ScoreMatrix, field: str, dataset: str) -> Sequence[object]:
     default = dataset if field == "dataset" else None
     return panel.fields.get(field, (default,) * len(panel.study_ids))
 
@@ -163,7 +163,7 @@ def challenge_figures(comparison: Comparison) -> pd.DataFrame:
     return frame
 
 
-def _figure(part: Panel, model: int, metric: Metric) -> dict[str, float | None]:
+def _figure(part: ScoreMatrix, model: int, metric: Metric) -> dict[str, float | None]:
     column = part.values[metric.name][:, model]
     known = ~np.isnan(column)
     units = part.clusters[known] if part.clusters is not None and part.is_clustered else None

@@ -32,19 +32,19 @@ from judge.stats.bootstrap import (
     units_of,
 )
 from judge.stats.correlation import Correlations, correlations
+from judge.stats.intervals import Z_95, n_different
 from judge.stats.metric import Metric, find
-from judge.stats.panel import (
+from judge.stats.scores import (
     ROUNDING,
     Group,
-    Panel,
     RankShares,
+    ScoreMatrix,
     Values,
     group_cells,
     parts_of,
     rank_shares,
-    without_last_bits,
+    round_mantissa,
 )
-from judge.stats.rates import Z_95, n_different
 from judge.types import JudgeError
 
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
@@ -117,7 +117,7 @@ class Resampling:
 
 
 @dataclass(frozen=True)
-class Tested:
+class GroupTests:
     """All tests of one group of studies: for each metric the pairs, and how sure the ranks are.
 
     The rank shares are None for fewer than two units, and for the metrics that are `undefined`:
@@ -140,7 +140,7 @@ class Comparison:
     were asked for.
     """
 
-    panel: Panel
+    panel: ScoreMatrix
     sort: str
     order: tuple[int, ...]
     by: tuple[str, ...]
@@ -169,12 +169,12 @@ class Comparison:
         return f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}"
 
 
-Track = Callable[[Iterable[Tested], int], Iterable[Tested]]
+Track = Callable[[Iterable[GroupTests], int], Iterable[GroupTests]]
 """What passes results on as they come, such as a progress bar, and is told how many there are."""
 
 
 def compare(
-    panel: Panel,
+    panel: ScoreMatrix,
     *,
     sort: str | None = None,
     by: Sequence[str] = (),
@@ -195,7 +195,7 @@ def compare(
     asked = find(panel.metrics, sort) if sort is not None else None
     parts = parts_of(panel, by)
     groups = tuple(group_cells(part, key) for key, part in parts)
-    results: list[Tested] = []
+    results: list[GroupTests] = []
     if how:
         # numpy leaves the other threads free while it adds up.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -241,7 +241,7 @@ def _largest_family(pairs: Mapping[str, Sequence[PairTest]], how: Resampling) ->
     return max(counts.values(), default=0)
 
 
-def _test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
+def _test_notes(results: Sequence[GroupTests], how: Resampling) -> list[str]:
     tests = [(name, test) for result in results for name, of in result.pairs.items() for test in of]
     n, notes = _largest_family(results[0].pairs, how), []
     if n / (1 + how.flips) >= ALPHA:
@@ -261,7 +261,9 @@ def _test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
     return notes
 
 
-def _undefined_notes(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
+def _undefined_notes(
+    panel: ScoreMatrix, groups: Sequence[Group], results: Sequence[GroupTests]
+) -> list[str]:
     notes = []
     for metric in panel.metrics:
         lacking = [
@@ -283,7 +285,7 @@ def _undefined_notes(panel: Panel, groups: Sequence[Group], results: Sequence[Te
     return notes
 
 
-def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> Tested:
+def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) -> GroupTests:
     """Test every pair of models by every metric on the studies of `panel`.
 
     One set of resamples serves all metrics and models, so differences are paired. `key`
@@ -337,7 +339,7 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
         for name in family:
             found[name] = [replace(test, p_holm=next(corrected)) for test in found[name]]
     of_metrics = {name: tuple(tests) for name, tests in found.items()}
-    return Tested(of_metrics, shares, frozenset(undefined))
+    return GroupTests(of_metrics, shares, frozenset(undefined))
 
 
 def _known(figure: float) -> float | None:
@@ -491,7 +493,7 @@ def _pair_sums(
 
 
 def _bootstrap(
-    panel: Panel,
+    panel: ScoreMatrix,
     units: NDArray[np.intp],
     pairs: Pairs,
     how: Resampling,
@@ -513,7 +515,7 @@ def _bootstrap(
                 kind, row = panel.metric(name).kind, block.rows[name]
                 under = block.rows.get(_per(name), 0)
                 own, one, other = (_figures(kind, of[:, row], of[:, under]) for of in sums)
-                equal = without_last_bits(one) == without_last_bits(other)
+                equal = round_mantissa(one) == round_mantissa(other)
                 parts[name].append((np.where(equal, 0.0, one - other), own))
     return {
         name: (np.concatenate([one for one, _ in part]), np.concatenate([own for _, own in part]))
@@ -533,7 +535,7 @@ def _figures(kind: str, top: Values, under: Values) -> Values:
 
 
 def _flip_p_values(
-    panel: Panel,
+    panel: ScoreMatrix,
     metrics: Sequence[Metric],
     units: NDArray[np.intp],
     pairs: Pairs,

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from judge.comparing.metric_files import read_files
-from judge.comparing.names import Runs, choices
+from judge.comparing.run_choice import Runs, choices
 from judge.stats.agreement import EXPERTS
 from judge.stats.significance import Resampling
 from judge.tables.validation import rows

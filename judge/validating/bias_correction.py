@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge import plugins
-from judge.comparing.loaded import LoadedRuns, load
-from judge.comparing.names import RunChoice
+from judge.comparing.alignment import AlignedRuns, align
+from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature
+from judge.stats.intervals import sum_measures
 from judge.stats.prediction_powered import Values, corrected
-from judge.stats.rates import summed
 from judge.stats.table import grouped
 from judge.studies.names import as_text
 from judge.text import counted
@@ -58,8 +58,8 @@ def corrected_summary(
         )
     readers = raters([RunChoice(path, str(path)) for path in paths], readers=True)
     named = [(reader.shown, reader.run) for reader in readers]
-    judge = load([(str(run.path), run)])
-    runs = load([(str(run.path), run), *named], lambda judged, *_: judged)
+    judge = align([(str(run.path), run)])
+    runs = align([(str(run.path), run), *named], lambda judged, *_: judged)
     for reader, places in zip(readers, runs.rows[1:], strict=True):
         if not (places >= 0).any():
             raise JudgeError(
@@ -132,7 +132,7 @@ def correctable(rubric: Rubric) -> list[Statistic]:
     ]
 
 
-def _values(runs: LoadedRuns) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
+def _values(runs: AlignedRuns) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
     """Return the judge's values and the means of the readers', and why the others have none."""
     judged, values, why_not = {}, {}, {}
     rubric, *others = [run.rubric for run in runs.runs]
@@ -151,12 +151,12 @@ def _values(runs: LoadedRuns) -> tuple[dict[str, Values], dict[str, Values], dic
     return judged, values, why_not
 
 
-def _of_studies(runs: LoadedRuns, run: int, statistic: Statistic) -> Values:
+def _of_studies(runs: AlignedRuns, run: int, statistic: Statistic) -> Values:
     """Return what a mean or a rate is the mean of, NaN for a study that has it not."""
     columns = [*runs.numbers(run, statistic.measures).values()]
     if statistic.kind != "rate":
-        return summed(columns)
-    sizes = summed(columns, sizes=True)
+        return sum_measures(columns)
+    sizes = sum_measures(columns, sizes=True)
     is_clean: Values = np.where(np.isnan(sizes), np.nan, sizes == 0)
     return is_clean
 
@@ -171,7 +171,7 @@ def _lacking(statistic: Statistic, rubric: Rubric) -> str | None:
 
 
 def _drawn(
-    runs: LoadedRuns, table: pd.DataFrame, *, at_random: bool
+    runs: AlignedRuns, table: pd.DataFrame, *, at_random: bool
 ) -> tuple[str, tuple[str, ...], Codes]:
     """Return how the studies were drawn, by which fields, and each study's stratum.
 

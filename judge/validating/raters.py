@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.comparing.loaded import SIDES, LoadedRuns, load
+from judge.comparing.alignment import SIDES, AlignedRuns, align
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice, own_model
+from judge.comparing.run_choice import RunChoice, model_of_run
 from judge.readers.reader_runs import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
@@ -28,8 +28,8 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import MANIFEST, Run
 from judge.signature import digests
-from judge.stats.panel import Values
-from judge.stats.rates import summed
+from judge.stats.intervals import sum_measures
+from judge.stats.scores import Values
 from judge.types import JudgeError
 
 
@@ -132,7 +132,7 @@ class RatedStudies:
 
     judges: tuple[Rater, ...]
     readers: tuple[Rater, ...]
-    runs: LoadedRuns
+    runs: AlignedRuns
     quantities: tuple[Quantity, ...]
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
@@ -191,7 +191,7 @@ def rated(
     nothing that they count is shared, and where a run cannot say which errors are of `level`.
     """
     everyone = (*judges, *readers)
-    runs = load(
+    runs = align(
         [(rater.shown, rater.run) for rater in everyone],
         lambda *ids: set.intersection(*ids[: len(judges)]) & set.union(*ids[len(judges) :]),
     )
@@ -219,7 +219,7 @@ def rated(
         numbers = runs.numbers(column, [*names, *(one.name for one in own_scores)])
         for one in quantities:
             parts = [numbers[name] for name in known[one.name].measures]
-            grids[one.name][:, column] = summed(parts)
+            grids[one.name][:, column] = sum_measures(parts)
         scores += [
             Score(rater.name, one.label, one.higher_is_better, numbers[one.name])
             for one in own_scores
@@ -232,7 +232,7 @@ def rated(
     metric_scores = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(runs.study_ids, (own_model(judges[0].run),))
+        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))
     ]
     classes, note = runs.field("study_class")
     patient, clusters = runs.patients(patient_field) or (None, None)
@@ -262,7 +262,7 @@ def records(studies: RatedStudies, study_ids: Collection[str]) -> list[dict[str,
     return [studies.runs.records(at, study_ids) for at in range(len(studies.raters))]
 
 
-def check_texts(runs: LoadedRuns) -> list[str]:
+def check_texts(runs: AlignedRuns) -> list[str]:
     """Raise where two runs are of other texts of a study; return whose texts are not known.
 
     A reader's file may hold no reports; then at least the section must be that of the first run.

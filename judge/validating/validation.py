@@ -24,7 +24,7 @@ from judge.stats.agreement import (
 from judge.stats.bootstrap import LEAST_UNITS, generator
 from judge.stats.correlation import Resamples, draw
 from judge.stats.metric import MINUS
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.stats.significance import Resampling
 from judge.validating.error_matching import matched_errors
 from judge.validating.judges import judge_table
