@@ -89,8 +89,8 @@ def errors(options: _Errors) -> None:
     Counts the studies with each and names some, for judge audit RUN STUDY_ID. With two runs of one
     rubric on the same studies, a paired test says which model makes an error more often.
     """
-    from judge.comparing.names import choice
     from judge.comparing.recurring import recurring_in
+    from judge.comparing.run_choice import choice
     from judge.tables import recurring as tables
     from judge.tables.document import as_json
 

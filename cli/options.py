@@ -372,13 +372,19 @@ def patient_option() -> Any:  # noqa: ANN401
 
 
 @options
-class AlignOptions:
-    """Which studies of several runs are compared."""
+class AllowOptions:
+    """What may differ between runs that are compared."""
 
-    common: bool = option("--common", "Compare only the studies that all runs have.")
     allow: tuple[Literal["judge", "prompt", "references"], ...] = option(
         "--allow", "Compare runs although this differs between them (repeatable)."
     )
+
+
+@options
+class AlignOptions(AllowOptions):
+    """Which studies of several runs are compared."""
+
+    common: bool = option("--common", "Compare only the studies that all runs have.")
 
 
 @options

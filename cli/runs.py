@@ -48,7 +48,7 @@ def runs(options: _Runs) -> None:
 
 
 def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    from judge.comparing.names import known_model
+    from judge.comparing.run_choice import known_model
     from judge.running.folder import MANIFEST, Run
     from judge.tables.run import headline_figures
 

@@ -73,18 +73,18 @@ def validate(options: _Validate) -> None:
     \b
     judge validate RUN --readers readers --html validation.html
     """
-    from judge.comparing.names import choice
+    from judge.comparing.run_choice import choice
     from judge.pages.validation import MARK
     from judge.tables import validation as tables
-    from judge.validating.raters import rated, raters
-    from judge.validating.validation import validate as validation_of
+    from judge.validating.raters import align_raters, open_raters
+    from judge.validating.validation import compute_validation
 
     check_outputs(options.html, options.figures, MARK)
-    judges = raters([choice(run) for run in options.runs], readers=False)
-    readers = raters([choice(run) for run in options.readers], readers=True)
+    judges = open_raters([choice(run) for run in options.runs], readers=False)
+    readers = open_raters([choice(run) for run in options.readers], readers=True)
     files = options.read_files()
-    studies = rated(judges, readers, files, options.patient_field, options.level)
-    validation = validation_of(studies, options.resampling(), options.epsilon)
+    studies = align_raters(judges, readers, files, options.patient_field, options.level)
+    validation = compute_validation(studies, options.resampling(), options.epsilon)
     # A damaged run is found here, before anything is written.
     pieces = _page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.
@@ -101,7 +101,6 @@ def validate(options: _Validate) -> None:
 
 def _page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
     from judge.pages.validation import Beside, PageRater, page, wanted
-    from judge.validating.raters import records
 
     shown = Beside(
         validation,
@@ -111,4 +110,5 @@ def _page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]
         studies.values,
     )
     rows = wanted(shown)
-    return page(shown, rows, records(studies, {studies.study_ids[row] for row in rows}))
+    records = studies.records({studies.study_ids[row] for row in rows})
+    return page(shown, rows, records)
