@@ -21,8 +21,7 @@ from judge.stats.agreement import (
     limits_of_agreement,
     preference,
 )
-from judge.stats.bootstrap import LEAST_UNITS, generator
-from judge.stats.correlation import Resamples, draw
+from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
 from judge.stats.metric import MINUS
 from judge.stats.scores import Values
 from judge.stats.significance import Resampling
@@ -48,7 +47,7 @@ def validate(
     """
     n = len(studies.study_ids)
     rng = generator(how.seed, "validation", {})
-    resamples = draw(studies.clusters, n, rng, how.resamples)
+    resamples = draw_resamples(studies.clusters, n, rng, how.resamples)
     n_judges = len(studies.judges)
     quantities = [
         one
@@ -183,7 +182,7 @@ def _level(
         rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
         clusters = None if studies.clusters is None else studies.clusters[rows]
         rng = generator(how.seed, "validation", {"study_class": name})
-        groups.append((name, rows, draw(clusters, len(rows), rng, how.resamples)))
+        groups.append((name, rows, draw_resamples(clusters, len(rows), rng, how.resamples)))
     for group, rows, drawn in groups:
         values = is_clean[rows]
         readers = values[:, len(studies.judges) :]
