@@ -127,7 +127,7 @@ def compare_runs(
     runs have; `allow` names what may differ: the `judge` or the `prompt` of a rubric's runs, the
     `references` of all. Raises `JudgeError` that says what differs.
     """
-    aligned_runs = aligned(choices, by, allow, patient_field, metrics, common=common)
+    aligned_runs = read_scores(choices, by, allow, patient_field, metrics, common=common)
     if how is not None and how.primary is not None:
         how = replace(how, primary=find(aligned_runs.panel.metrics, how.primary).name)
     comparison = compare(
@@ -142,7 +142,7 @@ def compare_runs(
     return aligned_runs, comparison
 
 
-def aligned(
+def read_scores(
     choices: Sequence[RunChoice],
     by: Sequence[str] = (),
     allow: Collection[str] = (),

@@ -14,7 +14,7 @@ import numpy as np
 
 from judge import rubrics
 from judge.backends import lexicon
-from judge.comparing.comparison import aligned, comparison_signature
+from judge.comparing.comparison import comparison_signature, read_scores
 from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
@@ -118,7 +118,7 @@ def _between(
     allow: Collection[str],
     patient_field: str | None,
 ) -> Recurring:
-    compared = aligned(choices, allow=allow, patient_field=patient_field, common=common)
+    compared = read_scores(choices, allow=allow, patient_field=patient_field, common=common)
     runs, names = compared.loaded.runs, " and ".join(compared.loaded.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
