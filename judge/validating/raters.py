@@ -28,6 +28,7 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import MANIFEST, Run
 from judge.signature import digests
+from judge.stats.intervals import sum_measures
 from judge.stats.scores import Values
 from judge.types import JudgeError
 
