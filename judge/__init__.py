@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judge.stats.significance import Resampling
     from judge.stress.report import StressReport, stress_report
     from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
-    from judge.validating.api import Validation, validate
+    from judge.validating.validation import Validation, validate
 
     __version__: str
 
@@ -45,7 +45,7 @@ _MODULES = {
     "stats.significance": ("Resampling",),
     "stress.report": ("StressReport", "stress_report"),
     "types": ("Annotated", "Annotation", "Failed", "JudgeError", "Outcome", "Study", "Unparsed"),
-    "validating.api": ("Validation", "validate"),
+    "validating.validation": ("Validation", "validate"),
 }
 
 

@@ -79,7 +79,7 @@ def _same_verdict(
             continue
         same_judge = str(Signature.parse(judge.run.signature).without(*_MAY_DIFFER))
         columns_of.setdefault(same_judge, []).append(column)
-    figures = {}
+    figures: dict[str, dict[str, Any]] = {}
     for columns in columns_of.values():
         if quantity is None or quantity.kind != "count" or len(columns) < 2:
             continue
