@@ -82,7 +82,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     the judge found; whether the judge may stand in for a reader (alternative-annotator test).
     No judge is asked. docs/trust.md explains each number.
     """
-    from judge.comparing.names import choice
+    from judge.comparing.run_choice import choice
     from judge.pages.validation import MARK
     from judge.tables import validation as printed
     from judge.validating.raters import align_raters, open_raters

@@ -18,7 +18,7 @@ if not os.path.exists(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: 
 TYPE_CHECKING = False  # as of `typing`, whose import takes longer than all of this
 if TYPE_CHECKING:
     from judge.api import annotate, merge, panel, run
-    from judge.comparing.api import Leaderboard, compare, recurring_errors
+    from judge.comparing.leaderboard import Leaderboard, compare, recurring_errors
     from judge.rubrics import Rubric
     from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
@@ -37,7 +37,7 @@ __all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
 
 _MODULES = {
     "api": ("annotate", "merge", "panel", "run"),
-    "comparing.api": ("Leaderboard", "compare", "recurring_errors"),
+    "comparing.leaderboard": ("Leaderboard", "compare", "recurring_errors"),
     "rubrics": ("Rubric",),
     "running.session": ("RequestPolicy",),
     "running.engine": ("RunStoppedError",),

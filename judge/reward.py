@@ -4,7 +4,7 @@ from judge.reward import Reward
 
 GRPOTrainer(model, reward_funcs=Reward(judge="lexicon").trl("report"), train_dataset=dataset)
 
-See docs/rewards.md.
+See docs/python.md.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from support import EXAMPLES, write_json
 
 from judge import rubrics
 from judge.cli import main
-from judge.comparing.names import RunChoice
+from judge.comparing.run_choice import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
 from judge.pages.run_file import html_file

@@ -2,7 +2,7 @@
 
 from judge.compat.green import GREEN  # was: from green_score import GREEN
 
-docs/green-package.md lists the differences.
+docs/python.md lists the differences.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 
 from judge.stats.bootstrap import Values, interval, resampled
 from judge.stats.metric import Metric
-from judge.stats.panel import Cell
+from judge.stats.scores import Cell
 
 _ORDERS = (1, 2, 3, 4)
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge import plugins
-from judge.comparing.loaded import LoadedRuns, load
-from judge.comparing.names import RunChoice
+from judge.comparing.alignment import AlignedRuns, align
+from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature
+from judge.stats.intervals import sum_measures
 from judge.stats.prediction_powered import Values, corrected
-from judge.stats.rates import summed
 from judge.stats.table import grouped
 from judge.studies.names import as_text
 from judge.text import counted
@@ -57,8 +57,8 @@ def corrected_summary(
         )
     readers = open_raters([RunChoice(path, str(path)) for path in paths], readers=True)
     named = [(reader.shown, reader.run) for reader in readers]
-    judge = load([(str(run.path), run)])
-    runs = load([(str(run.path), run), *named], lambda judged, *_: judged)
+    judge = align([(str(run.path), run)])
+    runs = align([(str(run.path), run), *named], lambda judged, *_: judged)
     for reader, reader_rows in zip(readers, runs.rows[1:], strict=True):
         if not (reader_rows >= 0).any():
             raise JudgeError(
@@ -131,7 +131,7 @@ def correctable(rubric: Rubric) -> list[Statistic]:
     ]
 
 
-def _values(runs: LoadedRuns) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
+def _values(runs: AlignedRuns) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
     """Return the judge's values, the readers' means, and why other statistics have none."""
     judged, read, why_not = {}, {}, {}
     rubric, *others = [run.rubric for run in runs.runs]
@@ -152,12 +152,12 @@ def _values(runs: LoadedRuns) -> tuple[dict[str, Values], dict[str, Values], dic
     return judged, read, why_not
 
 
-def _study_values(runs: LoadedRuns, run: int, statistic: Statistic) -> Values:
+def _study_values(runs: AlignedRuns, run: int, statistic: Statistic) -> Values:
     """Return the values of which a mean or a rate is the mean, NaN for a study without one."""
     columns = [*runs.numbers(run, statistic.measures).values()]
     if statistic.kind != "rate":
-        return summed(columns)
-    sizes = summed(columns, sizes=True)
+        return sum_measures(columns)
+    sizes = sum_measures(columns, sizes=True)
     is_clean: Values = np.where(np.isnan(sizes), np.nan, sizes == 0)
     return is_clean
 
@@ -172,7 +172,7 @@ def _lacking(statistic: Statistic, rubric: Rubric) -> str | None:
 
 
 def _sampling(
-    runs: LoadedRuns, table: pd.DataFrame, *, at_random: bool
+    runs: AlignedRuns, table: pd.DataFrame, *, at_random: bool
 ) -> tuple[str, tuple[str, ...], Codes]:
     """Return how the studies were drawn, by which fields, and the stratum of each study.
 

@@ -23,7 +23,7 @@ from judge.comparing.recurring import errors_of
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import Quantity
 from judge.stats.bootstrap import bootstrap_weights, generator, interval, unit_sums
-from judge.stats.rates import Estimate, wilson
+from judge.stats.intervals import Estimate, wilson
 from judge.stats.significance import Resampling
 from judge.validating.raters import RatedStudies
 

@@ -11,7 +11,7 @@ import numpy as np
 from judge.rubrics.quantities import Quantity
 from judge.running.folder import Run
 from judge.signature import Signature
-from judge.stats.rates import Codes, Estimate, rate_interval, wilson
+from judge.stats.intervals import Codes, Estimate, rate_interval, wilson
 from judge.stats.table import OUTCOMES
 from judge.types import Failed, Unparsed
 from judge.validating.raters import RatedStudies

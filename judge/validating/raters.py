@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.comparing.loaded import SIDES, LoadedRuns, load
+from judge.comparing.alignment import SIDES, AlignedRuns, align
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice, own_model
+from judge.comparing.run_choice import RunChoice, model_of_run
 from judge.readers.reader_runs import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
@@ -28,8 +28,8 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import MANIFEST, Run
 from judge.signature import digests
-from judge.stats.panel import Values
-from judge.stats.rates import summed
+from judge.stats.intervals import sum_measures
+from judge.stats.scores import Values
 from judge.types import JudgeError
 
 
@@ -130,7 +130,7 @@ class RatedStudies:
 
     judges: tuple[Rater, ...]
     readers: tuple[Rater, ...]
-    runs: LoadedRuns
+    runs: AlignedRuns
     quantities: tuple[Quantity, ...]
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
@@ -193,7 +193,7 @@ def align_raters(
     nothing in common, and where a run cannot tell which errors are of `level`.
     """
     raters = (*judges, *readers)
-    runs = load(
+    runs = align(
         [(rater.shown, rater.run) for rater in raters],
         lambda *ids: set.intersection(*ids[: len(judges)]) & set.union(*ids[len(judges) :]),
     )
@@ -221,7 +221,7 @@ def align_raters(
         numbers = runs.numbers(column, [*measures, *(score.name for score in rubric_scores)])
         for quantity in quantities:
             parts = [numbers[name] for name in known[quantity.name].measures]
-            values[quantity.name][:, column] = summed(parts)
+            values[quantity.name][:, column] = sum_measures(parts)
         scores += [
             Score(rater.name, score.label, score.higher_is_better, numbers[score.name])
             for score in rubric_scores
@@ -236,7 +236,7 @@ def align_raters(
     metric_scores = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(runs.study_ids, (own_model(judges[0].run),))
+        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))
     ]
     classes, note = runs.field("study_class")
     patient, clusters = runs.patients(patient_field) or (None, None)
@@ -261,7 +261,7 @@ def align_raters(
     )
 
 
-def check_texts(runs: LoadedRuns) -> list[str]:
+def check_texts(runs: AlignedRuns) -> list[str]:
     """Raise `JudgeError` if runs have different texts of a study; return notes on unknown texts.
 
     A reader's file may have no reports; then its section must be that of the first run.

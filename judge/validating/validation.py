@@ -14,7 +14,7 @@ import pandas as pd
 
 from judge import plugins
 from judge.comparing.metric_files import read_files
-from judge.comparing.names import Runs, choices
+from judge.comparing.run_choice import Runs, choices
 from judge.rubrics.quantities import Quantity, quantities_of
 from judge.signature import Signature
 from judge.stats.agreement import (
@@ -29,7 +29,7 @@ from judge.stats.agreement import (
 from judge.stats.bootstrap import LEAST_UNITS, generator
 from judge.stats.correlation import Resamples, draw
 from judge.stats.metric import MINUS
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.stats.significance import Resampling
 from judge.validating.error_matching import matched_errors
 from judge.validating.judges import judge_table
