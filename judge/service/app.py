@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from html import escape
 from typing import Annotated, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
 import uvicorn
@@ -23,13 +23,11 @@ from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judge import pages
 from judge.address import is_loopback
-from judge.pages import reading
-from judge.pages.frontend import Frontend, content_type
+from judge.pages.bundle import READING, RESULTS, Frontend, content_type
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
 from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
@@ -108,8 +106,8 @@ def application(settings: ServiceSettings) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app, settings)
-    parts = (pairs.routes, runs.routes, runs.study_routes, comparisons.routes)
-    for part in (*parts, readings.routes, routes):
+    parts = (pairs.routes, runs.routes, runs.study_routes, runs.data_routes, comparisons.routes)
+    for part in (*parts, comparisons.data_routes, readings.routes, routes):
         app.include_router(part)
     return Guard(app, settings)
 
@@ -166,7 +164,9 @@ class Guard:
             return _no_token(scope)
         if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
-        if scope["path"].startswith("/v1/comparison") and _is_from_elsewhere(headers):
+        if scope["path"].startswith(("/v1/comparison", "/data/comparison")) and _is_from_elsewhere(
+            headers
+        ):
             # It changes nothing, but a picture on any page could ask for hours of it.
             return as_problem(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")
@@ -227,7 +227,7 @@ def _same(given: str, right: str) -> bool:
 
 def _no_token(scope: Scope) -> Response:
     headers = {"WWW-Authenticate": "Bearer"}
-    if scope["path"].startswith(("/v1/", "/openapi")):
+    if scope["path"].startswith(("/v1/", "/data/", "/openapi")):
         detail = "A token is needed: send the header Authorization: Bearer TOKEN."
         return as_problem(401, detail, headers)
     # A form that is sent by GET replaces the address's query: it has to hold that, too.
@@ -242,17 +242,20 @@ def _no_token(scope: Scope) -> Response:
 
 @routes.get("/")
 def _runs_page() -> Response:
-    return _shell(pages.FRONTEND)
+    return _shell(RESULTS)
 
 
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: Here) -> Response:
-    return _shell(pages.FRONTEND, service.catalogue.find(run).id)
+    name = service.catalogue.find(run).id
+    return _shell(RESULTS, name, f"run/{quote(name, safe='')}")
 
 
 @routes.get("/compare")
-def _comparison_page() -> Response:
-    return _shell(pages.FRONTEND)
+def _comparison_page(request: Request) -> Response:
+    # The query is the key of the comparison's data, in one segment of the path.
+    key = urlencode(parse_qsl(request.url.query, keep_blank_values=True))
+    return _shell(RESULTS, source=f"comparison/{quote(key, safe='')}")
 
 
 @routes.get("/read")
@@ -261,27 +264,29 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: Here) -> 
     entry = service.catalogue.find(run)
     if run != entry.blind_id and (entry.path / SAMPLE).is_file():
         return RedirectResponse(f"/read?run={entry.blind_id}", 303)
-    return _shell(reading.FRONTEND, run)
+    return _shell(READING, run)
 
 
 @routes.get("/assets/{digest}/{name}")
 def _asset(digest: str, name: str) -> Response:
-    for frontend in (pages.FRONTEND, reading.FRONTEND):
+    for frontend in (RESULTS, READING):
         if digest == frontend.digest and name in frontend.files:
             content = frontend.files[name]
             return Response(content, headers=_FOR_EVER, media_type=content_type(name))
     raise ProblemError(404, "no such file")
 
 
-def _shell(frontend: Frontend, run: str = "") -> Response:
-    script = f'<script type="module" src="/assets/{frontend.digest}/{frontend.main}"></script>'
+def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
+    script = (
+        f'<script type="module" src="/assets/{frontend.digest}/{frontend.scripts[-1]}"></script>'
+    )
     needs = "<noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>"
     styles = "".join(
         f'<link rel="stylesheet" href="/assets/{frontend.digest}/{name}">\n'
         for name in frontend.styles
     )
     return HTMLResponse(f"""<!doctype html>
-<html lang="en" data-mode="service" data-run="{escape(run)}">
+<html lang="en" data-mode="service" data-run="{escape(run)}" data-source="{escape(source)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge.comparing.names import known_model
 from judge.readers.sample import SAMPLE, Sample, kept_sample
@@ -34,10 +34,14 @@ from judge.signature import safe_name
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
+if TYPE_CHECKING:
+    from judge.study.asked import AskedQuestions
+
 _KNOWN = (
     *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
     *("n_failed", "statistics"),
 )
+_AROUND = 60
 _MOST_OPEN, _MOST_LISTED = 8, 10_000
 
 Stamps = tuple[Stamp | None, ...]
@@ -59,7 +63,7 @@ class OpenRun(Run):
     @cached_property
     def index(self) -> bytes:
         """What its page filters and sorts the studies by, as JSON, gzipped."""
-        from judge.pages.frontend import as_json
+        from judge.pages.bundle import as_json
         from judge.pages.run import index
 
         frame = self.table()
@@ -73,6 +77,30 @@ class OpenRun(Run):
 
         return overview(self.summary(), self.table(), self.rubric)
 
+    def piece(self, name: str) -> bytes:
+        """Return a piece of the run's page, gzipped, as the page in one file holds it.
+
+        Raises `ProblemError` 404 where the page has no such piece.
+        """
+        from judge.pages import run as page
+        from judge.pages.bundle import PACKET, as_json
+
+        if name == "index":
+            return self.index
+        if name == "overview":
+            return gzip.compress(as_json(self.overview), 6)
+        first = int(name.removeprefix("asked-")) * PACKET if name.startswith("asked-") else -1
+        if not 0 <= first < len(self._rows):
+            raise ProblemError(404, "this run has no such piece")
+        records = [self.row(row) for row in range(first, min(first + PACKET, len(self._rows)))]
+        return gzip.compress(page.questions(records, self._asked), 6)
+
+    @cached_property
+    def _asked(self) -> AskedQuestions:
+        from judge.study.asked import AskedQuestions
+
+        return AskedQuestions(self)
+
     @cached_property
     def _offsets(self) -> list[int]:
         offsets = [0]
@@ -82,8 +110,22 @@ class OpenRun(Run):
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
+        words, found = encodable(text).lower().split(), []
+        for row, searched in enumerate(self._texts):
+            lower = searched.lower()
+            if all(word in lower for word in words):
+                found.append(row)
+        return found
+
+    def snippets(self, text: str, rows: Sequence[int]) -> list[str]:
+        """Return for each row the words around the first word of `text` that its study has."""
         words = encodable(text).lower().split()
-        return [row for row, text in enumerate(self._texts) if all(word in text for word in words)]
+        snippets = []
+        for row in rows:
+            lower = self._texts[row].lower()
+            at = max(0, next(lower.find(word) for word in words if word in lower))
+            snippets.append(self._texts[row][max(0, at - _AROUND) : at + 2 * _AROUND])
+        return snippets
 
     @cached_property
     def _texts(self) -> list[str]:

@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Query
 from fastapi import Path as InPath
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from judge.service import ProblemError
 from judge.service.jobs import Short
@@ -23,6 +24,7 @@ _MOST_RUNS = 100
 _MOST_KEPT = 8
 
 routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
+data_routes = APIRouter(prefix="/data/comparison", include_in_schema=False)
 
 
 class ComparisonQuery(BaseModel):
@@ -127,15 +129,26 @@ async def compare_runs(query: _Query, service: Here) -> Response:
     return await _file(query, service, "comparison")
 
 
-@routes.get("/{piece:path}", include_in_schema=False)
+@data_routes.get("/{key}/{piece}")
 async def _piece(
-    piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figures)/\d+)$")],
-    query: _Query,
+    key: str,
+    piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figure)-\d+)$")],
     service: Here,
 ) -> Response:
-    kinds = {"values/": "application/octet-stream", "figures/": "image/svg+xml"}
-    kind = next((kind for start, kind in kinds.items() if piece.startswith(start)), JSON)
-    return await _file(query, service, piece.replace("/", "-"), kind)
+    """Return a piece of the page of a comparison; `key` is its query."""
+    asked: dict[str, Any] = {}
+    for name, value in parse_qsl(key, keep_blank_values=True):
+        if name in ("run", "name", "allow"):
+            asked.setdefault(name, []).append(value)
+        else:
+            asked[name] = value
+    try:
+        query = ComparisonQuery.model_validate(asked)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise ProblemError(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    kinds = {"values": "application/octet-stream", "figure": "image/svg+xml"}
+    return await _file(query, service, piece, kinds.get(piece.partition("-")[0], JSON))
 
 
 async def _file(query: ComparisonQuery, service: Service, name: str, kind: str = JSON) -> Response:
@@ -143,7 +156,7 @@ async def _file(query: ComparisonQuery, service: Service, name: str, kind: str =
     comparison = service.comparisons.of(request)
     # Who goes away ends nothing that others wait for.
     await asyncio.shield(comparison.numbers)
-    if name.startswith("figures"):
+    if name.startswith("figure"):
         await asyncio.wait([comparison.end])
         if comparison.end.cancelled() or comparison.end.exception():
             raise ProblemError(502, "the figures could not be drawn; the service's log says why")

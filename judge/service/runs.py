@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import Path as InPath
 from fastapi import Query as InQuery
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,6 +30,7 @@ from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _LONGEST_NAME = 200
+_MOST_SNIPPETS = 1000
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
@@ -37,6 +39,7 @@ _FILES = {
 
 routes = APIRouter(prefix="/v1/runs", tags=["runs"])
 study_routes = APIRouter(prefix="/v1/runs", tags=["studies"])
+data_routes = APIRouter(prefix="/data/run", include_in_schema=False)
 
 
 class RunForm(jobs.RunOptions):
@@ -216,7 +219,23 @@ def list_studies(run: RunId, request: Request, service: Here) -> Response:
     `order` are the studies' rows, the worst first.
     """
     _, opened = service.catalogue.open(run)
-    content, headers = opened.index, {"Vary": "Accept-Encoding"}
+    return _gzipped(opened.index, request)
+
+
+@data_routes.get("/{run}/{piece}")
+def _piece(
+    run: RunId,
+    piece: Annotated[str, InPath(pattern=r"^(overview|index|asked-\d{1,9})$")],
+    request: Request,
+    service: Here,
+) -> Response:
+    """Return a piece of a run's page."""
+    _, opened = service.catalogue.open(run)
+    return _gzipped(opened.piece(piece), request)
+
+
+def _gzipped(content: bytes, request: Request) -> Response:
+    headers = {"Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
     else:
@@ -232,10 +251,14 @@ def search_studies(
 ) -> Response:
     """Search for the studies that hold every word; `rows` are their places in the run, from 0.
 
+    `snippets` are the words around a hit, a row each, where there are few rows.
+
     Searched are id, fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    return as_json({"rows": opened.search(q)})
+    rows = opened.search(q)
+    shown = rows if q.strip() and len(rows) <= _MOST_SNIPPETS else []
+    return as_json({"rows": rows, "snippets": opened.snippets(q, shown)})
 
 
 @study_routes.get("/{run}/study")

@@ -9,7 +9,7 @@ into a folder, and replies as soon as the numbers are there:
 
     comparison                   what `judge compare --format json` prints
     overview, columns, values-N  the page's numbers, N the index of a metric
-    figures, figures-N           the words of the figures, and the SVG of each
+    figures, figure-N            the words of the figures, and the SVG of each
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.comparing.names import RunChoice
     from judge.figures import available, page_figures
     from judge.pages import comparison as comparison_page
-    from judge.pages.frontend import as_json
+    from judge.pages.bundle import as_json
     from judge.stats.significance import Resampling
     from judge.tables import comparison as comparison_tables
 
@@ -240,7 +240,7 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {}
     figures = page_figures(comparison) if available() else ()
     for index, figure in enumerate(figures):
-        (folder / f"figures-{index}").write_bytes(figure.svg.encode())
+        (folder / f"figure-{index}").write_bytes(figure.svg.encode())
     (folder / "figures").write_bytes(as_json([figure.words for figure in figures]))
     yield {}
 

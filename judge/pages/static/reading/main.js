@@ -3,12 +3,11 @@
 
 import { alarm, announce, begin, button, el, fact, frame, isolated, latestOnly } from "./dom.js";
 import { Desk, keyButton } from "./desk.js";
-import { Keys } from "./keys.js";
+import { Keys, Reader } from "./keys.js";
 import { ask } from "./load.js";
-import { Reader } from "./reader.js";
 import { Saver } from "./saver.js";
 import { keysOf, scheme } from "./scheme.js";
-import { capital, count } from "./words.js";
+import { capital, count } from "./format.js";
 
 const STATES = { new: "not begun", begun: "begun", done: "done" };
 
