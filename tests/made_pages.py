@@ -19,7 +19,7 @@ from judge.cli import main
 from judge.comparing.names import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
-from judge.pages.run_file import html_file
+from judge.pages.run import page as run_page
 from judge.pages.validation import Beside, PageRater
 from judge.pages.validation import page as validation_page
 from judge.stats.significance import Comparison
@@ -47,8 +47,7 @@ def run_pages(folder: Path) -> None:
         plain = [(replace(one, fields={**one.fields, "note": LONG}), *rest) for one, *rest in made]
         for kind, ends in ((name, plain), (f"{name}-evil", [hostile(rubric, EVIL), *made[:3]])):
             run = write_run(folder / kind, rubric, ends)
-            pieces = html_file(run.summary(), run.table(), run.records(), rubric)
-            (folder / f"{kind}.html").write_text("".join(pieces), "utf-8")
+            (folder / f"{kind}.html").write_text("".join(run_page(run)), "utf-8")
 
 
 def comparison() -> Comparison:

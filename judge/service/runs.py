@@ -29,7 +29,8 @@ from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
-_LONGEST_NAME = 200
+_MAX_NAME = 200
+_MAX_SNIPPETS = 1000
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
@@ -123,7 +124,7 @@ def _clean_name(name: str) -> str:
     last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(".")
     if not re.fullmatch(rf".+({'|'.join(map(re.escape, _KINDS))})(\.gz)?", last.lower()):
         raise ProblemError(415, f"{last!r} cannot be read; save it as one of {', '.join(_KINDS)}")
-    return last.encode()[-_LONGEST_NAME:].decode("utf-8", "ignore")
+    return last.encode()[-_MAX_NAME:].decode("utf-8", "ignore")
 
 
 @routes.get("/{run}")
@@ -220,11 +221,11 @@ def list_studies(run: RunId, request: Request, service: ServiceDep) -> Response:
 @data_routes.get("/{run}/{piece}")
 def run_piece(
     run: RunId,
-    piece: Annotated[str, InPath(pattern=r"^(overview|index)$")],
+    piece: Annotated[str, InPath(pattern=r"^(overview|index|asked-\d{1,9})$")],
     request: Request,
     service: ServiceDep,
 ) -> Response:
-    """Return a piece of the run's page: `overview` or `index`."""
+    """Return a piece of the run's page: `overview`, `index` or a packet of questions."""
     _, opened = service.catalogue.open(run)
     return _gzipped(opened.piece(piece), request)
 
@@ -246,10 +247,13 @@ def search_studies(
 ) -> Response:
     """Search for the studies that hold every word; `rows` are their places in the run, from 0.
 
-    Searched are id, fields, reports, errors, corrections, matched findings and explanation.
+    `snippets` has the text around a hit in each row, where there are few rows. Searched are id,
+    fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    return as_json({"rows": opened.search(q)})
+    rows = opened.search(q)
+    shown = rows if q.strip() and len(rows) <= _MAX_SNIPPETS else []
+    return as_json({"rows": rows, "snippets": opened.snippets(q, shown)})
 
 
 @study_routes.get("/{run}/study")
