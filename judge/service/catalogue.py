@@ -62,12 +62,10 @@ class OpenRun(Run):
         Raises `ProblemError` 404 for a packet beyond the last study.
         """
         from judge.pages import run as page
-        from judge.pages.bundle import PACKET, as_json
+        from judge.pages.bundle import PACKET
 
-        if name == "index":
-            return self._index
-        if name == "overview":
-            return gzip.compress(as_json(self.overview), 6)
+        if name in ("overview", "index"):
+            return self._overview if name == "overview" else self._index
         first = PACKET * int(name.removeprefix("asked-"))
         records = [self.row(row) for row in range(first, min(first + PACKET, len(self._rows)))]
         if not records:
@@ -90,11 +88,11 @@ class OpenRun(Run):
         return gzip.compress(as_json(index(table, self.rubric)), 6)
 
     @cached_property
-    def overview(self) -> dict[str, Any]:
-        """What the run's page shows before its studies."""
+    def _overview(self) -> bytes:
+        from judge.pages.bundle import as_json
         from judge.pages.run import overview
 
-        return overview(self.summary(), self.table(), self.rubric)
+        return gzip.compress(as_json(overview(self.summary(), self.table(), self.rubric)), 6)
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""

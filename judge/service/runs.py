@@ -129,16 +129,12 @@ def _clean_name(name: str) -> str:
 
 @routes.get("/{run}")
 def show_run(run: RunId, service: ServiceDep) -> Response:
-    """Show `run` as in the list; of a finished one also `summary`, `view` and `reviews`."""
+    """Show `run` as in the list; of a finished one also its `summary` and its `reviews`."""
     entry = service.catalogue.find(run)
     shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
     if entry.is_finished:
         _, opened = service.catalogue.open(run)
-        shown |= {
-            "summary": opened.summary(),
-            "view": opened.overview,
-            "reviews": opened.reviewed(),
-        }
+        shown |= {"summary": opened.summary(), "reviews": opened.reviewed()}
     return as_json(shown)
 
 
@@ -208,16 +204,6 @@ class Review(BaseModel):
     text: str = Field(default="", max_length=20_000, description="The missed error in words.")
 
 
-@study_routes.get("/{run}/studies")
-def list_studies(run: RunId, request: Request, service: ServiceDep) -> Response:
-    """List a run's studies: `columns` holds a value a study under each column's name.
-
-    `order` are the studies' rows, the worst first.
-    """
-    _, opened = service.catalogue.open(run)
-    return _gzipped(opened.piece("index"), request)
-
-
 @data_routes.get("/{run}/{piece}")
 def run_piece(
     run: RunId,
@@ -227,11 +213,7 @@ def run_piece(
 ) -> Response:
     """Return a piece of the run's page: `overview`, `index` or a packet of questions."""
     _, opened = service.catalogue.open(run)
-    return _gzipped(opened.piece(piece), request)
-
-
-def _gzipped(content: bytes, request: Request) -> Response:
-    headers = {"Vary": "Accept-Encoding"}
+    content, headers = opened.piece(piece), {"Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
     else:
