@@ -23,6 +23,7 @@ from judge.reward import Reward, text_of
 NO_REWARDS = {
     "counts": set(),
     "crimson": {
+        *("n_urgent_reference", "n_urgent_candidate"),
         *("reference_weight", "matched_weight", "false_weight", "missing_weight"),
         *("n_reference_findings", "n_candidate_findings", "n_matches"),
     },
@@ -230,7 +231,7 @@ def test_the_report_of_a_conversation_is_what_the_assistant_says_last() -> None:
         [tool],
         [{**say, "content": 3}],
     ):
-        with pytest.raises(JudgeError, match="neither text nor messages"):
+        with pytest.raises(JudgeError, match="neither a text nor a list of messages"):
             text_of(wrong)
 
 
