@@ -43,7 +43,7 @@ def command(
     """Compute the rates of RUN again, grouped by any field, without asking a judge.
 
     With --readings each figure stands beside the one with the judge's bias taken out, and beside
-    what the readings say alone; docs/corrected.md says when that holds.
+    what the readings say alone; docs/trust.md says when that holds.
     """
     from judge.running.folder import Run
 

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.comparing.names import known_model
+from judge.comparing.run_choice import known_model
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.running.folder import (
     ANNOTATIONS,
@@ -97,18 +97,19 @@ class OpenRun(Run):
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
         words = encodable(text).lower().split()
-        lower = (text.lower() for text in self._texts)
-        return [row for row, text in enumerate(lower) if all(word in text for word in words)]
+        return [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
 
     def snippets(self, text: str, rows: Sequence[int]) -> list[str]:
         """Return for each row the text around the first word of `text` in its study."""
-        words = encodable(text).lower().split()
-        snippets = []
+        words, snippets = encodable(text).lower().split(), []
         for row in rows:
-            lower = self._texts[row].lower()
-            start = next(lower.find(word) for word in words if word in lower)
-            snippets.append(self._texts[row][max(0, start - _AROUND) : start + 2 * _AROUND])
+            start = max(0, min(self._lower[row].find(word) for word in words) - _AROUND)
+            snippets.append(self._texts[row][start : start + 3 * _AROUND])
         return snippets
+
+    @cached_property
+    def _lower(self) -> list[str]:
+        return [text.lower() for text in self._texts]
 
     @cached_property
     def _texts(self) -> list[str]:

@@ -197,7 +197,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.names import RunChoice
+    from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
     from judge.pages import comparison as comparison_page
     from judge.pages.bundle import as_json

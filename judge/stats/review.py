@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from judge.stats.rates import wilson
+from judge.stats.intervals import wilson
 
 RIGHT, WRONG, WRONG_SEVERITY = "right", "wrong", "wrong_severity"
 VERDICTS = (RIGHT, WRONG, WRONG_SEVERITY)
