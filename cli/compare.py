@@ -35,7 +35,7 @@ from judge.cli.output import (
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.comparing.comparison import AlignedRuns
+    from judge.comparing.comparison import ComparedRuns
     from judge.pages.comparison import Records
     from judge.stats.significance import Comparison
     from judge.tables.leaderboard import Shown
@@ -131,7 +131,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     Runs of judge stress compare judges: name them A=RUN B=RUN, with --by change --allow judge.
     """
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.names import choice
+    from judge.comparing.run_choice import choice
     from judge.pages.comparison import MARK
     from judge.stats.metric import find
     from judge.tables.leaderboard import TABLES, Shown, check_tables
@@ -200,7 +200,7 @@ def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
     """Print the models' leaderboard, as `judge compare` does without further options."""
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.names import RunChoice
+    from judge.comparing.run_choice import RunChoice
     from judge.stats.significance import Resampling
     from judge.tables.leaderboard import TABLES, Shown
 
@@ -209,7 +209,7 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
     _print(comparison, compared, form, Shown(TABLES, None))
 
 
-def _records(comparison: Comparison, compared: AlignedRuns) -> Records:
+def _records(comparison: Comparison, compared: ComparedRuns) -> Records:
     from judge.comparing.comparison import records
     from judge.pages.comparison import wanted
 
@@ -234,7 +234,7 @@ def _write_page(comparison: Comparison, records: Records, options: Mapping[str, 
     note(f"page  {options['html']}")
 
 
-def _print(comparison: Comparison, compared: AlignedRuns, form: str, shown: Shown) -> None:
+def _print(comparison: Comparison, compared: ComparedRuns, form: str, shown: Shown) -> None:
     from judge.tables import comparison as formats
     from judge.tables.document import as_json
     from judge.tables.leaderboard import all_tables
@@ -260,7 +260,7 @@ def _print(comparison: Comparison, compared: AlignedRuns, form: str, shown: Show
         note(text)
 
 
-def _facts(comparison: Comparison, compared: AlignedRuns) -> list[tuple[str, str]]:
+def _facts(comparison: Comparison, compared: ComparedRuns) -> list[tuple[str, str]]:
     panel = comparison.panel
     facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
     for rubric in dict.fromkeys(run.rubric for run in compared.runs):

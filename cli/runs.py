@@ -54,7 +54,7 @@ def runs(folders: tuple[Path, ...], form: str) -> None:
 
 
 def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    from judge.comparing.names import known_model
+    from judge.comparing.run_choice import known_model
     from judge.running.folder import MANIFEST, Run
     from judge.tables.run import headline_figures
     from judge.types import JudgeError

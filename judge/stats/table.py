@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.stats.rates import Codes, bounds, estimate
+from judge.stats.intervals import Codes, bounds, estimate
 from judge.studies.names import FIELD_NAMES
 from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 

@@ -23,8 +23,8 @@ from judge.rubrics.contract import Scale
 from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature
 from judge.stats.agreement import intraclass, within_variance
-from judge.stats.panel import ROUNDING
-from judge.stats.rates import mean_interval, rate_interval
+from judge.stats.intervals import mean_interval, rate_interval
+from judge.stats.scores import ROUNDING
 from judge.stress.answers import LOST, StressAnswers, read_answers
 from judge.stress.perturbations import IDENTICAL, all_perturbations
 from judge.types import JudgeError

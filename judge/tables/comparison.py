@@ -8,7 +8,7 @@ from typing import Any
 
 from judge import rubrics
 from judge.stats.metric import Metric
-from judge.stats.panel import Group, Panel, item_counts
+from judge.stats.scores import Group, ScoreMatrix, item_counts
 from judge.stats.significance import Comparison, model_order
 from judge.stats.table import fields_of, row_name
 from judge.tables.document import markdown_table, markdown_text, own_columns, rows_as_csv
@@ -186,7 +186,7 @@ def error_rows(comparison: Comparison) -> list[dict[str, object]]:
     ]
 
 
-def _errors(panel: Panel) -> list[dict[str, object]]:
+def _errors(panel: ScoreMatrix) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for name in panel.tallies:
         rubric = rubrics.load(name)

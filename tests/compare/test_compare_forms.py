@@ -14,7 +14,7 @@ from support import EXAMPLES, Invoke
 
 from judge.running.folder import Run
 from judge.stats.metric import KNOWN
-from judge.stats.panel import Panel
+from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare
 from judge.tables.comparison import (
     as_csv,
@@ -44,8 +44,8 @@ def decimals(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"[-+]?\d+\.\d+", text)]
 
 
-def renamed(panel: Panel, models: tuple[str, ...]) -> Panel:
-    return Panel(models, panel.study_ids, panel.metrics, panel.values, panel.fields)
+def renamed(panel: ScoreMatrix, models: tuple[str, ...]) -> ScoreMatrix:
+    return ScoreMatrix(models, panel.study_ids, panel.metrics, panel.values, panel.fields)
 
 
 def compared(field: str = "site", values: tuple = ("x", "y"), models: tuple = ("a", "b"), **more):
@@ -191,10 +191,10 @@ def test_what_a_rate_means_is_said_once_below_the_tables(invoke: Invoke, form: s
     for model in ("alder", "birch"):
         preds = EXAMPLES / f"preds_{model}.json"
         done = invoke("fineradscore", preds, EXAMPLES / "refs.json", "--out", model)
-        assert done.stdout.count("severity 3 or 4") == 1
+        assert done.stdout.count("errors of severity 3 or 4") == 1
     printed = invoke("compare", "alder", "birch", "--by", "study_class", "--format", form).stdout
-    assert printed.count("severity 3 or 4") == 1
-    assert printed.index("severity 3 or 4") > printed.index("no significant error")
+    assert printed.count("errors of severity 3 or 4") == 1
+    assert printed.index("errors of severity 3 or 4") > printed.index("no significant error")
 
 
 def test_rexrank_has_a_file_a_group_and_what_is_known_of_the_models(

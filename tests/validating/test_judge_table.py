@@ -14,7 +14,7 @@ from support import Invoke
 
 from judge import Run
 from judge.backends.servers import OPENAI_URL
-from judge.running import asking
+from judge.running import cached_client
 from judge.running.cost import Prices
 
 IDS = [f"study-{number:04}" for number in range(20)]
@@ -50,7 +50,7 @@ def test_price_time_unread_and_stability(
 ) -> None:
     """A priced judge, the same judge again from its cache and by other answers, and the lexicon."""
     gpt_4o = Prices("gpt-4o", OPENAI_URL)
-    monkeypatch.setattr(asking, "Prices", lambda _model, _url: gpt_4o)
+    monkeypatch.setattr(cached_client, "Prices", lambda _model, _url: gpt_4o)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
     def judged(name: str, cache: str, seed: int = 0) -> Run:

@@ -11,8 +11,8 @@ import pandas as pd
 
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
-from judge.comparing.names import Runs, choices
 from judge.comparing.recurring import recurring_in
+from judge.comparing.run_choice import Runs, choices
 from judge.running.folder import Run
 from judge.stats.significance import Resampling
 from judge.tables import recurring

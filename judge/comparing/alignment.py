@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.comparing.names import input_file
+from judge.comparing.run_choice import input_file
 from judge.running.folder import ANNOTATIONS, Run
 from judge.signature import digests
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.stats.table import OUTCOMES, patient_numbers
 from judge.studies.names import FIELD_NAMES, as_text
 from judge.types import Annotated, JudgeError
@@ -23,7 +23,7 @@ _ROLES = {"references": ("refs", "reference_field"), "candidates": ("preds", "ca
 
 
 @dataclass(frozen=True)
-class LoadedRuns:
+class AlignedRuns:
     """Runs and the studies on which they are aligned, in an order that no run decides.
 
     `names` are what messages call the runs. `rows` has for each run the row of its table that
@@ -35,7 +35,7 @@ class LoadedRuns:
     study_ids: tuple[str, ...]
     rows: tuple[NDArray[np.intp], ...]
 
-    def take(self, wanted: NDArray[Any]) -> LoadedRuns:
+    def take(self, wanted: NDArray[Any]) -> AlignedRuns:
         """Return the same runs on some of the studies, given by number or by truth values."""
         ids = tuple(np.array(self.study_ids, object)[wanted].tolist())
         return replace(self, study_ids=ids, rows=tuple(rows[wanted] for rows in self.rows))
@@ -174,10 +174,10 @@ class LoadedRuns:
         return {one["study_id"]: one for one in found if one["study_id"] in wanted}
 
 
-def load(
+def align(
     runs: Sequence[tuple[str, Run]],
     choose: Callable[..., Collection[str]] = set.intersection,
-) -> LoadedRuns:
+) -> AlignedRuns:
     """Align named runs on the studies that all have, or that `choose` makes of their sets of ids.
 
     `set.union` takes those that any has.
@@ -189,7 +189,7 @@ def load(
         row_of = {study_id: row for row, study_id in enumerate(own)}
         rows.append(np.array([row_of.get(one, -1) for one in study_ids], np.intp))
     names, opened = zip(*runs, strict=True)
-    return LoadedRuns(tuple(opened), tuple(names), study_ids, tuple(rows))
+    return AlignedRuns(tuple(opened), tuple(names), study_ids, tuple(rows))
 
 
 def _file(run: Run, side: str) -> object:

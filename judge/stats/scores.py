@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.metric import Metric, check_own_names
-from judge.stats.rates import (
+from judge.stats.intervals import (
     Estimate,
     inverse,
     mean_interval,
@@ -18,6 +17,7 @@ from judge.stats.rates import (
     rate_interval,
     ratio_interval,
 )
+from judge.stats.metric import Metric, check_own_names
 from judge.stats.table import check_fields, fields_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _TAIL = 0.025
 
 
 @dataclass(frozen=True)
-class Panel:
+class ScoreMatrix:
     """The values of models on studies.
 
     `values` holds for each metric an array of studies by models; NaN marks a study that was
@@ -72,7 +72,7 @@ class Panel:
         """Return whether the model was judged by the metric's rubric; of a file's, always."""
         return metric.rubric is None or model not in self.without_run.get(metric.rubric, ())
 
-    def of_study(self, name: str) -> Values:
+    def study_values(self, name: str) -> Values:
         """Return each study's own value of a metric: of a ratio, that of its two numbers.
 
         NaN also where a study has nothing to divide by.
@@ -82,7 +82,7 @@ class Panel:
         found: Values = np.divide(values, per, out=np.full_like(values, np.nan), where=per > 0)
         return found
 
-    def take(self, rows: NDArray[np.intp]) -> Panel:
+    def take(self, rows: NDArray[np.intp]) -> ScoreMatrix:
         """Return the panel of some studies alone, given by their row numbers."""
         return replace(
             self,
@@ -126,13 +126,13 @@ class Group:
     cells: Mapping[str, tuple[Cell, ...]]
 
 
-def parts_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:
+def parts_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
     groupings = (fields_of(grouping) for grouping in dict.fromkeys(by))
     return [({}, panel), *(part for names in groupings for part in groups_of(panel, names))]
 
 
-def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:
+def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return each group's fields and its part of the panel, in the order of the values.
 
     A study without a field's value is in the group whose value is None, which comes last. Raises
@@ -155,7 +155,7 @@ def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], 
     ]
 
 
-def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
+def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
     """Return the figures of every model and metric for the studies of `panel`.
 
     A mean and its reciprocal have an interval within the metric's scale, or mean ± 1.96
@@ -195,7 +195,7 @@ def _figure(
     return inverse(mean, metric.scale) if mean.value > 0 else Estimate(mean.n, None, None, None)
 
 
-def without_last_bits(figures: Values) -> Values:
+def round_mantissa(figures: Values) -> Values:
     """Return figures to twelve digits: what sums in another order differ in is no difference."""
     mantissa, exponent = np.frexp(figures)
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))
@@ -206,7 +206,7 @@ def places(figures: Values, *, higher: bool) -> tuple[NDArray[np.intp], NDArray[
 
     `figures` is rows by models; NaN is no figure.
     """
-    ordered = without_last_bits(-figures if higher else figures)
+    ordered = round_mantissa(-figures if higher else figures)
     these, others = ordered[:, :, None], ordered[:, None, :]
     return (others < these).sum(axis=2), (others == these).sum(axis=2)
 
@@ -274,7 +274,7 @@ def cuts(rubric: Rubric) -> dict[Cut, str]:
     return found
 
 
-def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
+def item_counts(panel: ScoreMatrix, rubric: Rubric) -> list[ItemCounts]:
     """Return the items of each model that was judged by `rubric`, in the order of the panel.
 
     A model of which no study was scored is left out, and every model for a rubric without a

@@ -56,8 +56,8 @@ class Estimate:
 
 def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = None) -> Estimate:
     """Return a statistic of the scored studies in a table; `units` has the patient of each."""
-    top = summed(_columns(scored, statistic.measures), sizes=statistic.kind == "rate")
-    bottom = summed(_columns(scored, statistic.per)) if statistic.per else top
+    top = sum_measures(_columns(scored, statistic.measures), sizes=statistic.kind == "rate")
+    bottom = sum_measures(_columns(scored, statistic.per)) if statistic.per else top
     has = ~(np.isnan(top) | np.isnan(bottom))
     top, bottom = top[has], bottom[has]
     units = None if units is None else units[has]
@@ -73,7 +73,7 @@ def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = N
     return replace(mean, n_undefined=n_undefined)
 
 
-def summed(columns: Sequence[Values], *, sizes: bool = False) -> Values:
+def sum_measures(columns: Sequence[Values], *, sizes: bool = False) -> Values:
     """Return each study's sum over the columns, NaN where one of them is undefined.
 
     A rate counts the studies of which each measure is 0, not those of which the sum is: that of
