@@ -221,7 +221,7 @@ def align_raters(
         numbers = runs.numbers(column, [*measures, *(score.name for score in rubric_scores)])
         for quantity in quantities:
             parts = [numbers[name] for name in known[quantity.name].measures]
-            values[quantity.name][:, column] = summed(parts)
+            values[quantity.name][:, column] = sum_measures(parts)
         scores += [
             Score(rater.name, score.label, score.higher_is_better, numbers[score.name])
             for score in rubric_scores
