@@ -59,6 +59,8 @@ _LABELS = {
     "reference_field": "Reference column",
 }
 
+_ROLES = ("id", "candidate", "reference", "class", "patient", "prior")
+
 Short = Annotated[str, Field(max_length=200)]
 Reply = Literal["auto", "text", "structured"]
 """The form of reply that a model is asked for, as on the command line."""
@@ -99,7 +101,10 @@ class RunOptions(BaseModel):
 
     def arguments(self, settings: ServiceSettings) -> list[str]:
         """Return the arguments of the command `judge`, without the files."""
-        special = {"rubric", "allow_missing", "context_field", "name"}
+        columns = {role: getattr(self, f"{role}_field") for role in _ROLES}
+        body = {name: getattr(self, name) for name in ("top_p", "seed", "reasoning_effort")}
+        special = {"rubric", "allow_missing", "context_field", "name", *body}
+        special |= {f"{role}_field" for role in _ROLES}
         options = self.model_dump(include=set(RunOptions.model_fields) - special)
         cache = settings.cache and settings.cache.absolute()
         options |= {"base_url": settings.judges.get(self.judge), "cache": cache}
@@ -113,8 +118,10 @@ class RunOptions(BaseModel):
                 for name, value in options.items()
                 if value not in ("", None)
             ),
+            *(f"--column={role}={name}" for role, name in columns.items() if name),
+            *(f"--body={name}={value}" for name, value in body.items() if value not in ("", None)),
             *(["--allow-missing"] if self.allow_missing else []),
-            *(["--no-context"] if no_context else (f"--context-field={c}" for c in contexts)),
+            *(["--no-context"] if no_context else (f"--column=context={c}" for c in contexts)),
         ]
 
 
