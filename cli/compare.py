@@ -125,8 +125,8 @@ def compare(options: _Compare) -> None:
     from judge.tables.leaderboard import TABLES, Shown, check_tables
 
     require(options.form in _CHOSEN_IN, f"--format {', '.join(_CHOSEN_IN)}", "tables", "columns")
-    drawn = bool(options.figures or options.html)
-    require(drawn, "--figures or --html", "highlight", "top_sites")
+    has_figures = bool(options.figures or options.html)
+    require(has_figures, "--figures or --html", "highlight", "top_sites")
     require(options.tests, "--tests", "flips", "family", "primary", "resamples", "seed")
     require(options.form == "rexrank", "--format rexrank", "out", "model_info")
     if options.form == "rexrank" and options.by and not options.out:
@@ -213,9 +213,9 @@ def _write_page(comparison: Comparison, records: Records, options: _Compare) -> 
     from judge.pages.comparison import MARK, page
 
     assert options.html is not None
-    is_drawn = available()
-    drawn = page_figures(comparison, options.top_sites, options.highlight) if is_drawn else ()
-    write_html(page(comparison, records, figures=drawn), options.html, MARK)
+    can_draw = available()
+    figures = page_figures(comparison, options.top_sites, options.highlight) if can_draw else ()
+    write_html(page(comparison, records, figures=figures), options.html, MARK)
     note(f"page  {options.html}")
 
 

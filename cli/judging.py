@@ -86,7 +86,9 @@ def command_for(rubric: Rubric) -> click.Command:
         tasks = _read_tasks(rubric, options)
         if not options.judge:
             note(f"No --judge given: using {LEXICON}, {sessions[0].judge.note}.")
-        questions = {label: _asked(task.studies, shard, options) for label, task in tasks.items()}
+        questions = {
+            label: _questions(task.studies, shard, options) for label, task in tasks.items()
+        }
         if options.dry_run or len(tasks) > 1:
             every = [study for studies in questions.values() for study in studies]
             say = click.echo if options.dry_run else note
@@ -109,7 +111,7 @@ def command_for(rubric: Rubric) -> click.Command:
             end_stopped(stopped)
         _print(finished, options)
         left_out = [(task.n_read, task.n_left_out) for task in tasks.values()]
-        summaries = [each.summary for each in finished.values()]
+        summaries = [result.summary for result in finished.values()]
         end_uncovered(summaries, options.min_coverage, left_out)
 
     run.__doc__ = rubric.summary + _HELP.format(name=rubric.name)
@@ -257,7 +259,7 @@ def _limited(studies: StudySet, n: int | None) -> StudySet:
     return replace(studies.drawn(n, _SEED), notes=(*studies.notes, text))
 
 
-def _asked(studies: StudySet, shard: Shard | None, options: StudyOptions) -> StudySet:
+def _questions(studies: StudySet, shard: Shard | None, options: StudyOptions) -> StudySet:
     """Return the studies of a shard, or each study with each of its references."""
     if shard:
         part = studies.take(shard.rows(studies))
@@ -267,9 +269,9 @@ def _asked(studies: StudySet, shard: Shard | None, options: StudyOptions) -> Stu
         return studies
     from judge.running.aggregate import SeveralReferences
 
-    asked = SeveralReferences(studies, options.references).asked
-    note(f"{len(studies):,} studies, {len(asked):,} questions about the candidates")
-    return asked
+    questions = SeveralReferences(studies, options.references).asked
+    note(f"{len(studies):,} studies, {len(questions):,} questions about the candidates")
+    return questions
 
 
 def _judge(
@@ -393,7 +395,7 @@ def check(options: _Check) -> None:
 
     shard = options.chosen_shard()
     checked = [
-        described(_asked(_limited(studies, options.limit), shard, options))
+        described(_questions(_limited(studies, options.limit), shard, options))
         for studies in read_sections(options, options.preds, options.refs)
     ]
     if options.form == "json":

@@ -38,8 +38,8 @@ def page(options: _Page) -> None:
     after the run's folder.
     """
     from judge.cli.output import note
-    from judge.pages.run_file import MARK
-    from judge.pages.site import site_index
+    from judge.pages.bundle import site_index
+    from judge.pages.run import MARK
     from judge.running.folder import Run
 
     out = options.out
@@ -69,10 +69,10 @@ def write_page(run: Run, path: Path) -> None:
     A page of ours that is there already is replaced. It raises too where the run's files do not
     fit together.
     """
-    from judge.pages.run_file import MARK, html_file
+    from judge.pages.run import MARK, page
 
     try:
-        write_html(html_file(run.summary(), run.table(), run.records(), run.rubric), path, MARK)
+        write_html(page(run), path, MARK)
     except (KeyError, ValueError) as error:
         raise JudgeError(
             f"the files of {run.path} do not fit together ({error}): make the run again"

@@ -67,7 +67,7 @@ class _Candidates:
         default="green",
     )
 
-    def drawn(self) -> StudySet:
+    def draw_studies(self) -> StudySet:
         """Draw studies of the references, and say how many."""
         from judge.stress.candidates import read_references
         from judge.studies import NamedFields
@@ -76,9 +76,9 @@ class _Candidates:
         studies = read_references(self.refs, fields, self.section)
         if n_empty := sum(studies.omitted.values()):
             note(f"{n_empty:,} of the references are empty, and left out")
-        drawn = studies.drawn(self.n, self.seed)
-        note(f"{len(drawn):,} of {len(studies):,} studies, seed {self.seed}")
-        return drawn
+        sample = studies.drawn(self.n, self.seed)
+        note(f"{len(sample):,} of {len(studies):,} studies, seed {self.seed}")
+        return sample
 
 
 @options
@@ -143,16 +143,15 @@ def _run(options: _Stress) -> None:
 
     check_outputs(options.html, options.figures, MARK)
     sessions = [*_sessions(options)]
-    drawn, changes = options.drawn(), choose_perturbations(options.changes, options.rubric)
+    sample, changes = options.draw_studies(), choose_perturbations(options.changes, options.rubric)
     if options.dry_run:
         counts: dict[str, Counter[str]] = {}
-        made = candidates.make_candidates(drawn, changes, options.seed, counts)
-        asked = [study for study, _ in made]
-        forecast(sessions, asked)
+        made = candidates.make_candidates(sample, changes, options.seed, counts)
+        forecast(sessions, [study for study, _ in made])
         return
-    candidates.write_candidates(options.out, drawn, changes, options.seed)
+    candidates.write_candidates(options.out, sample, changes, options.seed)
     note(f"folder  {options.out}")
-    studies = candidates.read_candidates(options.out, str(drawn.section))
+    studies = candidates.read_candidates(options.out, str(sample.section))
     try:
         with shared_servers(sessions):
             finished = [_judge(session, studies, options) for session in sessions]
@@ -174,7 +173,7 @@ def _make(options: _Candidates) -> None:
     from judge.tables.run import Table
 
     changes = choose_perturbations(options.changes, options.rubric)
-    counts = candidates.write_candidates(options.out, options.drawn(), changes, options.seed)
+    counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
     rows = []
     for name, reasons in counts.items():
         n = reasons.pop(candidates.MADE, 0)
@@ -256,7 +255,7 @@ def _show(report: StressReport, options: _Output) -> None:
         from judge.figures import available, stress_page_figures
         from judge.pages.stress import MARK, page, pairs
 
-        drawn = stress_page_figures(data) if available() else None
-        write_html(page(data, report.first.run.rubric, pairs(report), drawn), options.html, MARK)
+        charts = stress_page_figures(data) if available() else None
+        write_html(page(data, report.first.run.rubric, pairs(report), charts), options.html, MARK)
         note(f"page  {options.html}")
     put(data, tables, options.form)

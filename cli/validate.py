@@ -91,8 +91,8 @@ def validate(options: _Validate) -> None:
     if options.figures:
         from judge.figures import draw_validation
 
-        drawn = draw_validation(validation, studies.values, options.figures)
-        note_figures(drawn, options.figures)
+        written = draw_validation(validation, studies.values, options.figures)
+        note_figures(written, options.figures)
     if options.html:
         write_html(pieces, options.html, MARK)
         note(f"page  {options.html}")

@@ -50,7 +50,7 @@ _STOP_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
 # The command's last line: an error to fix, or why it stopped.
 _REASON = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
 _BY_SIGNAL = re.compile(r" \((?:interrupted|terminated)\)")
-_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
+_OPTION = re.compile(r"--column (\w+)|--([a-z][a-z-]*[a-z])")
 # The names of options in the form of the page.
 _LABELS = {
     "model": "Model",
@@ -153,7 +153,7 @@ def with_form_names(text: str) -> str:
     """Return a message of the command line with options named as in the form and the API."""
 
     def name(option: re.Match[str]) -> str:
-        field = option[1].replace("-", "_")
+        field = f"{option[1]}_field" if option[1] else option[2].replace("-", "_")
         return f"{_LABELS[field]} ({field})" if field in _LABELS else field
 
     return _OPTION.sub(name, text)

@@ -200,7 +200,7 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
     from judge.pages import comparison as comparison_page
-    from judge.pages.frontend import as_json
+    from judge.pages.bundle import as_json
     from judge.stats.significance import Resampling
     from judge.tables import comparison as comparison_tables
 
