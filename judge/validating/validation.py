@@ -25,8 +25,7 @@ from judge.stats.agreement import (
     limits_of_agreement,
     preference,
 )
-from judge.stats.bootstrap import LEAST_UNITS, generator
-from judge.stats.correlation import Resamples, draw
+from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
 from judge.stats.metric import MINUS
 from judge.stats.scores import Values
 from judge.stats.significance import Resampling
@@ -112,7 +111,7 @@ def compute_validation(
     """
     n = len(studies.study_ids)
     rng = generator(resampling.seed, "validation", {})
-    resamples = draw(studies.clusters, n, rng, resampling.resamples)
+    resamples = draw_resamples(studies.clusters, n, rng, resampling.resamples)
     n_judges = len(studies.judges)
     quantities = [
         quantity
@@ -252,7 +251,7 @@ def _detection(
         rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
         clusters = None if studies.clusters is None else studies.clusters[rows]
         rng = generator(resampling.seed, "validation", {"study_class": name})
-        groups.append((name, rows, draw(clusters, len(rows), rng, resampling.resamples)))
+        groups.append((name, rows, draw_resamples(clusters, len(rows), rng, resampling.resamples)))
     for group, rows, group_resamples in groups:
         values = is_clean[rows]
         readers = values[:, len(studies.judges) :]
