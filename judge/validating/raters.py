@@ -296,8 +296,8 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
         can_tell = at_level(rater.rubric, level, rater.lacks) if level else rater.levels
         if not can_tell and (level or has_levels):
             raise JudgeError(
-                f"{rater.shown} cannot tell which errors are {level or SIGNIFICANT}: its levels "
-                f"are {', '.join(rater.levels) or 'none'}; choose one that all runs have with --level"
+                f"{rater.shown} cannot tell which errors are {level or SIGNIFICANT}, only "
+                f"{', '.join(rater.levels) or 'none'}; choose a level that all runs have (--level)"
             )
     return level
 
