@@ -34,8 +34,8 @@ def judge_table(
     `kendall` is the agreement with the mean of the readers on `quantity`: significant errors, else
     all errors, else the score. `unread` is the share of the studies whose answer could not be read
     or never came. `same_verdict` is the share of studies on which all runs of the same judge agree
-    whether there is such an error; no row has it where each judge has one run. `price` is in US
-    dollars per 1,000 studies, `seconds` the time from the start to the end of the run per study at
+    whether there is such an error; no row has it if each judge has one run. `dollars_per_1000` is
+    the price of 1,000 studies in US dollars, `seconds` the time of the run per study, with
     `concurrency` requests at a time. A figure without a value has a `reason`. `units` numbers the
     patient of each study.
     """
@@ -63,7 +63,7 @@ def judge_table(
         if stability:
             why = _FROM_CACHE if _is_from_cache(judge.run) else "judged once"
             row["same_verdict"] = stability.get(judge.name) or _unknown(why)
-        row |= {"price": _price(judge.run), "seconds": _seconds(judge.run)}
+        row |= {"dollars_per_1000": _price(judge.run), "seconds": _seconds(judge.run)}
         effort = judge.run.manifest.get("effort") or {}
         rows.append({**row, "concurrency": effort.get("concurrency")})
     return rows
