@@ -117,7 +117,7 @@ function checked({ facts, costs, first }) {
   const side = (name, text) => el("div", {}, el("h4", {}, name), el("div", { class: "text" }, clipped(text || "(empty)")));
   return [
     el("h2", {}, "Before it is judged"), list(facts),
-    el("h3", {}, "Cost"), list(costs),
+    el("h3", {}, "Expected cost"), list(costs),
     el("details", {}, el("summary", {}, `The first ${count(first.length, "study", "studies")}`),
       first.map(({ study_id: id, reference, candidate }) => el("div", { class: "sample" },
         el("h3", {}, isolated(id)), side("Reference", reference), side("Candidate", candidate)))),
