@@ -80,8 +80,8 @@ READING = Frontend(
     (_STATIC / "reading", _STATIC),
     styles=("style.css", "read.css"),
     scripts=(
-        *("dom.js", "load.js", "format.js", "keys.js", "marks.js"),
-        *("report.js", "lines.js", "image.js", "saver.js", "editor.js", "practice.js", "main.js"),
+        *("dom.js", "load.js", "format.js", "keys.js", "marks.js", "report.js"),
+        *("lines.js", "image.js", "saver.js", "editor.js", "practice.js", "main.js"),
     ),
 )
 """The page of blind reading: no script that asks for a judge's verdicts."""

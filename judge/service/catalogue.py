@@ -59,20 +59,18 @@ class OpenRun(Run):
     def piece(self, name: str) -> bytes:
         """Return a piece of the run's page by its name in the page's file, as gzipped JSON.
 
-        Raises `ProblemError` 404 where the page has no such piece.
+        Raises `ProblemError` 404 for a packet beyond the last study.
         """
-        from judge.pages.bundle import PACKET, as_json
-        from judge.pages.run import questions
+        from judge.pages import run as page
+        from judge.pages.bundle import PACKET
 
-        if name == "index":
-            return self._index
-        if name == "overview":
-            return gzip.compress(as_json(self.overview), 6)
-        first, n = int(name.removeprefix("asked-")) * PACKET, len(self._rows)
-        if first >= n:
-            raise ProblemError(404, "this run has no such piece")
-        records = [self.row(row) for row in range(first, min(first + PACKET, n))]
-        return gzip.compress(questions(records, self._asked), 6)
+        if name in ("overview", "index"):
+            return self._overview if name == "overview" else self._index
+        first = PACKET * int(name.removeprefix("asked-"))
+        records = [self.row(row) for row in range(first, min(first + PACKET, len(self._rows)))]
+        if not records:
+            raise ProblemError(404, f"this run has no {name}")
+        return gzip.compress(page.questions(records, self._asked), 6)
 
     @cached_property
     def _asked(self) -> AskedQuestions:
@@ -90,19 +88,19 @@ class OpenRun(Run):
         return gzip.compress(as_json(index(table, self.rubric)), 6)
 
     @cached_property
-    def overview(self) -> dict[str, Any]:
-        """What the run's page shows before its studies."""
+    def _overview(self) -> bytes:
+        from judge.pages.bundle import as_json
         from judge.pages.run import overview
 
-        return overview(self.summary(), self.table(), self.rubric)
+        return gzip.compress(as_json(overview(self.summary(), self.table(), self.rubric)), 6)
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
-        words, lower = encodable(text).lower().split(), self._lower
-        return [row for row, text in enumerate(lower) if all(word in text for word in words)]
+        words = encodable(text).lower().split()
+        return [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
 
     def snippets(self, text: str, rows: Sequence[int]) -> list[str]:
-        """Return for each row the text around the first word of `text` that its study has."""
+        """Return for each row the text around the first word of `text` in its study."""
         words, snippets = encodable(text).lower().split(), []
         for row in rows:
             start = max(0, min(self._lower[row].find(word) for word in words) - _AROUND)

@@ -17,7 +17,8 @@ async function answered(path, request = {}) {
   }
   if (response.ok) return response;
   const problem = response.headers.get("Content-Type")?.includes("json") ? await response.json() : null;
-  throw new Error(problem?.detail ?? problem?.title ?? `The service answered ${response.status}.`);
+  const text = problem?.detail ?? problem?.title ?? `The service answered ${response.status}.`;
+  throw Object.assign(new Error(text), { status: response.status });
 }
 
 export const isFile = () => document.documentElement.dataset.mode === "file";
