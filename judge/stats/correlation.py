@@ -42,7 +42,7 @@ def round_to_largest(values: Values) -> Values:
 
 
 def undefined_estimate(known: Bools, reason: str) -> Estimate:
-    """Return what stands where the studies that are `known` give no value."""
+    """Return an estimate without a value, with the reason."""
     return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
 
 
