@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,7 +15,7 @@ from judge import plugins
 from judge.comparing.metric_files import read_files
 from judge.comparing.run_choice import Runs, choices
 from judge.rubrics.quantities import Quantity, quantities_of
-from judge.signature import Signature
+from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
     EXPERTS,
     Scoring,
@@ -323,11 +322,11 @@ def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) ->
         "validate:1",
         *(
             f"{side}:{len(raters)}+"
-            + _digest(sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters))
+            + short_digest(sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters))
             for side, raters in (("judges", studies.judges), ("readers", studies.readers))
         ),
-        *([f"metrics:{_digest(sorted(studies.files))}"] if studies.files else []),
-        f"studies:{len(studies.study_ids)}+{_digest(studies.study_ids)}",
+        *([f"metrics:{short_digest(sorted(studies.files))}"] if studies.files else []),
+        f"studies:{len(studies.study_ids)}+{short_digest(studies.study_ids)}",
         f"level:{studies.level or 'own'}",
         f"patient:{studies.patient_field or 'none'}",
         f"resamples:{resampling.resamples}",
@@ -337,7 +336,3 @@ def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) ->
         f"version:{plugins.version()}",
     ]
     return str(Signature(parts))
-
-
-def _digest(lines: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
