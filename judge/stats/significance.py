@@ -11,6 +11,7 @@ Everything is computed from additive sums: a model's figure on a resample is wei
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -313,13 +314,10 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
             low[n_units < LEAST_UNITS] = np.nan
             p, method = mcnemar(values, pairs), "mcnemar mid-p"
         p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
-        numbers = np.column_stack([differences[0], low, high, p])
-        cells = np.where(np.isnan(numbers), None, numbers).tolist()  # type: ignore[call-overload]
+        columns = (*pairs, n, n_units, *map(_known, (differences[0], low, high, p)))
         tests[name] = [
-            PairTest(a, b, size, size_units, *row, None, method)
-            for a, b, size, size_units, row in zip(
-                *(column.tolist() for column in (*pairs, n, n_units)), cells, strict=True
-            )
+            PairTest(*row, None, method)
+            for row in zip(*map(np.ndarray.tolist, columns), strict=True)
         ]
         scored = ~np.isnan(values)
         if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
@@ -339,6 +337,10 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
             tests[name] = [replace(test, p_holm=next(corrected)) for test in tests[name]]
     by_metric = {name: tuple(pair_tests) for name, pair_tests in tests.items()}
     return GroupTests(by_metric, shares, frozenset(undefined))
+
+
+def _known(figures: Values) -> list[float | None]:
+    return [None if math.isnan(figure) else figure for figure in figures.tolist()]
 
 
 def _sizes(values: Values, units: NDArray[np.intp], pairs: Pairs) -> Pairs:
