@@ -74,7 +74,7 @@ def command(
     from judge.readers import datasets, own
     from judge.readers.runs import write_runs
     from judge.running.folder import Run
-    from judge.studies.names import known_section
+    from judge.studies.sections import known_section
 
     known = known_section(section)
     arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}

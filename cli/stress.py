@@ -202,7 +202,7 @@ def _report(runs: tuple[str, ...], figures: Path | None, html: Path | None, form
 
 def _drawn(options: dict[str, Any]) -> StudySet:
     from judge.stress.candidates import read_references
-    from judge.studies.names import NamedFields
+    from judge.studies.columns import NamedFields
 
     named = NamedFields(id=options["id_field"], reference=options["reference_field"])
     studies = read_references(options["refs"], named, options["section"])

@@ -152,7 +152,7 @@ def check_sections_differ(sets: Iterable[StudySet]) -> None:
 def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> StudySet:
     """Read the studies that `file_options` name; raises `JudgeError` as `read_pair`."""
     from judge.studies import NamedFields, read_pair
-    from judge.studies.pair import ONLY_IN_PREDS
+    from judge.studies.join import ONLY_IN_PREDS
 
     studies = read_pair(
         options["preds"],

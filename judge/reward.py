@@ -28,8 +28,9 @@ from judge.running.records import Judged
 from judge.running.session import RequestPolicy
 from judge.running.thread import JudgeThread
 from judge.signature import Signature
-from judge.studies import from_given
-from judge.studies.names import plain, says_nothing
+from judge.studies import from_python
+from judge.studies.columns import normalise_name
+from judge.studies.sections import says_nothing
 from judge.studies.study_set import CONTEXT_FIELDS, attach_context, prior_report
 from judge.types import Failed, JudgeError, Unparsed
 
@@ -209,8 +210,10 @@ class Reward(AbstractContextManager["Reward"]):
         # Each completion's reward, or the reason why it has none.
         context = dict(self._context)
         names = {*(context["context"] or ()), context["prior"], context["modality"]}
-        known = set(map(plain, CONTEXT_FIELDS)) if context["context"] is None else set()
-        shown = {n: column for n, column in columns.items() if n in names or plain(n) in known}
+        known = set(map(normalise_name, CONTEXT_FIELDS)) if context["context"] is None else set()
+        shown = {
+            n: column for n, column in columns.items() if n in names or normalise_name(n) in known
+        }
         for name, column in {"reference": references, **shown}.items():
             if len(column) != len(completions):
                 raise JudgeError(
@@ -228,7 +231,7 @@ class Reward(AbstractContextManager["Reward"]):
         ]
         if rows:
             fields = {name: [column[row] for row in rows] for name, column in shown.items()}
-            studies = from_given(
+            studies = from_python(
                 [references[row] for row in rows],
                 [reports[row] for row in rows],
                 study_ids=[str(row) for row in rows],

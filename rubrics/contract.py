@@ -69,7 +69,7 @@ class Source:
 
 
 @lru_cache(1)
-def _works() -> dict[str, Source]:
+def _sources() -> dict[str, Source]:
     text = Path(__file__).with_name("sources.yaml").read_text("utf-8")
     works: dict[str, dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
     return {
@@ -80,7 +80,7 @@ def _works() -> dict[str, Source]:
 
 def source(key: str) -> Source:
     """Return the work of sources.yaml with this key; raises KeyError."""
-    return _works()[key]
+    return _sources()[key]
 
 
 Scale = tuple[float | None, float | None]
@@ -106,7 +106,7 @@ class Measure:
     measure that every scored study has. `role` is where it is shown: a `score` in lists, filters
     and histograms, a `count` in lists, a `check` with the scores of a single study, `other` in the
     table of studies. `needs` names what else than `counts` it is made of that a reader may not be
-    asked for (`rubrics.reading`): a kind of items, a label, the `edit` of an item, the `reference`.
+    asked for (`rubrics.derived`): a kind of items, a label, the `edit` of an item, the `reference`.
     """
 
     name: str

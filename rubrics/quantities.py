@@ -60,7 +60,7 @@ def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[st
     }
 
 
-def at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
+def measures_at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
     """Return the measures that count the errors of a level or worse; none where it has no such.
 
     What is significant on a scale of two stands for `actionable`, the nearest of the other scale.
@@ -83,7 +83,7 @@ def quantities_of(
 ) -> dict[str, Quantity]:
     """Return the quantities of a rubric by name, those that it has the measures for.
 
-    A level that a reader `lacks` (`rubrics.reading`) is in no category's count: no error has it.
+    A level that a reader `lacks` (`rubrics.derived`) is in no category's count: no error has it.
     With a `level` significant errors are those of that level or worse, else the rubric's own.
 
     `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
@@ -98,7 +98,9 @@ def quantities_of(
         name: (measure,) for name, measure in _LEVELS.items() if measure in known
     }
     if level is not None:
-        counted = {SIGNIFICANT: measures} if (measures := at_level(rubric, level, lacks)) else {}
+        counted = (
+            {SIGNIFICANT: measures} if (measures := measures_at_level(rubric, level, lacks)) else {}
+        )
     quantities += [
         Quantity(name, f"{name} errors", "count", measures, is_level=True)
         for name, measures in counted.items()

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from judge.rubrics.categories import CATEGORY, ERROR
-from judge.rubrics.green.layout import MATCHED, matched_finding
-from judge.rubrics.reading import REFERENCE
+from judge.rubrics.derived import REFERENCE
+from judge.rubrics.green.parse import MATCHED, matched_item
 from judge.running.records import SampleRead
-from judge.studies.names import Section
+from judge.studies.sections import Section
 from judge.types import Annotation, Edit, Item, JudgeError, Side, Study
 
 CODES = tuple(label.name for label in CATEGORY.labels)
@@ -48,7 +48,7 @@ class Reading:
 class Readings:
     """All that one reader said, in the order of the studies.
 
-    `lacks` and `own` are as in `judge.rubrics.reading.as_read`. `source` is the file with the
+    `lacks` and `own` are as in `judge.rubrics.derived.as_read`. `source` is the file with the
     candidates, `class_source` says where the studies' classes come from, None where they are to be
     inferred. `left_out` are the studies that could not be read, each with the reason.
     """
@@ -86,7 +86,7 @@ class Row:
     def item(self, rubric: RubricName) -> Item:
         """Return one of the errors as an item of an annotation."""
         if self.category == MATCHED:
-            return matched_finding(self.text)
+            return matched_item(self.text)
         labels: dict[str, tuple[str, ...]] = {_GRADED_BY[rubric]: (str(self.level),)}
         if self.category:
             labels[CATEGORY.name] = tuple(self.category.split(","))

@@ -10,8 +10,8 @@ from typing import Any
 from judge import jsonio
 from judge.readers.annotations import FaultError
 from judge.rubrics.categories import INSIGNIFICANT, SIGNIFICANT
+from judge.studies.columns import normalise_name
 from judge.studies.load import decode, read_content, read_delimited
-from judge.studies.names import plain
 from judge.types import JudgeError
 
 SIGNIFICANCE = {
@@ -57,9 +57,9 @@ class Cells:
     def choice(self, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """Return what a cell stands for; raises `FaultError` where it is none of the choices."""
         text = self.needed(name)
-        if plain(text) not in choices:
+        if normalise_name(text) not in choices:
             raise self.fault(f"{name} is {text[:40]!r}, none of {', '.join(choices)}")
-        return choices[plain(text)]
+        return choices[normalise_name(text)]
 
     def fault(self, why: str) -> FaultError:
         """Return the error that says which row it is, and why it cannot be read."""

@@ -15,13 +15,14 @@ from judge import rubrics
 from judge.plugins import version
 from judge.readers.annotations import Readings
 from judge.rubrics.contract import Rubric
-from judge.rubrics.reading import as_read
+from judge.rubrics.derived import restrict
 from judge.running.folder import ANOTHER, Run, entries_of, folder_at_once
 from judge.running.records import Judged, adapter
 from judge.running.session import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, reserved_names
-from judge.studies.names import Section, model_of, renamed, tidy_column
+from judge.studies.columns import model_of, one_type, rename_reserved
+from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.text import counted
 from judge.types import Annotated, Annotation, JudgeError
@@ -53,7 +54,7 @@ def write_runs(
     runs: dict[str, _ReaderRun] = {}
     for one in readings:
         folder = "reader-" + safe_name(one.reader, 60, keeps="._")
-        rubric = as_read(rubrics.load(one.rubric), one.lacks, one.own)
+        rubric = restrict(rubrics.load(one.rubric), one.lacks, one.own)
         studies = _study_set(one, inputs, rubric, model, section)
         class_source = one.class_source
         if class_source is None:
@@ -84,9 +85,9 @@ def _study_set(
 ) -> StudySet:
     studies = [reading.study for reading in readings.said]
     names = dict.fromkeys(name for study in studies for name in study.fields)
-    columns = {name: tidy_column([study.fields.get(name) for study in studies]) for name in names}
+    columns = {name: one_type([study.fields.get(name) for study in studies]) for name in names}
     columns = {name: column for name, column in columns.items() if set(column) != {None}}
-    fields = renamed(columns, reserved_names(rubric))
+    fields = rename_reserved(columns, reserved_names(rubric))
     models = {str(value) for value in columns.get("model", ()) if value is not None}
     if not models and readings.source:
         models = {model_of(readings.source) or ""}

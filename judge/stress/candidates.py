@@ -12,9 +12,9 @@ from judge.running.folder import ANOTHER, entries_of, folder_at_once
 from judge.stress.changes import IDENTICAL, Change
 from judge.stress.text import Draw, Error, NotMade, Reference, applied
 from judge.studies import read_pair
+from judge.studies.columns import KNOWN_NAMES, NamedFields
+from judge.studies.join import join_tables
 from judge.studies.load import load
-from judge.studies.names import KNOWN_NAMES, NamedFields
-from judge.studies.pair import pair
 from judge.studies.study_set import StudySet
 from judge.types import JudgeError, Study
 
@@ -41,7 +41,7 @@ def read_references(
     # Both sides in one table, so that what is wrong is said of this file and said once.
     both = refs.assign(**{_BLANK: "-"})
     named = replace(fields, candidate=_BLANK)
-    return pair(both, both, fields=named, section=section, allow_missing=True)
+    return join_tables(both, both, fields=named, section=section, allow_missing=True)
 
 
 def make(

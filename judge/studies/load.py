@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pandas as pd
 
 from judge import jsonio
-from judge.studies.names import (
+from judge.studies.columns import (
     KNOWN_NAMES,
     MAX_INPUT,
     TEXT,
     NamedFields,
-    listed,
-    matching,
-    the_field,
+    columns_for,
+    find_column,
+    join_names,
 )
 from judge.studies.study_set import InputFile
 from judge.types import JudgeError
@@ -83,7 +83,9 @@ def load_object(name: str, value: Any) -> pd.DataFrame:  # noqa: ANN401
         columns = {str(column): list(value[column]) for column in value.columns}
         index, label = list(value.index), str(value.index.name)
         if index != list(range(len(value))):
-            columns[label if matching([label], "id") and label not in columns else _INDEX] = index
+            columns[label if columns_for([label], "id") and label not in columns else _INDEX] = (
+                index
+            )
     elif isinstance(value, pd.Series):
         columns = {KEYS: list(value.index), TEXT: list(value)}
     elif hasattr(value, "features") and hasattr(value, "num_rows"):
@@ -100,10 +102,10 @@ def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
     is_other = isinstance(values, str | bytes | Mapping | set | frozenset)
     if is_other or hasattr(values, "columns") or not isinstance(values, Iterable):
         raise JudgeError(f"{name} is one {type(values).__name__}; give a list with a value a study")
-    return list(map(_cleaned, values))
+    return list(map(_clean, values))
 
 
-def encodable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return `text` with U+FFFD for lone surrogates, which JSON can escape and no file hold."""
     try:
         text.encode()
@@ -112,10 +114,10 @@ def encodable(text: str) -> str:
     return text
 
 
-def id_of(value: object) -> str | None:
+def to_id(value: object) -> str | None:
     """Return an id as text, None where the value is none; 17.0 is 17, as of a column with a gap."""
     if isinstance(value, str):
-        return encodable(value) if value.strip() else None
+        return replace_surrogates(value) if value.strip() else None
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
@@ -302,10 +304,12 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")
-    columns = {encodable(field): list(map(_cleaned, values)) for field, values in columns.items()}
+    columns = {
+        replace_surrogates(field): list(map(_clean, values)) for field, values in columns.items()
+    }
     id_field = _id_field(name, columns, wanted)
     values = list(range(first, first + count)) if id_field is None else columns.pop(id_field)
-    ids = [id_of(value) for value in values]
+    ids = [to_id(value) for value in values]
     if None in ids:
         row = ids.index(None)
         value = str(values[row])[:40]
@@ -313,7 +317,9 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
             f"{name}: record {row + 1} of {count} has no id in {id_field!r}: {value!r}"
         )
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
-    again = [field for field in matching(columns, "id") if list(map(id_of, columns[field])) == ids]
+    again = [
+        field for field in columns_for(columns, "id") if list(map(to_id, columns[field])) == ids
+    ]
     for field in (KEYS, _INDEX, *(again if id_field == KEYS else ())):
         columns.pop(field, None)
     frame = pd.DataFrame(columns, pd.Index(ids, dtype=object, name=id_field), dtype=object)
@@ -323,8 +329,8 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
 
 def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
     if wanted:
-        return the_field(columns, wanted, "--id-field", name)
-    matches = matching(columns, "id")
+        return find_column(columns, wanted, "--id-field", name)
+    matches = columns_for(columns, "id")
     # pandas' orient="index" numbers the rows: two such files would be joined by row.
     is_numbered = columns.get(KEYS) == [str(row) for row in range(len(columns.get(KEYS, ())))]
     if matches and (KEYS not in columns or is_numbered):
@@ -334,13 +340,15 @@ def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
 
 def _check_names(name: str, columns: Sequence[str]) -> None:
     if repeated := sorted(column for column, n in Counter(columns).items() if n > 1):
-        raise JudgeError(f"{name} has columns of the same name: {listed(repeated)}; rename them")
+        raise JudgeError(
+            f"{name} has columns of the same name: {join_names(repeated)}; rename them"
+        )
 
 
-def _cleaned(value: Any) -> Any:  # noqa: ANN401
+def _clean(value: Any) -> Any:  # noqa: ANN401
     """Return a value as Python's own: None for NaN and pandas' NA, no lone halves of surrogates."""
     if isinstance(value, str):
-        return encodable(value)
+        return replace_surrogates(value)
     if type(value).__module__ == "numpy":
         value = value.tolist()
     if type(value).__name__ in ("NAType", "NaTType"):

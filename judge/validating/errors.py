@@ -68,7 +68,7 @@ class Mention:
 @lru_cache(maxsize=100_000)
 def mention(text: str, categories: frozenset[str]) -> Mention:
     """Return what an error's text says."""
-    found = frozenset(lexicon.named(text, lexicon.load()))
+    found = frozenset(lexicon.named_findings(text, lexicon.load()))
     words = frozenset(_WORD.findall(text.casefold())) - _EMPTY
     return Mention(categories, found, words)
 

@@ -21,9 +21,9 @@ from judge.rubrics.quantities import (
     RATING,
     SIGNIFICANT,
     Quantity,
-    at_level,
     common_level,
     levels_of,
+    measures_at_level,
     quantities_of,
 )
 from judge.running.folder import MANIFEST, Run
@@ -295,7 +295,7 @@ def _level(everyone: Sequence[Rater], asked: str | None) -> str | None:
     level = asked or common_level(rater.rubric for rater in everyone)
     has_levels = any(rater.levels for rater in everyone)
     for rater in everyone:
-        can_say = at_level(rater.rubric, level, rater.lacks) if level else rater.levels
+        can_say = measures_at_level(rater.rubric, level, rater.lacks) if level else rater.levels
         if not can_say and (level or has_levels):
             raise JudgeError(
                 f"{rater.shown} cannot say which errors are {level or SIGNIFICANT}: its levels are "

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge import rubrics
-from judge.rubrics.categories import error as an_error
-from judge.rubrics.fineradscore.answers import Reply
-from judge.rubrics.questions import asked_by
+from judge.rubrics.categories import error_item as an_error
+from judge.rubrics.derived import for_prompt
+from judge.rubrics.fineradscore.parse import Reply
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Item, Study, UnparsedError
 
@@ -122,7 +122,7 @@ def test_the_form_of_the_original_is_read_where_it_was_asked_for() -> None:
     text += f'"None": {{"corrections": "Scar.", "clinical severity": "Not actionable", {rest}}}'
     with pytest.raises(UnparsedError, match="duplicate key"):
         RUBRIC.parse(text, STUDY)
-    theirs = asked_by(RUBRIC, "fineradscore-official", "gpt-4o")
+    theirs = for_prompt(RUBRIC, "fineradscore-official", "gpt-4o")
     found = theirs.parse(text, STUDY)
     assert [item.label("severity") for item in found.items] == ["severity4", "severity1"]
     assert theirs.parse("{}", STUDY).items == ()

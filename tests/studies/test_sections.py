@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.studies import read_pair
-from judge.studies.names import split_report
+from judge.studies.sections import split_report
 from judge.types import JudgeError
 
 

@@ -365,12 +365,12 @@ def load(path: Path = _DEFAULT) -> Lexicon:
     except UnreadableYamlError as error:
         raise JudgeError(f"{path}: not YAML: {error}; mend the file") from error
     except ValidationError as error:
-        raise JudgeError(f"{path}: {_told(error)}") from error
+        raise JudgeError(f"{path}: {_format_error(error)}") from error
     digest = hashlib.sha256(raw).hexdigest()[:8]
     return lexicon.model_copy(update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"})
 
 
-def _told(error: ValidationError) -> str:
+def _format_error(error: ValidationError) -> str:
     faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     fault = faults[0]  # a name that is unknown explains one that is missing
     *place, last = map(str, fault["loc"] or ("the file",))
@@ -464,12 +464,12 @@ class Line:
         return any(mark.role(*kinds) for mark in self.marks if first <= mark.first < last)
 
 
-def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
+def tokenise(sentence: str, lexicon: Lexicon) -> list[Line]:
     """Return `sentence` as one line of words, or as several where it is very long."""
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(sentence):
-        if word := _read_as(match.group(), lexicon):
+        if word := _normalise(match.group(), lexicon):
             words.append(word)
             spans.append(match.span())
     return [
@@ -484,12 +484,12 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
 
 
 @lru_cache(maxsize=65536)
-def _read_as(token: str, lexicon: Lexicon) -> str:
+def _normalise(token: str, lexicon: Lexicon) -> str:
     word = token.lower()
     if word in _DROPPED or (word.startswith("xxx") and not word.strip("x")):
         return ""
     word = stem(word)
-    return word if word in lexicon.words else mended(word, lexicon)
+    return word if word in lexicon.words else correct_slip(word, lexicon)
 
 
 def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, int]]) -> Line:
@@ -566,7 +566,7 @@ def _measures(words: list[str]) -> list[Measure]:
     return measures
 
 
-def mended(word: str, lexicon: Lexicon) -> str:
+def correct_slip(word: str, lexicon: Lexicon) -> str:
     """Return `word`, or the one word of the lexicon that it is a slip of.
 
     A slip is one letter too many, too few, wrong, or two neighbours swapped; never the

@@ -201,7 +201,7 @@ Pair = tuple[Mention, Mention]
 """A reference mention and the candidate's mention of the same thing."""
 
 
-def together(mentions: list[Mention]) -> list[list[Mention]]:
+def group_mentions(mentions: list[Mention]) -> list[list[Mention]]:
     """Return the mentions of each finding, in order of the first of them.
 
     Mentions that share a name and that neither side, place nor size tells apart are of one finding.

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.categories import ERROR, Counting, count_measures
+from judge.rubrics.categories import ERROR, ItemCounter, count_measures
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure
-from judge.rubrics.reply_text import (
-    Form,
+from judge.rubrics.replies import (
     Line,
-    checked,
+    ReplyModel,
+    check_round_trip,
     denies,
+    first_repeat,
     one_line,
-    read_back,
     read_json,
-    twice,
+    validate_reply,
 )
 from judge.types import (
     Annotation,
@@ -118,7 +118,7 @@ _LISTS = tuple(
         ("n_matches", MATCH),
     )
 )
-_UNTOLD = "findings without a significance, or not linked with what they match"
+_UNGRADED = "findings without a significance, or not linked with what they match"
 _ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
 TRIAGE = {
     "n_urgent_reference": "urgent findings of the reference",
@@ -134,17 +134,20 @@ MEASURES = (
         (-1, 1),
         higher_is_better=True,
         role="score",
-        undefined=_UNTOLD,
+        undefined=_UNGRADED,
         needs=_ALL,
     ),
     Measure(
-        "reference_weight", "weight of the reference's findings", undefined=_UNTOLD, needs=_ALL[:1]
+        "reference_weight",
+        "weight of the reference's findings",
+        undefined=_UNGRADED,
+        needs=_ALL[:1],
     ),
     Measure(
         "matched_weight",
         "weight of what matches",
         higher_is_better=True,
-        undefined=_UNTOLD,
+        undefined=_UNGRADED,
         needs=_ALL,
     ),
     Measure("false_weight", "weight of false findings", needs=(FALSE,)),
@@ -157,7 +160,7 @@ MEASURES = (
             *(name, label),
             higher_is_better=name in ("n_urgent_reported", "n_urgent_supported"),
             is_whole=True,
-            undefined=_UNTOLD,
+            undefined=_UNGRADED,
             needs=(*_ALL, *LEVELS[:1]),
         )
         for name, label in TRIAGE.items()
@@ -166,7 +169,7 @@ MEASURES = (
     *_COUNTS,
 )
 
-_count = Counting((*_COUNTS, *_LISTS))
+_count = ItemCounter((*_COUNTS, *_LISTS))
 
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
@@ -313,7 +316,7 @@ _OTHER_NAMES = {
 _ALSO = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
 
-def _words(value: object) -> object:
+def _nonempty(value: object) -> object:
     text = one_line(value)
     if text == "":
         raise PydanticCustomError("empty finding", "a finding has an id and words")
@@ -321,7 +324,7 @@ def _words(value: object) -> object:
 
 
 def _finding_text(value: object) -> object:
-    text = _words(value)
+    text = _nonempty(value)
     if isinstance(text, str) and denies(text):
         raise PydanticCustomError("no entry", "a finding that is none has no entry")
     return text
@@ -344,7 +347,7 @@ def _attributes(value: object) -> object:
     return sorted({*names}, key=ATTRIBUTES.index)
 
 
-_Id = Annotated[StrictStr, BeforeValidator(_words)]
+_Id = Annotated[StrictStr, BeforeValidator(_nonempty)]
 if TYPE_CHECKING:
     _Significance = str
     _Type = str
@@ -352,7 +355,7 @@ else:
     _Significance, _Type = Literal[LEVELS], Literal[ATTRIBUTES]
 
 
-class Finding(Form):
+class Finding(ReplyModel):
     """One abnormal finding of a report."""
 
     id: _Id = Field(description="R1, R2, ... in the reference, P1, P2, ... in the candidate.")
@@ -362,14 +365,14 @@ class Finding(Form):
     clinical_significance: _Significance
 
 
-class Match(Form):
+class Match(ReplyModel):
     """Two findings that are the same, whether or not they agree in all that is said of them."""
 
     ref_id: _Id
     pred_id: _Id
 
 
-class WrongAttribute(Form):
+class WrongAttribute(ReplyModel):
     """What the candidate gets wrong about a finding that both reports have."""
 
     optional: ClassVar = {"explanation": ""}
@@ -381,7 +384,7 @@ class WrongAttribute(Form):
     explanation: Line = Field(description="What differs, in a sentence.")
 
 
-class Errors(Form):
+class Errors(ReplyModel):
     """What is wrong with the candidate."""
 
     false_findings: list[_Id] = Field(description="Ids of the candidate's that match nothing.")
@@ -389,7 +392,7 @@ class Errors(Form):
     attribute_errors: list[WrongAttribute]
 
 
-class Reply(Form):
+class Reply(ReplyModel):
     """The findings of both reports, which of them match, and the errors."""
 
     reference_findings: list[Finding]
@@ -398,7 +401,7 @@ class Reply(Form):
     errors: Errors
 
 
-_At = Mapping[str, int]
+_Positions = Mapping[str, int]
 """The positions of findings among an annotation's items, by id."""
 
 
@@ -407,24 +410,29 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
     Every finding is matched, or false or missing, once; an attribute error is of two that match.
     """
-    reply = checked(Reply, read_json(text))
+    reply = validate_reply(Reply, read_json(text))
     ours, theirs = reply.reference_findings, reply.predicted_findings
     reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
     items = [_item(finding, REFERENCE.name, "reference") for finding in ours]
     items += [_item(finding, CANDIDATE.name, "candidate") for finding in theirs]
     for findings in (ours, theirs):
-        if (again := twice(finding.finding for finding in findings)) is not None:
+        if (again := first_repeat(finding.finding for finding in findings)) is not None:
             raise UnparsedError("finding twice", again)
     pairs = [(match.ref_id, match.pred_id) for match in reply.matched_findings]
     matches = dict.fromkeys(pairs)
     if len(matches) < len(pairs):
         raise UnparsedError("pair twice", "in the matched findings")
-    _accounted(reference, [ref for ref, _ in matches], reply.errors.missing_findings, "missing")
-    _accounted(candidate, [pred for _, pred in matches], reply.errors.false_findings, "false")
-    items += [a_match(items, reference[ref], candidate[pred]) for ref, pred in matches]
-    items += [alone(items, candidate[finding], FALSE) for finding in reply.errors.false_findings]
+    _check_accounted(
+        reference, [ref for ref, _ in matches], reply.errors.missing_findings, "missing"
+    )
+    _check_accounted(candidate, [pred for _, pred in matches], reply.errors.false_findings, "false")
+    items += [match_item(items, reference[ref], candidate[pred]) for ref, pred in matches]
     items += [
-        alone(items, reference[finding], MISSING) for finding in reply.errors.missing_findings
+        unmatched_item(items, candidate[finding], FALSE) for finding in reply.errors.false_findings
+    ]
+    items += [
+        unmatched_item(items, reference[finding], MISSING)
+        for finding in reply.errors.missing_findings
     ]
     seen: list[object] = []
     for mistake in reply.errors.attribute_errors:
@@ -455,19 +463,21 @@ def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
     return tuple(sorted(set(types), key=ATTRIBUTES.index))
 
 
-def _positions(findings: Sequence[Finding], first: int) -> _At:
-    _once([finding.id for finding in findings])
+def _positions(findings: Sequence[Finding], first: int) -> _Positions:
+    _check_unique([finding.id for finding in findings])
     return {finding.id: place for place, finding in enumerate(findings, first)}
 
 
-def _once(ids: Collection[str]) -> None:
+def _check_unique(ids: Collection[str]) -> None:
     (most, n), *_ = Counter(ids).most_common(1) or [("", 1)]
     if n > 1:
         raise UnparsedError("id twice", most)
 
 
-def _accounted(known: _At, matched: Collection[str], alone: Collection[str], mistake: str) -> None:
-    _once(alone)
+def _check_accounted(
+    known: _Positions, matched: Collection[str], alone: Collection[str], mistake: str
+) -> None:
+    _check_unique(alone)
     paired, others = frozenset(matched), frozenset(alone)
     if dangling := (paired | others) - known.keys():
         raise UnparsedError("id of no finding", min(dangling))
@@ -482,14 +492,14 @@ def _item(finding: Finding, kind: str, side: Side) -> Item:
     return Item(kind, finding.finding, labels, side)
 
 
-def a_match(items: Sequence[Item], reference: int, candidate: int) -> Item:
+def match_item(items: Sequence[Item], reference: int, candidate: int) -> Item:
     """Return the match of the findings at two positions."""
     words, also = items[reference].text, items[candidate].text
     text = words if words.casefold() == also.casefold() else f"{words} (candidate: {also})"
     return Item(MATCH.name, text, links=(reference, candidate))
 
 
-def alone(items: Sequence[Item], place: int, mistake: str) -> Item:
+def unmatched_item(items: Sequence[Item], place: int, mistake: str) -> Item:
     """Return the error of the finding at a position, which is false or missing."""
     finding = items[place]
     labels = {TYPE.name: (mistake,), **finding.labels}
@@ -525,7 +535,7 @@ def render(annotation: Annotation) -> str:
     except (IndexError, KeyError) as error:
         raise ValueError(f"no reply expresses this: {error}") from error
     study = Study("", "", "", modality=_modality(errors))
-    return read_back(json.dumps(reply, indent=1), annotation, partial(parse, study=study))
+    return check_round_trip(json.dumps(reply, indent=1), annotation, partial(parse, study=study))
 
 
 def _modality(errors: Iterable[Item]) -> str | None:
@@ -581,10 +591,10 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
         if finding.side == "reference"
         for partner in finding.partners
     ]
-    items += [a_match(items, *pair) for pair in pairs]
+    items += [match_item(items, *pair) for pair in pairs]
     for side, kind in (("candidate", FALSE), ("reference", MISSING)):
         items += [
-            alone(items, place, kind)
+            unmatched_item(items, place, kind)
             for place, finding in enumerate(findings)
             if finding.side == side and not finding.partners
         ]
@@ -600,7 +610,7 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
 
 def _finding(finding: ReportFinding, context: Mapping[str, str]) -> Item:
     significance = _BY_SEVERITY[finding.severity]
-    if finding.comes_with_age and is_elderly(context) and not _speaks_of(context, finding.text):
+    if finding.comes_with_age and is_elderly(context) and not _shares_words(context, finding.text):
         significance = _BENIGN
     kind = REFERENCE if finding.side == "reference" else CANDIDATE
     return Item(kind.name, finding.text, {SIGNIFICANCE.name: (significance,)}, finding.side)
@@ -622,7 +632,7 @@ def is_elderly(context: Mapping[str, str]) -> bool:
     return (found[2] + found[3]).lower() not in ("m", "w", "d", "months", "weeks", "days")
 
 
-def _speaks_of(context: Mapping[str, str], words: str) -> bool:
+def _shares_words(context: Mapping[str, str], words: str) -> bool:
     return not _stems(words).isdisjoint(_stems(" ".join(context.values())))
 
 

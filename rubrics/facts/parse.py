@@ -14,8 +14,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from judge.rubrics.contract import EVERYWHERE, Counted, Facet, Kind, Label, Measure, Statistic
-from judge.rubrics.questions import Question, Step, Steps, of_step, parts
-from judge.rubrics.reply_text import Form, Line, Whole, checked, is_blank, read_json, twice
+from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
+from judge.rubrics.replies import (
+    Line,
+    ReplyModel,
+    WholeNumber,
+    first_repeat,
+    is_blank,
+    read_json,
+    validate_reply,
+)
 from judge.sentences import ITEM, lines, sentences
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
@@ -65,7 +73,7 @@ class Fact:
     evidence: tuple[str, ...] = ()
 
 
-def key_of(phrase: str) -> str:
+def phrase_key(phrase: str) -> str:
     """Return what two phrases have in common that say the same in the same words."""
     return " ".join(phrase.casefold().split()).strip(" .")
 
@@ -135,7 +143,7 @@ def _folded(text: str) -> str:
     )
 
 
-def annotated(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
+def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
     """Return the facts of both reports, the reference's first, and then their evidence, each once.
 
     A fact is linked to its evidence, which stands in the other report.
@@ -154,8 +162,8 @@ def annotated(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
     return Annotation(tuple(items))
 
 
-def facts_of(annotation: Annotation) -> dict[Side, list[Fact]]:
-    """Return the facts of each report with their evidence: the inverse of `annotated`."""
+def to_facts(annotation: Annotation) -> dict[Side, list[Fact]]:
+    """Return the facts of each report with their evidence: the inverse of `to_annotation`."""
     facts: dict[Side, list[Fact]] = {side: [] for side in SIDES}
     for item in annotation.of_kind(FACT.name):
         if item.side is None:
@@ -313,11 +321,11 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
         phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
             verdict, evidence = (statement.verdict, (stands,)) if stands else (NOT_MENTIONED, ())
-            facts[statement.side].setdefault(key_of(phrase), Fact(phrase, verdict, evidence))
-    return annotated({side: tuple(facts[side].values()) for side in SIDES})
+            facts[statement.side].setdefault(phrase_key(phrase), Fact(phrase, verdict, evidence))
+    return to_annotation({side: tuple(facts[side].values()) for side in SIDES})
 
 
-class Phrases(Form):
+class Phrases(ReplyModel):
     """All findings of one report, each by itself."""
 
     phrases: list[Line] = Field(
@@ -325,10 +333,10 @@ class Phrases(Form):
     )
 
 
-class Verdict(Form):
+class Verdict(ReplyModel):
     """What a report says of one phrase."""
 
-    phrase: Whole = Field(description="The number of the phrase in the list.")
+    phrase: WholeNumber = Field(description="The number of the phrase in the list.")
     evidence: list[Line] = Field(
         description="The sentences of the report that decide it, copied word for word; empty for "
         "a phrase that is not mentioned."
@@ -339,7 +347,7 @@ class Verdict(Form):
     )
 
 
-class Verdicts(Form):
+class Verdicts(ReplyModel):
     """One verdict for each phrase."""
 
     verdicts: list[Verdict]
@@ -357,11 +365,11 @@ _STEPS: Mapping[tuple[str, Side], str] = {
 
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
     """Return the phrases in the answer to what one report says, none blank and none twice."""
-    phrases = checked(Phrases, read_json(text)).phrases
+    phrases = validate_reply(Phrases, read_json(text)).phrases
     for phrase in phrases:
         if is_blank(phrase):
             raise UnparsedError("empty phrase", phrase)
-    if (again := twice(phrases)) is not None:
+    if (again := first_repeat(phrases)) is not None:
         raise UnparsedError("phrase twice", again)
     return tuple(phrases)
 
@@ -374,12 +382,12 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     phrases = study.candidate.splitlines()
     report = _quotable(study.reference)
     facts: dict[int, Fact] = {}
-    for verdict in checked(Verdicts, read_json(text)).verdicts:
+    for verdict in validate_reply(Verdicts, read_json(text)).verdicts:
         if not 1 <= verdict.phrase <= len(phrases):
             raise UnparsedError("phrase off the list", f"{verdict.phrase} of {len(phrases)}")
         if verdict.phrase in facts:
             raise UnparsedError("two verdicts", f"on phrase {verdict.phrase}")
-        quotes = [_quoted(quote, report) for quote in verdict.evidence]
+        quotes = [_find_quote(quote, report) for quote in verdict.evidence]
         if bool(quotes) == (verdict.verdict == NOT_MENTIONED):
             says = VERDICT[verdict.verdict].label
             reason = "evidence for nothing" if quotes else "no evidence"
@@ -394,14 +402,14 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
 _quotable = lru_cache(64)(Quotable)
 
 
-def _quoted(quote: str, report: Quotable) -> str:
+def _find_quote(quote: str, report: Quotable) -> str:
     words = report.find(quote)
     if words is None:
         raise UnparsedError("evidence not in the report", quote)
     return words
 
 
-def coming(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
+def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
     """Return the steps that can be asked now: the phrases, and when they are there the verdicts.
 
     A report without a word has no phrases, and entails none: nothing is asked of it.
@@ -410,28 +418,28 @@ def coming(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
     steps = []
     for side in SIDES:
         first, then = _STEPS[REPORT, side], _STEPS[PHRASES, side]
-        if not _speaks(texts[side]):
+        if not _has_words(texts[side]):
             continue
         if first not in answers:
             about = Study("", texts[side], "", modality=study.modality)
             steps.append(Step(first, about, REPORT))
-        elif then not in answers and _speaks(texts[OTHER[side]]):
-            about = _held(texts[OTHER[side]], read_phrases(answers[first], study), study)
+        elif then not in answers and _has_words(texts[OTHER[side]]):
+            about = _verdict_study(texts[OTHER[side]], read_phrases(answers[first], study), study)
             steps += [Step(then, about, PHRASES)] * bool(about.candidate)
     return steps
 
 
-def _held(report: str, phrases: Sequence[str], study: Study) -> Study:
+def _verdict_study(report: str, phrases: Sequence[str], study: Study) -> Study:
     context = {"context": study.context, "prior": study.prior, "modality": study.modality}
     return Study("", report, "\n".join(phrases), **context)  # type: ignore[arg-type]
 
 
-def _speaks(report: str) -> bool:
+def _has_words(report: str) -> bool:
     return any(map(str.isalnum, report))
 
 
 STEPS = Steps(
-    coming,
+    next_steps,
     {
         REPORT: Question("facts-phrases", read_phrases, lambda: Phrases),
         PHRASES: Question("facts-verdicts", read_verdicts, lambda: Verdicts),
@@ -445,23 +453,23 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
     Phrases are not mentioned by a report without a word.
     """
-    answers = parts(text)
+    answers = split_answers(text)
     texts = {"reference": study.reference, "candidate": study.candidate}
     facts: dict[Side, Sequence[Fact]] = {}
     phrases: dict[Side, tuple[str, ...]] = {}
     for side in SIDES:
-        with of_step(step := _STEPS[REPORT, side]):
+        with naming_step(step := _STEPS[REPORT, side]):
             answer = answers.pop(step, None)
-            if answer is None and _speaks(texts[side]):
+            if answer is None and _has_words(texts[side]):
                 raise UnparsedError("missing answer")
             phrases[side] = () if answer is None else read_phrases(answer, study)
-            if phrases[side] and not _speaks(texts[side]):
+            if phrases[side] and not _has_words(texts[side]):
                 raise UnparsedError("phrases of nothing")
     for side in SIDES:
-        about = _held(texts[OTHER[side]], phrases[side], study)
-        with of_step(step := _STEPS[PHRASES, side]):
+        about = _verdict_study(texts[OTHER[side]], phrases[side], study)
+        with naming_step(step := _STEPS[PHRASES, side]):
             answer = answers.pop(step, None)
-            if answer is None and phrases[side] and _speaks(about.reference):
+            if answer is None and phrases[side] and _has_words(about.reference):
                 raise UnparsedError("missing answer")
             facts[side] = (
                 [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
@@ -470,26 +478,26 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
             )
     if answers:
         raise UnparsedError("unexpected form", f"an answer to {min(answers)!r}, which is not asked")
-    return annotated(facts)
+    return to_annotation(facts)
 
 
 def render(annotation: Annotation) -> str:
     """Return the answers to a study's questions; raises ValueError for what they do not express."""
-    facts = facts_of(annotation)
-    if annotated(facts) != annotation:
+    facts = to_facts(annotation)
+    if to_annotation(facts) != annotation:
         raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")
     answers: dict[str, str] = {}
     for side in SIDES:
-        answers[_STEPS[REPORT, side]] = _written("phrases", [fact.text for fact in facts[side]])
+        answers[_STEPS[REPORT, side]] = _dump("phrases", [fact.text for fact in facts[side]])
     for side in SIDES:
         verdicts = [
             {"phrase": number, "evidence": list(fact.evidence), "verdict": fact.verdict}
             for number, fact in enumerate(facts[side], 1)
         ]
         if verdicts:
-            answers[_STEPS[PHRASES, side]] = _written("verdicts", verdicts)
+            answers[_STEPS[PHRASES, side]] = _dump("verdicts", verdicts)
     return json.dumps(answers, ensure_ascii=False, indent=1)
 
 
-def _written(name: str, entries: Sequence[Any]) -> str:
+def _dump(name: str, entries: Sequence[Any]) -> str:
     return json.dumps({name: entries}, ensure_ascii=False)

@@ -1,9 +1,8 @@
-"""A rubric as a reader used it: what the reader was not asked for, and categories of their own.
+"""Rubrics derived from a declared one: on a prompt's scale, for a prompt and model, for a reader.
 
-A person who annotates reports is asked for some of what a rubric has: the errors but not the
-findings that match, severities but no categories. What needs the rest is then undefined, never
-0. A category that the rubric has not stands beside its own and counts in its totals. The rubric
-of a judge stays as strict as it is.
+Readers are asked for a part of a rubric: the errors without the matched findings, severities
+without categories. Measures that need the rest are undefined. Categories that a reader adds are counted in
+the totals.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.rubrics.categories import Counting, count_measures
+from judge.rubrics.categories import ItemCounter, count_measures
 from judge.rubrics.contract import Label, Measure, Rubric
-from judge.types import Annotation, Measures, Study
+from judge.types import Annotation, JudgeError, Measures, Study
 
 EDIT = "edit"
 REFERENCE = "reference"
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,59}")
 
 
-def own_name(text: str) -> str | None:
+def category_name(text: str) -> str | None:
     """Return the name of a category that a rubric has not, `poor_wording` of `Poor wording`.
 
     None for what is no name: a single letter or a number, which is a code off the list.
@@ -30,7 +29,7 @@ def own_name(text: str) -> str | None:
     return name if _NAME.fullmatch(name) else None
 
 
-def as_read(rubric: Rubric, lacks: Mapping[str, str], further: Sequence[str] = ()) -> Rubric:
+def restrict(rubric: Rubric, lacks: Mapping[str, str], further: Sequence[str] = ()) -> Rubric:
     """Return `rubric` as a reader used it who was not asked for what it `lacks`.
 
     `lacks` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
@@ -56,14 +55,14 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], further: Sequence[str] = (
         added = counts[len(grades.labels) :]
     # A reader's own category may be called as something that is lacking, such as an edit.
     rows = tally.rows if tally else ""
-    measures = tuple(_lacking(measure, lacks) for measure in rubric.measures)
-    measures += tuple(_lacking(measure, lacks, beside=rows) for measure in added)
+    measures = tuple(_restricted_measure(measure, lacks) for measure in rubric.measures)
+    measures += tuple(_restricted_measure(measure, lacks, beside=rows) for measure in added)
     undefined = [
         now.name
         for now, then in zip(measures, (*rubric.measures, *added), strict=True)
         if now is not then
     ]
-    of_items, count = rubric.measure, Counting(added)
+    of_items, count = rubric.measure, ItemCounter(added)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
         measures = {**of_items(annotation, study), **count(annotation)}
@@ -80,7 +79,7 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], further: Sequence[str] = (
     )
 
 
-def _lacking(measure: Measure, lacks: Mapping[str, str], beside: str = "") -> Measure:
+def _restricted_measure(measure: Measure, lacks: Mapping[str, str], beside: str = "") -> Measure:
     made_of = [*measure.needs]
     if measure.counts:
         labels = measure.counts.labels
@@ -88,3 +87,22 @@ def _lacking(measure: Measure, lacks: Mapping[str, str], beside: str = "") -> Me
         made_of += [measure.counts.kind, *labels, *asked]
     why = next((lacks[part] for part in made_of if part in lacks), None)
     return measure if why is None else replace(measure, undefined=why)
+
+
+def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
+    """Return the rubric as it reads answers to a prompt that declares `scale`, None for none.
+
+    Raises `JudgeError` for a scale where the rubric has no use for one.
+    """
+    if scale is None:
+        return rubric
+    if rubric.on_scale is None:
+        raise JudgeError(f"a prompt of the rubric {rubric.name} declares no scale: it has none")
+    parse, form = rubric.on_scale(scale)
+    return replace(rubric, parse=parse, reply_model=form)
+
+
+def for_prompt(rubric: Rubric, prompt: str, model: str) -> Rubric:
+    """Return the rubric as it reads answers of the model to the prompt, both by their names."""
+    parse = rubric.parse_for(prompt, model) if rubric.parse_for else None
+    return replace(rubric, parse=parse) if parse else rubric

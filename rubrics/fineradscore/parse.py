@@ -18,21 +18,21 @@ from judge.rubrics.categories import (
     CATEGORY,
     ERROR,
     LONGEST,
-    Counting,
+    ItemCounter,
     category_of,
     count_measures,
-    error,
+    error_item,
 )
 from judge.rubrics.contract import Facet, Kind, Label, Measure
-from judge.rubrics.reply_text import (
-    Form,
+from judge.rubrics.replies import (
     Line,
+    ReplyModel,
     Verbatim,
-    Whole,
-    checked,
-    plain_key,
+    WholeNumber,
+    normalise_key,
     read_json,
-    whole,
+    validate_reply,
+    whole_number,
 )
 from judge.sentences import lines, sentences
 from judge.types import (
@@ -99,7 +99,7 @@ MEASURES = (
 )
 _PLAIN_WORD = re.compile(r"\w+")
 
-_count = Counting(_COUNTS)
+_count = ItemCounter(_COUNTS)
 
 
 def measure(annotation: Annotation, study: Study) -> Measures:
@@ -204,13 +204,13 @@ _NOTHING = frozenset(
 )
 
 
-def says(text: str) -> tuple[str, ...]:
+def word_sequence(text: str) -> tuple[str, ...]:
     """Return what a line says: its words and question marks, whatever the case and the stops."""
     return tuple(_WORD.findall(text.casefold()))
 
 
 def _severity(value: object) -> object:
-    severity = whole(value)
+    severity = whole_number(value)
     if type(severity) is not int or not 1 <= severity <= 4:
         raise PydanticCustomError("severity off the scale", "severity is 1, 2, 3 or 4")
     return severity
@@ -229,12 +229,12 @@ def _categories(value: object) -> object:
 _Letter = Literal["a", "b", "c", "d", "e", "f"]
 
 
-class Correction(Form):
+class Correction(ReplyModel):
     """One change of the candidate."""
 
     optional: ClassVar = {"comment": ""}
 
-    line: Whole | None = Field(
+    line: WholeNumber | None = Field(
         description="The number of the candidate's line that is changed or deleted. For an "
         "insertion, the line that the new one goes before, or null for the end of the report."
     )
@@ -250,7 +250,7 @@ class Correction(Form):
     comment: Verbatim = Field(description="Why the correction is needed, in a sentence.")
 
 
-class Reply(Form):
+class Reply(ReplyModel):
     """All corrections that turn the candidate into the reference; none where they agree."""
 
     corrections: list[Correction]
@@ -282,20 +282,23 @@ def parse(
     object with an entry a line, in which the key None repeats.
     """
     value = read_json(text, pairs=published)
-    if isinstance(value, Pairs) and not any(plain_key(key) == "corrections" for key, _ in value):
-        corrections = [checked(Correction, entry) for entry in _of_lines(value)]
+    if isinstance(value, Pairs) and not any(
+        normalise_key(key) == "corrections" for key, _ in value
+    ):
+        corrections = [validate_reply(Correction, entry) for entry in _published_corrections(value)]
     else:
-        corrections = checked(Reply, _plain(value)).corrections
+        corrections = validate_reply(Reply, _plain(value)).corrections
     candidate = lines(study.candidate)
     for correction in corrections:
-        _fits(correction, candidate)
-    real = {says(line) for line in lines(study.reference)}
+        _check_line(correction, candidate)
+    real = {word_sequence(line) for line in lines(study.reference)}
     if idle := next(
-        (correction for correction in corrections if _is_idle(correction, candidate, real)), None
+        (correction for correction in corrections if _changes_nothing(correction, candidate, real)),
+        None,
     ):
         raise UnparsedError("correction changes nothing", idle.corrected)
-    _no_clash(corrections)
-    annotation = Annotation(tuple(map(_error, corrections)))
+    _check_clashes(corrections)
+    annotation = Annotation(tuple(map(_correction_item, corrections)))
     if corrections and corrected(annotation, study) == study.candidate:
         raise UnparsedError("correction changes nothing", "all of them together")
     return annotation
@@ -309,7 +312,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
     return list(map(_plain, value)) if isinstance(value, list) else value
 
 
-def _of_lines(pairs: Pairs) -> Iterator[dict[str, Any]]:
+def _published_corrections(pairs: Pairs) -> Iterator[dict[str, Any]]:
     for key, value in pairs:
         if key.strip().lower() == "failed":
             raise UnparsedError("judge failed", "the answer is the mark of a failed one")
@@ -332,7 +335,7 @@ def _of_lines(pairs: Pairs) -> Iterator[dict[str, Any]]:
         yield {**fields, "edit": edit, "line": line}
 
 
-def _fits(correction: Correction, candidate: Sequence[str]) -> None:
+def _check_line(correction: Correction, candidate: Sequence[str]) -> None:
     line, text = correction.line, correction.corrected
     last = len(candidate) - (correction.edit != "insert")
     if line is not None and not 0 <= line <= last:
@@ -352,34 +355,38 @@ def _fits(correction: Correction, candidate: Sequence[str]) -> None:
         raise UnparsedError("line number in the text", text)
 
 
-def _is_idle(
+def _changes_nothing(
     correction: Correction, candidate: Sequence[str], real: Container[tuple[str, ...]]
 ) -> bool:
     """Whether it changes nothing: its text is there already, or says that nothing is to be done.
 
     "No change needed" is such a text, "No change." is none where the reference says just this.
     """
-    text = says(correction.corrected)
+    text = word_sequence(correction.corrected)
     if correction.edit == "delete":
         return False
     if text in _NOTHING and text not in real:
         return True
     if correction.edit == "insert":
-        return text in map(says, candidate)
-    return correction.line is not None and text == says(candidate[correction.line])
+        return text in map(word_sequence, candidate)
+    return correction.line is not None and text == word_sequence(candidate[correction.line])
 
 
-def _no_clash(corrections: Sequence[Correction]) -> None:
+def _check_clashes(corrections: Sequence[Correction]) -> None:
     changed = [correction.line for correction in corrections if correction.edit != "insert"]
     if len(set(changed)) < len(changed):
         raise UnparsedError("line corrected twice", f"lines {changed}")
-    new = [says(correction.corrected) for correction in corrections if correction.edit != "delete"]
+    new = [
+        word_sequence(correction.corrected)
+        for correction in corrections
+        if correction.edit != "delete"
+    ]
     if len(set(new)) < len(new):
         raise UnparsedError("line put in twice", "; ".join(" ".join(words) for words in new))
 
 
-def _error(correction: Correction) -> Item:
-    return error(
+def _correction_item(correction: Correction) -> Item:
+    return error_item(
         correction.categories,
         SEVERITY.name,
         NAMES[correction.severity - 1],
@@ -448,28 +455,28 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
             draft.why.append(discrepancy)
     partners = comparison.partners
     made = [
-        (draft, _rewritten(line, draft, reference, candidate))
+        (draft, _rewrite(line, draft, reference, candidate))
         for line, draft in sorted(changed.items())
     ]
     made += [
         (draft, Edit("insert", _place(draft, partners), text)) for text, draft in inserted.items()
     ]
-    return Annotation(tuple(_drafted(draft, edit) for draft, edit in made))
+    return Annotation(tuple(_to_item(draft, edit) for draft, edit in made))
 
 
 def _changed(
     comparison: ReportComparison, reference: Sequence[str], candidate: Sequence[str]
 ) -> tuple[dict[int, _Draft], list[Discrepancy]]:
     partners: dict[int, set[int]] = defaultdict(set)
-    for source, line in comparison.partners:
-        partners[line].add(source)
+    for reference_line, candidate_line in comparison.partners:
+        partners[candidate_line].add(reference_line)
     changed: dict[int, _Draft] = defaultdict(_Draft)
     also: dict[int, Discrepancy] = {}
     for discrepancy in comparison.discrepancies:
-        if (line := discrepancy.candidate_sentence) is not None:
-            changed[line].sources |= partners[line]
+        if (place := discrepancy.candidate_sentence) is not None:
+            changed[place].sources |= partners[place]
             if discrepancy.reference_sentence is not None:
-                changed[line].sources.add(discrepancy.reference_sentence)
+                changed[place].sources.add(discrepancy.reference_sentence)
         for line in discrepancy.again:
             changed[line].sources |= partners[line]
             also.setdefault(line, discrepancy)
@@ -478,15 +485,15 @@ def _changed(
         draft.sources = {source for source in draft.sources if homes.get(source) == line}
     displaced = []
     for discrepancy in comparison.discrepancies:
-        line, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
-        if line is None:
+        place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
+        if place is None:
             displaced.append(discrepancy)
         elif (
-            source is None or discrepancy.category in _TAKEN_OUT or source in changed[line].sources
+            source is None or discrepancy.category in _TAKEN_OUT or source in changed[place].sources
         ):
-            changed[line].why.append(discrepancy)
+            changed[place].why.append(discrepancy)
         else:  # without a home it is said elsewhere in these words: what contradicts is taken out
-            changed[homes.get(source, line)].why.append(discrepancy)
+            changed[homes.get(source, place)].why.append(discrepancy)
     for line, discrepancy in also.items():
         changed[line].why = changed[line].why or [discrepancy]
     return {line: draft for line, draft in changed.items() if draft.why}, displaced
@@ -509,9 +516,7 @@ def _homes(
     return homes
 
 
-def _rewritten(
-    line: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]
-) -> Edit:
+def _rewrite(line: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]) -> Edit:
     text = " ".join(reference[source] for source in sorted(draft.sources))
     is_new = text not in ("", candidate[line])
     return Edit("change", line, text) if is_new else Edit("delete", line, "")
@@ -522,9 +527,9 @@ def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
     return min(after)[1] if after else None
 
 
-def _drafted(draft: _Draft, edit: Edit) -> Item:
+def _to_item(draft: _Draft, edit: Edit) -> Item:
     why = draft.why or [_SILENCE]
-    return error(
+    return error_item(
         sorted({discrepancy.category for discrepancy in why}),
         SEVERITY.name,
         NAMES[max(discrepancy.severity for discrepancy in why) - 1],
