@@ -208,7 +208,7 @@ def _drawn(options: dict[str, Any]) -> StudySet:
     studies = read_references(options["refs"], named, options["section"])
     if n_left := sum(studies.omitted.values()):
         note(f"{n_left:,} of the references are empty, and left out")
-    drawn = studies.drawn(options["n"], options["seed"])
+    drawn = studies.sample(options["n"], options["seed"])
     note(f"{len(drawn):,} of {len(studies):,} studies, seed {options['seed']}")
     return drawn
 

@@ -208,7 +208,7 @@ def limited(studies: StudySet, n: int) -> StudySet:
         return studies
     text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"
     note(text)
-    return replace(studies.drawn(n, _SEED), notes=(*studies.notes, text))
+    return replace(studies.sample(n, _SEED), notes=(*studies.notes, text))
 
 
 def part_of(studies: StudySet, shard: Shard) -> StudySet:

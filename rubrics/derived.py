@@ -1,8 +1,8 @@
 """Rubrics derived from a declared one: on a prompt's scale, for a prompt and model, for a reader.
 
 Readers are asked for a part of a rubric: the errors without the matched findings, severities
-without categories. Measures that need the rest are undefined. Categories that a reader adds are counted in
-the totals.
+without categories. Measures that need the rest are undefined. Categories that a
+reader adds are counted in the totals.
 """
 
 from __future__ import annotations

@@ -266,7 +266,7 @@ class StudySet:
             every_reference=picked(self.every_reference) if self.every_reference else (),
         )
 
-    def drawn(self, n: int, seed: int) -> Self:
+    def sample(self, n: int, seed: int) -> Self:
         """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
 
         def lot(row: int) -> str:

@@ -56,8 +56,8 @@ class Head:
     """A finding or a structure at the tokens `first` to `last` (exclusive), with its modifiers.
 
     `finding` is empty where a structure is called normal (`normal`) or only named. `pivot` is the
-    token that negation must cover: the quality of "heart ... enlarged". `modifiers` are sides, places
-    and the like by their token; `start` to `end` are the tokens to quote.
+    token that negation must cover: the quality of "heart ... enlarged". `modifiers` are the
+    sides, places and the like by their token; `start` to `end` are the tokens to quote.
     """
 
     first: int
