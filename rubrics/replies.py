@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
@@ -20,10 +20,8 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from judge import jsonio
-from judge.rubrics.categories import CAMEL
 from judge.types import Annotation, UnparsedError
 
 _NOTHING = frozenset(
@@ -241,13 +239,6 @@ def one_line(value: object) -> object:
 
 
 _DIGITS = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
-_WORD = re.compile(r"[a-z0-9]+")
-_EXPLANATIONS = frozenset(
-    (
-        *("explanation", "reason", "reasons", "reasoning", "rationale", "justification"),
-        *("comment", "comments", "note", "notes", "analysis", "thoughts", "summary"),
-    )
-)
 
 
 def stripped(value: object) -> object:
@@ -277,43 +268,12 @@ WholeNumber = Annotated[StrictInt, BeforeValidator(whole_number)]
 
 
 class ReplyModel(BaseModel):
-    """An object of a reply.
-
-    Its keys may be in another case or in camelCase, one text beside them may be called like an
-    explanation, and what `optional` names may be missing. Any other key is a fault.
-    """
+    """An object of a reply with exactly its keys; those in `optional` may be missing."""
 
     model_config = ConfigDict(extra="forbid")
     optional: ClassVar[Mapping[str, Any]] = {}
-    """What stands for a field that is missing, though the schema asks for it."""
 
     @model_validator(mode="before")
     @classmethod
-    def _by_field(cls, value: Any) -> Any:  # noqa: ANN401
-        if not isinstance(value, dict) or value.keys() == _fields(cls):
-            return value
-        names = {normalise_key(name): name for name in cls.model_fields}
-        fields: dict[str, Any] = {}
-        explained = 0
-        for key, item in value.items():
-            plain = normalise_key(key)
-            name = names.get(plain, str(key))
-            if name in fields:
-                raise PydanticCustomError("duplicate key", "the same key twice")
-            if plain in _EXPLANATIONS and plain not in names and isinstance(item, str):
-                explained += 1
-                if explained == 1:
-                    continue
-            fields[name] = item
-        return {**cls.optional, **fields}
-
-
-@cache
-def _fields(form: type[ReplyModel]) -> frozenset[str]:
-    return frozenset(form.model_fields)
-
-
-@lru_cache(1024)
-def normalise_key(key: str) -> str:
-    """Return a key's words in lower case without what is between them."""
-    return "".join(_WORD.findall(CAMEL.sub(" ", key).lower()))
+    def _fill_optional(cls, value: Any) -> Any:  # noqa: ANN401
+        return {**cls.optional, **value} if isinstance(value, dict) else value

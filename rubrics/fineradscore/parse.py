@@ -29,7 +29,6 @@ from judge.rubrics.replies import (
     ReplyModel,
     Verbatim,
     WholeNumber,
-    normalise_key,
     read_json,
     validate_reply,
     whole_number,
@@ -282,9 +281,7 @@ def parse(
     object with an entry a line, in which the key None repeats.
     """
     value = read_json(text, pairs=published)
-    if isinstance(value, Pairs) and not any(
-        normalise_key(key) == "corrections" for key, _ in value
-    ):
+    if isinstance(value, Pairs) and "corrections" not in dict(value):
         corrections = [validate_reply(Correction, entry) for entry in _published_corrections(value)]
     else:
         corrections = validate_reply(Reply, _plain(value)).corrections
@@ -292,11 +289,9 @@ def parse(
     for correction in corrections:
         _check_line(correction, candidate)
     real = {word_sequence(line) for line in lines(study.reference)}
-    if idle := next(
-        (correction for correction in corrections if _changes_nothing(correction, candidate, real)),
-        None,
-    ):
-        raise UnparsedError("correction changes nothing", idle.corrected)
+    for correction in corrections:
+        if _changes_nothing(correction, candidate, real):
+            raise UnparsedError("correction changes nothing", correction.corrected)
     _check_clashes(corrections)
     annotation = Annotation(tuple(map(_correction_item, corrections)))
     if corrections and corrected(annotation, study) == study.candidate:
