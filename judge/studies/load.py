@@ -43,7 +43,7 @@ KEYS = "the keys"
 
 _INDEX = "__index_level_0__"
 _FIRST_COLUMN = "column_1"
-_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+_PARQUET, _GZIP, _ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"
 _CHUNK = 2**20
 _ROWS_AT_A_TIME = 256
 _DELIMITERS = (",", "\t", ";")
@@ -67,7 +67,7 @@ class Content:
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
     """Read a file, or standard input (`-`), for the role `preds`, `refs`, `both` or another."""
     content = read_content(source, fields.encoding, fields.max_input)
-    if content.data.startswith(_PARQUET):
+    if content.data.startswith(_PARQUET) or content.name.lower().endswith(".parquet"):
         columns = _read_parquet(content, fields.max_input)
     else:
         columns = _read_text(content.name, decode(content))
@@ -146,12 +146,16 @@ def read_content(source: str, encoding: str | None = None, max_input: int = MAX_
 
 def decode(content: Content) -> str:
     """Return the text that a source holds, without a byte order mark; raises `JudgeError`."""
+    if content.data.startswith(_ZIP):
+        is_sheet = content.name.lower().endswith((".xlsx", ".xlsm", ".ods"))
+        kind, way = ("a spreadsheet", "save it as CSV") if is_sheet else ("a zip", "unpack it")
+        raise JudgeError(f"{content.name} is {kind}; {way}")
     encoding = content.encoding or "utf-8"
     try:
         text = content.data.decode(encoding).removeprefix("\ufeff")
     except (LookupError, ValueError) as error:
         raise JudgeError(
-            f"{content.name} is no text in {encoding} ({error}): name its --encoding, or {_FORMS}"
+            f"{content.name} is not text in {encoding}; name its --encoding, or {_FORMS}"
         ) from error
     if not text.strip():
         raise JudgeError(f"{content.name} is empty")
@@ -275,7 +279,7 @@ def _read_parquet(content: Content, max_input: int) -> Columns:
         return _from_arrow(pa.Table.from_batches(batches, file.schema_arrow))
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
-        raise JudgeError(f"{content.name} is a broken Parquet file: {error}") from error
+        raise JudgeError(f"{content.name} is a damaged Parquet file; write it again") from error
 
 
 def _from_arrow(table: pa.Table) -> Columns:

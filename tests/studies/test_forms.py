@@ -261,6 +261,22 @@ def test_a_file_that_unpacks_to_too_much_is_refused(put, tmp_path, invoke):
     assert "--max-input" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("r.xlsx", b"PK\x03\x04\x14\x00", "is a spreadsheet; save it as CSV"),
+        ("r.json", b"PK\x03\x04\x14\x00", "is a zip; unpack it"),
+        ("r.parquet", b"\x8a\x9c\x01", "is a damaged Parquet file; write it again"),
+        ("r.parquet", b"PAR1\x00\x01", "is a damaged Parquet file; write it again"),
+        ("r.csv", b"id,text\na,\xe9", "is not text in utf-8; name its --encoding, or give"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_in_a_sentence(put, name, data, expected):
+    source = put(name, data)
+    said = message(source, None)
+    assert said.startswith(f"{source} {expected}")
+
+
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damage_gives_studies_or_a_message(put, form, data):
