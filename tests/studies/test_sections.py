@@ -137,7 +137,7 @@ def test_the_preview_of_several_references(put, invoke):
 
 def test_a_larger_draw_has_the_studies_of_a_smaller(put):
     studies = read_pair(*mixed(put, 0))
-    assert set(studies.sample(5, 1).study_ids) < set(studies.drawn(9, 1).study_ids)
+    assert set(studies.sample(5, 1).study_ids) < set(studies.sample(9, 1).study_ids)
     assert studies.sample(99, 1) == studies
 
 
