@@ -106,64 +106,42 @@ MISTAKE = Kind(ERROR, "error", "errors", (TYPE.name, SIGNIFICANCE.name), SIGNIFI
 
 _COUNTS = count_measures(MISTAKE, SIGNIFICANCE, TYPE)
 _LISTS = tuple(
-    Measure(
-        *(name, kind.plural),
-        higher_is_better=kind is MATCH,
-        is_whole=True,
-        counts=Counted(kind.name),
-    )
-    for name, kind in (
-        ("n_reference_findings", REFERENCE),
-        ("n_candidate_findings", CANDIDATE),
-        ("n_matches", MATCH),
+    Measure(name, kind.plural, is_whole=True, counts=Counted(kind.name), higher_is_better=is_good)
+    for name, kind, is_good in (
+        ("n_reference_findings", REFERENCE, False),
+        ("n_candidate_findings", CANDIDATE, False),
+        ("n_matches", MATCH, True),
     )
 )
-_UNGRADED = "findings without a significance, or not linked with what they match"
 _ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
+_of_findings = partial(
+    Measure, undefined="findings without a significance, or not linked with what they match"
+)
 TRIAGE = {
     "n_urgent_reference": "urgent findings of the reference",
     "n_urgent_reported": "urgent findings of the reference that the candidate reports",
     "n_urgent_candidate": "urgent findings of the candidate",
     "n_urgent_supported": "urgent findings of the candidate that the reference supports",
 }
-"""What recall and precision of urgent findings are made of, in each study."""
+"""The counts of a study that recall and precision of urgent findings are ratios of."""
+_RIGHT = ("n_urgent_reported", "n_urgent_supported")
 MEASURES = (
-    Measure(
-        "crimson",
-        "CRIMSON",
-        (-1, 1),
-        higher_is_better=True,
-        role="score",
-        undefined=_UNGRADED,
-        needs=_ALL,
-    ),
-    Measure(
-        "reference_weight",
-        "weight of the reference's findings",
-        undefined=_UNGRADED,
-        needs=_ALL[:1],
-    ),
-    Measure(
-        "matched_weight",
-        "weight of what matches",
-        higher_is_better=True,
-        undefined=_UNGRADED,
-        needs=_ALL,
-    ),
+    _of_findings("crimson", "CRIMSON", (-1, 1), higher_is_better=True, role="score", needs=_ALL),
+    _of_findings("reference_weight", "weight of the reference's findings", needs=_ALL[:1]),
+    _of_findings("matched_weight", "weight of what matches", higher_is_better=True, needs=_ALL),
     Measure("false_weight", "weight of false findings", needs=(FALSE,)),
     Measure("missing_weight", "weight of missing findings", needs=(MISSING,)),
     Measure("n_significant", "urgent errors", is_whole=True, needs=LEVELS[:1]),
     Measure("n_insignificant", "errors that are not urgent", is_whole=True, needs=LEVELS[:1]),
     Measure("n_actionable", "urgent or actionable errors", is_whole=True, needs=LEVELS[:2]),
     *(
-        Measure(
-            *(name, label),
-            higher_is_better=name in ("n_urgent_reported", "n_urgent_supported"),
+        _of_findings(
+            *count,
+            higher_is_better=count[0] in _RIGHT,
             is_whole=True,
-            undefined=_UNGRADED,
-            needs=(*_ALL, *LEVELS[:1]),
+            needs=(*_ALL, LEVELS[0]),
         )
-        for name, label in TRIAGE.items()
+        for count in TRIAGE.items()
     ),
     *_LISTS,
     *_COUNTS,
@@ -286,12 +264,8 @@ def _matched(annotation: Annotation) -> float | None:
             lost[item.links[0]] += _ATTRIBUTE_WEIGHT
     total = 0.0
     for place in matched:
-        finding_weight = weight((items[place],))
-        total += (
-            finding_weight * finding_weight / (finding_weight + lost[place])
-            if lost[place]
-            else finding_weight
-        )
+        full = weight((items[place],))
+        total += full * full / (full + lost[place]) if lost[place] else full
     return total
 
 
@@ -331,20 +305,17 @@ def _finding_text(value: object) -> object:
 
 
 def _attributes(value: object) -> object:
-    # A list of them or one text: "location|severity" names two.
+    # A list or one text; "location|severity" names two.
     entries = value if isinstance(value, list) else [value]
     if not entries:
         raise PydanticCustomError("no error type", "error_types names at least one")
-    parts = [
-        part
-        for entry in entries
-        for part in _SEVERAL.split(entry if isinstance(entry, str) else "")
-    ]
-    names = [_APART.sub("_", part[:_LONGEST].strip().lower()) for part in parts]
-    names = [_ALSO.get(name, name) for name in names]
-    if not {*names} <= {*ATTRIBUTES}:
+    texts = [entry if isinstance(entry, str) else "" for entry in entries]
+    parts = [part for text in texts for part in _SEVERAL.split(text)]
+    names = {_APART.sub("_", part[:_LONGEST].strip().lower()) for part in parts}
+    names = {_ALSO.get(name, name) for name in names}
+    if not names <= {*ATTRIBUTES}:
         raise PydanticCustomError("unknown error type", "error_types names none that there is")
-    return sorted({*names}, key=ATTRIBUTES.index)
+    return sorted(names, key=ATTRIBUTES.index)
 
 
 _Id = Annotated[StrictStr, BeforeValidator(_nonempty)]
@@ -434,12 +405,11 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
         unmatched_item(items, reference[finding], MISSING)
         for finding in reply.errors.missing_findings
     ]
-    seen: list[object] = []
-    for mistake in reply.errors.attribute_errors:
+    mistakes = reply.errors.attribute_errors
+    for number, mistake in enumerate(mistakes):
         pair = mistake.ref_id, mistake.pred_id
-        if mistake in seen:
+        if mistake in mistakes[:number]:
             raise UnparsedError("error twice", f"of {' and '.join(pair)}: {mistake.explanation}")
-        seen.append(mistake)
         if mistake.explanation and denies(mistake.explanation):
             raise UnparsedError("no entry", f"an attribute error: {mistake.explanation}")
         if pair not in matches:
@@ -513,22 +483,21 @@ def render(annotation: Annotation) -> str:
     names += [f"P{number}" for number, _ in enumerate(candidate, 1)]
     errors = annotation.of_kind(ERROR)
     try:
-        one_sided = {
-            mistake: [
-                names[error.links[0]] for error in errors if error.labels[TYPE.name] == (mistake,)
-            ]
-            for mistake in (FALSE, MISSING)
-        }
-        attributes = [
-            error for error in errors if error.labels[TYPE.name] not in ((FALSE,), (MISSING,))
-        ]
+        ids: dict[tuple[str, ...], list[str]] = {(FALSE,): [], (MISSING,): []}
+        attributes = []
+        for error in errors:
+            types = error.labels[TYPE.name]
+            if types in ids:
+                ids[types].append(names[error.links[0]])
+            else:
+                attributes.append(error)
         reply = {
             "reference_findings": _findings(reference, names),
             "predicted_findings": _findings(candidate, names[len(reference) :]),
             "matched_findings": [_pair(match, names) for match in annotation.of_kind(MATCH.name)],
             "errors": {
-                "false_findings": one_sided[FALSE],
-                "missing_findings": one_sided[MISSING],
+                "false_findings": ids[FALSE,],
+                "missing_findings": ids[MISSING,],
                 "attribute_errors": [_attribute(error, names) for error in attributes],
             },
         }
@@ -571,7 +540,7 @@ _URGENT, _ACTIONABLE, _MINOR, _BENIGN = LEVELS
 _BY_SEVERITY = {4: _URGENT, 3: _URGENT, 2: _ACTIONABLE, 1: _MINOR}
 
 _NAMED_AGE = re.compile(r"(?:\A|[^A-Za-z])(?:[Aa]ge(?![a-z])|AGE(?![A-Za-z]))|[a-z]Age(?![a-z])")
-_TOLD_AGE = re.compile(
+_STATED_AGE = re.compile(
     r"\bage[ds]?\b\s*[:=]?([^\n.;]{1,40})|(\d{1,3}[- ]?(?:years?|yrs?|y/?o)\b)", re.I
 )
 _AGE = re.compile(r"\s*(?:[>\u2265]=?)?\s*0*(\d{1,3})(?!\d)\s*([a-z]?)([a-z]*)", re.I)
@@ -617,19 +586,16 @@ def _finding(finding: ReportFinding, context: Mapping[str, str]) -> Item:
 
 
 def is_elderly(context: Mapping[str, str]) -> bool:
-    """Return whether the context says that the patient is 65 or more.
-
-    Of a range the lower end counts. An age that is not told, or only bounded from above, says no.
-    """
+    """Return whether the context says that the patient is 65 or more; of a range, the lower end."""
     ages = [text for name, text in context.items() if _NAMED_AGE.search(name)]
     if not ages:
-        told = (_TOLD_AGE.search(text) for text in context.values())
-        ages = [found[1] or found[2] for found in told if found]
-    found = _AGE.match(ages[0]) if ages else None
-    if not found or not _ELDERLY <= int(found[1]) <= _OLDEST:
+        matches = filter(None, map(_STATED_AGE.search, context.values()))
+        ages = [match[1] or match[2] for match in matches]
+    age = _AGE.match(ages[0]) if ages else None
+    if not age or not _ELDERLY <= int(age[1]) <= _OLDEST:
         return False
-    # Months, weeks and days are none of the elderly's; a letter alone is DICOM's.
-    return (found[2] + found[3]).lower() not in ("m", "w", "d", "months", "weeks", "days")
+    # DICOM writes the unit as one letter.
+    return (age[2] + age[3]).lower() not in ("m", "w", "d", "months", "weeks", "days")
 
 
 def _shares_words(context: Mapping[str, str], words: str) -> bool:

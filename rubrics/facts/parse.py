@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any, Literal
 
@@ -99,9 +99,9 @@ class Quotable:
             last = start
             sentence = " ".join(report[start:end].split())
             if not (denied and ITEM.match(sentence)):
-                self._starts.update(before + start_offset for start_offset in _starts(sentence))
+                self._starts.update(before + offset for offset in _starts(sentence))
                 denied = _DENIED_LIST.fullmatch(sentence) is not None
-            self._ends.update(before + at for at in _ends(sentence))
+            self._ends.update(before + offset for offset in _ends(sentence))
 
     def find(self, quote: str) -> str | None:
         """Return the words of the report that are quoted, None where they do not stand there.
@@ -109,29 +109,29 @@ class Quotable:
         Whole sentences or clauses alone, without what quotes them and the stop behind them.
         """
         wanted = _folded(" ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND))
-        at = self._folded.find(wanted) if any(map(str.isalnum, wanted)) else -1
-        while at >= 0:
-            end = at + len(wanted)
-            if at in self._starts and end in self._ends:
-                return self._text[at:end]
-            at = self._folded.find(wanted, at + 1)
+        start = self._folded.find(wanted) if any(map(str.isalnum, wanted)) else -1
+        while start >= 0:
+            end = start + len(wanted)
+            if start in self._starts and end in self._ends:
+                return self._text[start:end]
+            start = self._folded.find(wanted, start + 1)
         return None
 
 
 def _starts(sentence: str) -> set[int]:
     denial = _DENIED_BELOW.search(sentence)
     last = denial.end() if denial else len(sentence)
-    found = {0, *(at for match in _BEGINS.finditer(sentence) if (at := match.end()) < last)}
-    found |= {item.end() for at in found if (item := ITEM.match(sentence, at))}
-    return found | {len(sentence) - len(sentence[at:].lstrip(_AROUND)) for at in found}
+    starts = {0, *(end for match in _BEGINS.finditer(sentence) if (end := match.end()) < last)}
+    starts |= {item.end() for start in starts if (item := ITEM.match(sentence, start))}
+    return starts | {len(sentence) - len(sentence[start:].lstrip(_AROUND)) for start in starts}
 
 
 def _ends(sentence: str) -> set[int]:
     denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
     first = max(denials, default=-1)
-    found = {len(sentence)}
-    found |= {at for match in _ENDS.finditer(sentence) if (at := match.start()) > first}
-    return found | {len(sentence[:at].rstrip(_BEHIND)) for at in found}
+    ends = {len(sentence)}
+    ends |= {end for match in _ENDS.finditer(sentence) if (end := match.start()) > first}
+    return ends | {len(sentence[:end].rstrip(_BEHIND)) for end in ends}
 
 
 def _folded(text: str) -> str:
@@ -148,15 +148,15 @@ def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
 
     A fact is linked to its evidence, which stands in the other report.
     """
-    of_each = [(side, fact) for side in SIDES for fact in facts[side]]
-    quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in of_each for q in fact.evidence))
-    place = {key: len(of_each) + number for number, key in enumerate(quoted)}
+    pairs = [(side, fact) for side in SIDES for fact in facts[side]]
+    quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in pairs for q in fact.evidence))
+    place = {key: number for number, key in enumerate(quoted, len(pairs))}
     items = [
         Item(
             *(FACT.name, fact.text, {VERDICT.name: (fact.verdict,)}, side),
             links=tuple(place[OTHER[side], quote] for quote in fact.evidence),
         )
-        for side, fact in of_each
+        for side, fact in pairs
     ]
     items += [Item(EVIDENCE.name, quote, side=side) for side, quote in quoted]
     return Annotation(tuple(items))
@@ -175,49 +175,31 @@ def to_facts(annotation: Annotation) -> dict[Side, list[Fact]]:
 
 _OF_FACTS = (FACT.name,)
 _NO_CANDIDATE, _NO_REFERENCE = "no fact in the candidate", "no fact in the reference"
-_SCORES = {
-    "precision": ("precision", _NO_CANDIDATE),
-    "recall": ("recall", _NO_REFERENCE),
-    "f1": ("F1", "no fact in one of the reports"),
-    "penalised_precision": (f"precision, lowered below {FEWEST} facts", _NO_CANDIDATE),
-}
-_OF_SIDES = {
-    f"n_{side}{name}": f"facts of the {side}{label}"
-    for side in SIDES
-    for name, label in (
-        ("", ""),
-        *((f"_{verdict.name}", f", {verdict.label}") for verdict in VERDICT.labels),
-    )
-}
+_SHORT = f"precision, lowered below {FEWEST} facts"
+_share = partial(Measure, scale=(0, 1), higher_is_better=True, needs=_OF_FACTS)
+_count = partial(Measure, is_whole=True)
 MEASURES = (
+    _share("precision", "precision", role="score", undefined=_NO_CANDIDATE),
+    _share("recall", "recall", role="score", undefined=_NO_REFERENCE),
+    _share("f1", "F1", role="score", undefined="no fact in one of the reports"),
+    _share("penalised_precision", _SHORT, undefined=_NO_CANDIDATE),
     *(
-        Measure(
-            *(name, label, (0, 1)),
-            higher_is_better=True,
-            role="other" if name == "penalised_precision" else "score",
-            undefined=undefined,
-            needs=_OF_FACTS,
-        )
-        for name, (label, undefined) in _SCORES.items()
-    ),
-    *(
-        Measure(
-            *(f"n_{label.name}", label.label),
-            higher_is_better=label.name == ENTAILED,
+        _count(
+            *(f"n_{verdict.name}", verdict.label),
+            higher_is_better=verdict.name == ENTAILED,
             role="count",
-            is_whole=True,
-            counts=Counted(FACT.name, {VERDICT.name: label.name}),
+            counts=Counted(FACT.name, {VERDICT.name: verdict.name}),
         )
-        for label in VERDICT.labels
+        for verdict in VERDICT.labels
     ),
     *(
-        Measure(
-            *(name, label),
-            higher_is_better=name.endswith(f"_{ENTAILED}"),
-            is_whole=True,
+        _count(
+            *(f"n_{side}{end}", f"facts of the {side}{label}"),
+            higher_is_better=end == f"_{ENTAILED}",
             needs=_OF_FACTS,
         )
-        for name, label in _OF_SIDES.items()
+        for side in SIDES
+        for end, label in (("", ""), *((f"_{x.name}", f", {x.label}") for x in VERDICT.labels))
     ),
 )
 
@@ -254,50 +236,37 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-_HEAD = EVERYWHERE - {"groups"}
-_LOWERED = f"precision of facts, lowered below {FEWEST} facts, mean of studies"
-_OVER = (
-    ("macro_precision", "precision (macro)", "precision of facts, mean of studies", "precision"),
-    ("macro_recall", "recall (macro)", "recall of facts, mean of studies", "recall"),
-    ("macro_f1", "F1 (macro)", "F1 of facts, mean of studies", "f1"),
-)
-_PER = (
+_mean = partial(Statistic, kind="mean", higher_is_better=True, scale=(0, 1), shown=EVERYWHERE)
+_ratio = partial(Statistic, kind="ratio", scale=(0, 1), shown=EVERYWHERE - {"groups"})
+_CONTRADICTED = "candidate's facts that the reference contradicts"
+_MICRO = (
     ("micro_precision", "precision (micro)", "precision of all facts", "candidate", ENTAILED),
     ("micro_recall", "recall (micro)", "recall of all facts", "reference", ENTAILED),
-    (
-        *("contradicted", "contradicted", "candidate's facts that the reference contradicts"),
-        *("candidate", CONTRADICTED),
-    ),
+    ("contradicted", "contradicted", _CONTRADICTED, "candidate", CONTRADICTED),
 )
 STATISTICS = (
     *(
-        Statistic(
-            *(name, label, "mean", (over,)),
-            higher_is_better=True,
-            scale=(0, 1),
-            definition=definition,
-            shown=EVERYWHERE,
+        _mean(
+            *(f"macro_{name}", f"{label} (macro)"),
+            measures=(name,),
+            definition=f"{label} of facts, mean of studies",
         )
-        for name, label, definition, over in _OVER
+        for name, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ),
     *(
-        Statistic(
-            *(name, label, "ratio", (f"n_{side}_{verdict}",)),
-            higher_is_better=verdict == ENTAILED,
+        _ratio(
+            *(name, label),
+            measures=(f"n_{side}_{verdict}",),
             per=(f"n_{side}",),
-            scale=(0, 1),
+            higher_is_better=verdict == ENTAILED,
             definition=definition,
-            shown=_HEAD,
         )
-        for name, label, definition, side, verdict in _PER
+        for name, label, definition, side, verdict in _MICRO
     ),
-    Statistic(
-        "penalised_precision",
-        f"length-penalised precision (g={FEWEST})",
-        *("mean", ("penalised_precision",)),
-        higher_is_better=True,
-        scale=(0, 1),
-        definition=_LOWERED,
+    _mean(
+        *("penalised_precision", f"length-penalised precision (g={FEWEST})"),
+        measures=("penalised_precision",),
+        definition=f"precision of facts, lowered below {FEWEST} facts, mean of studies",
         shown=frozenset(),
     ),
 )
