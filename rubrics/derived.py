@@ -29,23 +29,25 @@ def category_name(text: str) -> str | None:
     return name if _NAME.fullmatch(name) else None
 
 
-def restrict(rubric: Rubric, lacks: Mapping[str, str], further: Sequence[str] = ()) -> Rubric:
-    """Return `rubric` as a reader used it who was not asked for what it `lacks`.
+def restrict(
+    rubric: Rubric, missing: Mapping[str, str], extra_categories: Sequence[str] = ()
+) -> Rubric:
+    """Return `rubric` as a reader used it who was not asked for what is `missing`.
 
-    `lacks` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
-    in a few words; whatever counts or needs one of them is undefined. `further` are further
-    categories of the reader's. Raises ValueError for what the rubric has not.
+    `missing` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
+    in a few words; whatever counts or needs one of them is undefined. `extra_categories` are the reader's
+    own. Raises ValueError for what the rubric has not.
     """
     known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
     known |= {label.name for facet in rubric.facets for label in facet.labels}
-    if unknown := lacks.keys() - known - {EDIT, REFERENCE}:
+    if unknown := missing.keys() - known - {EDIT, REFERENCE}:
         raise ValueError(f"{rubric.name} has no {min(unknown)!r} to lack")
     tally = rubric.tally
     facets, added = rubric.facets, tuple[Measure, ...]()
-    if further:
-        if tally is None or any(_NAME.fullmatch(name) is None for name in further):
-            raise ValueError(f"{rubric.name} takes no categories such as {further[0]!r}")
-        labels = tuple(Label(name, name.replace("_", " ")) for name in further)
+    if extra_categories:
+        if tally is None or any(_NAME.fullmatch(name) is None for name in extra_categories):
+            raise ValueError(f"{rubric.name} takes no categories such as {extra_categories[0]!r}")
+        labels = tuple(Label(name, name.replace("_", " ")) for name in extra_categories)
         facets = tuple(
             replace(facet, labels=(*facet.labels, *labels)) if facet.name == tally.rows else facet
             for facet in facets
@@ -55,8 +57,8 @@ def restrict(rubric: Rubric, lacks: Mapping[str, str], further: Sequence[str] = 
         added = counts[len(grades.labels) :]
     # A reader's own category may be called as something that is lacking, such as an edit.
     rows = tally.rows if tally else ""
-    measures = tuple(_restricted_measure(measure, lacks) for measure in rubric.measures)
-    measures += tuple(_restricted_measure(measure, lacks, beside=rows) for measure in added)
+    measures = tuple(_restricted_measure(measure, missing) for measure in rubric.measures)
+    measures += tuple(_restricted_measure(measure, missing, beside=rows) for measure in added)
     undefined = [
         now.name
         for now, then in zip(measures, (*rubric.measures, *added), strict=True)
@@ -74,18 +76,18 @@ def restrict(rubric: Rubric, lacks: Mapping[str, str], further: Sequence[str] = 
         kinds=tuple(replace(kind, is_listed=True) for kind in rubric.kinds),
         measures=measures,
         measure=measure,
-        tally=tally if tally and not {tally.rows, tally.columns, tally.kind} & {*lacks} else None,
-        editor=None if EDIT in lacks else rubric.editor,
+        tally=tally if tally and not {tally.rows, tally.columns, tally.kind} & {*missing} else None,
+        editor=None if EDIT in missing else rubric.editor,
     )
 
 
-def _restricted_measure(measure: Measure, lacks: Mapping[str, str], beside: str = "") -> Measure:
+def _restricted_measure(measure: Measure, missing: Mapping[str, str], beside: str = "") -> Measure:
     made_of = [*measure.needs]
     if measure.counts:
         labels = measure.counts.labels
-        asked = [label for facet, label in labels.items() if facet != beside]
-        made_of += [measure.counts.kind, *labels, *asked]
-    why = next((lacks[part] for part in made_of if part in lacks), None)
+        names = [label for facet, label in labels.items() if facet != beside]
+        made_of += [measure.counts.kind, *labels, *names]
+    why = next((missing[part] for part in made_of if part in missing), None)
     return measure if why is None else replace(measure, undefined=why)
 
 

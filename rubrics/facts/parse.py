@@ -281,15 +281,11 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     report = {"reference": Quotable(study.reference), "candidate": Quotable(study.candidate)}
     facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
     for statement in comparison.statements:
-        sentence = statement.other_sentence
-        stands = (
-            None
-            if sentence is None
-            else report[OTHER[statement.side]].find(texts[OTHER[statement.side]][sentence])
-        )
+        other, sentence = OTHER[statement.side], statement.other_sentence
+        quote = None if sentence is None else report[other].find(texts[other][sentence])
         phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
-            verdict, evidence = (statement.verdict, (stands,)) if stands else (NOT_MENTIONED, ())
+            verdict, evidence = (statement.verdict, (quote,)) if quote else (NOT_MENTIONED, ())
             facts[statement.side].setdefault(phrase_key(phrase), Fact(phrase, verdict, evidence))
     return to_annotation({side: tuple(facts[side].values()) for side in SIDES})
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field
@@ -68,28 +69,24 @@ _COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
 URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
 """What a correction of severity 3 or 4 says of an urgent finding, by its category."""
 CLOSENESS = {
-    f"closeness_{when}": f"word overlap (Dice) {label} correction"
-    for when, label in (("candidate", "before"), ("corrected", "after"))
+    "closeness_candidate": "word overlap (Dice) before correction",
+    "closeness_corrected": "word overlap (Dice) after correction",
 }
-_OF_CLOSENESS = {
-    "closeness_candidate": ("reference",),
-    "closeness_corrected": ("reference", "edit"),
-}
+_check = partial(Measure, scale=(0, 1), higher_is_better=True, role="check")
+_count = partial(Measure, is_whole=True)
 MEASURES = (
     Measure("fineradscore", "highest severity", (1, 4), role="score", needs=NAMES[-1:]),
     Measure("fineradscore_sum", "severity sum", role="score", needs=NAMES[-1:]),
     *(
-        Measure(name, label, (0, 1), higher_is_better=True, role="check", needs=_OF_CLOSENESS[name])
-        for name, label in CLOSENESS.items()
+        _check(name, label, needs=("reference", "edit")[:number])
+        for number, (name, label) in enumerate(CLOSENESS.items(), 1)
     ),
-    Measure("n_significant", "errors of severity 3 or 4", is_whole=True),
-    Measure("n_insignificant", "errors of severity 1 or 2", is_whole=True),
-    Measure("n_actionable", "errors of severity 2 or more", is_whole=True),
+    _count("n_significant", "errors of severity 3 or 4"),
+    _count("n_insignificant", "errors of severity 1 or 2"),
+    _count("n_actionable", "errors of severity 2 or more"),
     *(
-        Measure(
-            f"n_{mistake}_urgent",
-            f"{category.label}s of severity 3 or 4",
-            is_whole=True,
+        _count(
+            *(f"n_{mistake}_urgent", f"{category.label}s of severity 3 or 4"),
             needs=(CATEGORY.name, category.value, NAMES[_LEAST_SIGNIFICANT - 1]),
         )
         for mistake, category in URGENT.items()
@@ -98,7 +95,7 @@ MEASURES = (
 )
 _PLAIN_WORD = re.compile(r"\w+")
 
-_count = ItemCounter(_COUNTS)
+_counter = ItemCounter(_COUNTS)
 
 
 def measure(annotation: Annotation, study: Study) -> Measures:
@@ -114,11 +111,10 @@ def measure(annotation: Annotation, study: Study) -> Measures:
     """
     severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
     n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
-    counts = _count(annotation)
+    counts = _counter(annotation)
+    urgent = NAMES[_LEAST_SIGNIFICANT - 1 :]
     n_urgent = {
-        f"n_{mistake}_urgent": sum(
-            counts[f"{level}_{category.value}"] for level in NAMES[_LEAST_SIGNIFICANT - 1 :]
-        )
+        f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in urgent)
         for mistake, category in URGENT.items()
     }
     return {
