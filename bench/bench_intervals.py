@@ -25,10 +25,10 @@ from judge.stats.agreement import (
     preference,
 )
 from judge.stats.correlation import METHODS, correlate, draw
+from judge.stats.intervals import mean_interval, rate_interval, ratio_interval
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel
 from judge.stats.prediction_powered import corrected
-from judge.stats.rates import mean_interval, rate_interval, ratio_interval
+from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Resampling, compare_pairs
 
 Values = NDArray[np.float64]
@@ -150,11 +150,11 @@ def ratios(repetitions: int) -> None:
     table("Ratios of sums, by the number of patients", SIZES, rows)
 
 
-def panel_of(kind: Any, values: Values, clusters: Any = None) -> Panel:
+def panel_of(kind: Any, values: Values, clusters: Any = None) -> ScoreMatrix:
     """Two models' values of one metric."""
     metric = Metric("m", "m", kind, higher_is_better=True, study_label="m")
     ids = tuple(map(str, range(len(values))))
-    return Panel(("a", "b"), ids, (metric,), {"m": values}, {}, clusters, "patient")
+    return ScoreMatrix(("a", "b"), ids, (metric,), {"m": values}, {}, clusters, "patient")
 
 
 def pairs(
@@ -225,7 +225,7 @@ def families(repetitions: int) -> None:
         for seed in range(repetitions):
             values = {metric.name: RNG.normal(size=(40, 2)) for metric in metrics}
             ids = tuple(map(str, range(40)))
-            panel = Panel(("a", "b"), ids, tuple(metrics), values, {})
+            panel = ScoreMatrix(("a", "b"), ids, tuple(metrics), values, {})
             tests = compare_pairs(panel, {}, Resampling(seed, 100, 1000, family)).pairs.values()
             hits += any(test.is_significant for of in tests for test in of)
         return f"{100 * hits / repetitions:.1f}"

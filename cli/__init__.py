@@ -35,6 +35,7 @@ _COMMANDS = {
     "prompts": "List prompts, show one, or fetch an official one.",
     "rates": "Compute a run's rates again, by any field.",
     "rescore": "Read a run's answers again with today's parser.",
+    "reproduce": "Make the figures and tables of a published evaluation.",
     "reviews": "Show how right the judge was to its reviewers.",
     "runs": "List the runs there are.",
     "sample": "Draw the studies that readers read.",

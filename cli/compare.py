@@ -22,11 +22,20 @@ from judge.cli.options import (
     resampling,
     seed_option,
 )
-from judge.cli.output import emit, format_of, list_option, note, print_facts, print_tables
+from judge.cli.output import (
+    emit,
+    format_of,
+    groupings_option,
+    list_option,
+    note,
+    print_facts,
+    print_tables,
+    tracked,
+)
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.comparing.comparison import AlignedRuns
+    from judge.comparing.comparison import ComparedRuns
     from judge.pages.comparison import Records
     from judge.stats.significance import Comparison
     from judge.tables.leaderboard import Shown
@@ -39,11 +48,9 @@ _CHOSEN_IN = ("table", "md", "latex")
 @click.command("compare", GroupedCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 @heading("Studies")
-@list_option(
-    "--by",
-    metavar="FIELD",
-    help="Also a leaderboard for each value of this field (study_class, site, dataset, ...; repeat "
-    "it, or separate with commas, for combinations).",
+@groupings_option(
+    "Also a leaderboard for each value of this field (study_class, site, dataset, ...), for each "
+    "--by; of the combinations of fields for a,b."
 )
 @common_option
 @allow_option
@@ -95,6 +102,17 @@ _CHOSEN_IN = ("table", "md", "latex")
     help="The metrics that the leaderboards have, named as for --sort (repeat it, or separate "
     "with commas). Default: all.",
 )
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --format rexrank: write a CSV for all studies and for each group of --by here.",
+)
+@click.option(
+    "--model-info",
+    metavar="FILE",
+    help="With --format rexrank: a CSV or JSON file with model, date, institution and url.",
+)
 @format_of(
     *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
     text="What to print on standard output; pairs is the tests as CSV, errors the errors by "
@@ -113,7 +131,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     Runs of judge stress compare judges: name them A=RUN B=RUN, with --by change --allow judge.
     """
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.names import choice
+    from judge.comparing.run_choice import choice
     from judge.pages.comparison import MARK
     from judge.stats.metric import find
     from judge.tables.leaderboard import TABLES, Shown, check_tables
@@ -122,6 +140,11 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     if (options["tables"] or options["columns"]) and form not in _CHOSEN_IN:
         raise JudgeError(f"--tables and --columns go with --format {', '.join(_CHOSEN_IN)}")
     check_tables(options["tables"])
+    out = options["out"]
+    if form != "rexrank" and (out or options["model_info"]):
+        raise JudgeError("--out and --model-info go with --format rexrank")
+    if form == "rexrank" and options["by"] and not out:
+        raise JudgeError("--format rexrank with --by writes a CSV a group: add --out DIR")
     if options["highlight"] and not (options["figures"] or options["html"]):
         raise click.UsageError("--highlight goes with --figures or --html")
     check_drawn(options["html"], options["figures"], MARK)
@@ -135,6 +158,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         allow=options["allow"],
         patient_field=options["patient_field"],
         metrics=files,
+        track=tracked,
     )
     metrics = comparison.panel.metrics
     columns = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None
@@ -154,13 +178,29 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         say_drawn(drawn, options["figures"])
     if options["html"]:
         _write_page(comparison, records, options)
+    if form == "rexrank":
+        _rexrank(comparison, out, options["model_info"])
+        return
     _print(comparison, compared, form, Shown(options["tables"] or TABLES, columns))
+
+
+def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
+    from judge.tables.rexrank import as_rexrank, read_model_info, write_rexrank
+
+    info = read_model_info(model_info) if model_info else {}
+    if out:
+        for file in write_rexrank(comparison, out, info):
+            note(f"ReXrank's columns  {file}")
+    else:
+        emit(as_rexrank(comparison, info))
+    for text in comparison.notes:
+        note(text)
 
 
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
     """Print the models' leaderboard, as `judge compare` does without further options."""
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.names import RunChoice
+    from judge.comparing.run_choice import RunChoice
     from judge.stats.significance import Resampling
     from judge.tables.leaderboard import TABLES, Shown
 
@@ -169,7 +209,7 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
     _print(comparison, compared, form, Shown(TABLES, None))
 
 
-def _records(comparison: Comparison, compared: AlignedRuns) -> Records:
+def _records(comparison: Comparison, compared: ComparedRuns) -> Records:
     from judge.comparing.comparison import records
     from judge.pages.comparison import wanted
 
@@ -194,7 +234,7 @@ def _write_page(comparison: Comparison, records: Records, options: Mapping[str, 
     note(f"page  {options['html']}")
 
 
-def _print(comparison: Comparison, compared: AlignedRuns, form: str, shown: Shown) -> None:
+def _print(comparison: Comparison, compared: ComparedRuns, form: str, shown: Shown) -> None:
     from judge.tables import comparison as formats
     from judge.tables.document import as_json
     from judge.tables.leaderboard import all_tables
@@ -214,14 +254,13 @@ def _print(comparison: Comparison, compared: AlignedRuns, form: str, shown: Show
             "csv": formats.as_csv,
             "pairs": formats.pairs_as_csv,
             "errors": formats.errors_as_csv,
-            "rexrank": formats.as_rexrank,
         }
         emit(rows[form](comparison))
     for text in comparison.notes:
         note(text)
 
 
-def _facts(comparison: Comparison, compared: AlignedRuns) -> list[tuple[str, str]]:
+def _facts(comparison: Comparison, compared: ComparedRuns) -> list[tuple[str, str]]:
     panel = comparison.panel
     facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
     for rubric in dict.fromkeys(run.rubric for run in compared.runs):

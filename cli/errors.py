@@ -35,8 +35,8 @@ def command(runs: tuple[str, ...], top: int, form: str, **options: Any) -> None:
     of one rubric on the same studies it says which model makes an error more often, where a
     paired test supports it. No judge is asked.
     """
-    from judge.comparing.names import choice
     from judge.comparing.recurring import recurring_in
+    from judge.comparing.run_choice import choice
     from judge.tables import recurring as printed
     from judge.tables.document import as_json
 

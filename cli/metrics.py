@@ -199,7 +199,7 @@ def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     import numpy as np
 
     from judge.metrics.pooled import pooled_cell
-    from judge.stats.panel import Panel, group_cells, groups_of
+    from judge.stats.scores import ScoreMatrix, group_cells, groups_of
     from judge.tables.metrics import Figures
 
     studies, columns = track.studies, track.columns()
@@ -207,7 +207,7 @@ def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     metrics = tuple(metric for scores in track.scores for metric in scores.metrics)
     pooled = [figure for scores in track.scores for figure in scores.figures]
     values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
-    panel = Panel((track.model,), studies.study_ids, metrics, values, _fields(studies))
+    panel = ScoreMatrix((track.model,), studies.study_ids, metrics, values, _fields(studies))
     row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
     every = []
     for key, part in [({}, panel), *(groups_of(panel, by) if by else [])]:

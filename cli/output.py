@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from judge.tables.run import Table
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
+T = TypeVar("T")
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
@@ -62,12 +63,23 @@ def _parts(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...])
     return names
 
 
-by_option = list_option(
-    "--by",
+def groupings_option(text: str, **more: Any) -> Decorator:  # noqa: ANN401 - as click takes them
+    """Return `--by`: a table for each time it is given, of combinations of fields for `a,b`."""
+    return click.option(
+        "--by", multiple=True, callback=_groupings, metavar="FIELD[,FIELD]", help=text, **more
+    )
+
+
+def _groupings(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(",".join(_parts(ctx, param, (grouping,))) for grouping in value)
+
+
+by_option = groupings_option(
+    "Group the rates by this field; a table for each --by, of combinations for a,b.",
     default=("study_class",),
     show_default=True,
-    metavar="FIELD",
-    help="Group the rates by this field (repeat it, or separate with commas, for several).",
 )
 
 readings_at_random_option = click.option(
@@ -107,6 +119,16 @@ def console(pipe_width: int = _PIPE_WIDTH) -> Console:
         markup=False,
         emoji=False,
     )
+
+
+def tracked(items: Iterable[T], n: int) -> Iterable[T]:
+    """Pass on `n` items as they come, with a progress bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    shown = Console(stderr=True)
+    hidden = not sys.stderr.isatty()
+    return track(items, "Comparing", n, console=shown, transient=True, disable=hidden)
 
 
 def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None:

@@ -43,7 +43,7 @@ def command(
     """Compute the rates of RUN again, grouped by any field, without asking a judge.
 
     With --readings each figure stands beside the one with the judge's bias taken out, and beside
-    what the readings say alone; docs/corrected.md says when that holds.
+    what the readings say alone; docs/trust.md says when that holds.
     """
     from judge.running.folder import Run
 
@@ -53,7 +53,7 @@ def command(
             raise JudgeError("--readings-at-random goes with --readings")
         print_summary(opened.regrouped(by, patient_field), opened.rubric, form)
         return
-    from judge.validating.corrected import corrected_summary
+    from judge.validating.bias_correction import corrected_summary
 
     summary = corrected_summary(
         opened, by, readers, at_random=at_random, patient_field=patient_field

@@ -54,7 +54,7 @@ def runs(folders: tuple[Path, ...], form: str) -> None:
 
 
 def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    from judge.comparing.names import known_model
+    from judge.comparing.run_choice import known_model
     from judge.running.folder import MANIFEST, Run
     from judge.tables.run import headline_figures
     from judge.types import JudgeError
@@ -167,8 +167,8 @@ def panel(runs: tuple[Path, ...], out: Path, rule: Any, form: str) -> None:  # n
 @format_option
 def rescore(run: Path, out: Path | None, form: str) -> None:
     """Read the raw answers of RUN again with today's parser, without asking a judge."""
-    from judge.running.answers import rescore as rescore_run
     from judge.running.folder import Run
+    from judge.running.rescoring import rescore as rescore_run
 
     path, n_changed = rescore_run(Run(run), out)
     again = Run(path)

@@ -82,43 +82,42 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     the judge found; whether the judge may stand in for a reader (alternative-annotator test).
     No judge is asked. docs/trust.md explains each number.
     """
-    from judge.comparing.names import choice
+    from judge.comparing.run_choice import choice
     from judge.pages.validation import MARK
     from judge.tables import validation as printed
-    from judge.validating.raters import rated, raters
-    from judge.validating.validation import validate
+    from judge.validating.raters import align_raters, open_raters
+    from judge.validating.validation import compute_validation
 
     check_drawn(options["html"], options["figures"], MARK)
     files = read_files(options)
-    how = resampling(options)
-    judges = raters([choice(run) for run in runs], readers=False)
-    readers = raters([choice(run) for run in options["readers"]], readers=True)
-    studies = rated(judges, readers, files, options["patient_field"], options["level"])
-    found = validate(studies, how, options["epsilon"])
-    # Runs may turn out to be damaged: before anything is written, not after it.
-    pieces = _page(found, studies) if options["html"] else ()
-    # Whoever reads the output may stop early, as head does: files come first.
+    judges = open_raters([choice(run) for run in runs], readers=False)
+    readers = open_raters([choice(run) for run in options["readers"]], readers=True)
+    studies = align_raters(judges, readers, files, options["patient_field"], options["level"])
+    validation = compute_validation(studies, resampling(options), options["epsilon"])
+    # A damaged run is found before anything is written.
+    pieces = _page(validation, studies) if options["html"] else ()
+    # Files come first: a pipe, such as to head, may end the output early.
     if options["figures"]:
         from judge.figures import draw_validation
 
         folder = options["figures"]
-        say_drawn(draw_validation(found, studies.values, folder), folder)
+        say_drawn(draw_validation(validation, studies.values, folder), folder)
     if options["html"]:
         write_html(pieces, options["html"], MARK)
         note(f"page  {options['html']}")
-    put(found, printed, options["form"])
+    put(validation, printed, options["form"])
 
 
-def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
+def _page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
     from judge.pages.validation import Beside, PageRater, page, wanted
-    from judge.validating.raters import records
 
-    of = Beside(
-        found,
-        tuple(PageRater(one.name, one.is_reader, one.run.rubric) for one in studies.raters),
+    side_by_side = Beside(
+        validation,
+        tuple(PageRater(rater.name, rater.is_reader, rater.run.rubric) for rater in studies.raters),
         studies.study_ids,
         studies.study_classes,
         studies.values,
     )
-    rows = wanted(of)
-    return page(of, rows, records(studies, {studies.study_ids[row] for row in rows}))
+    rows = wanted(side_by_side)
+    records = studies.records({studies.study_ids[row] for row in rows})
+    return page(side_by_side, rows, records)

@@ -34,9 +34,9 @@ def restrict(
 ) -> Rubric:
     """Return `rubric` as a reader used it who was not asked for what is `missing`.
 
-    `missing` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
-    in a few words; whatever counts or needs one of them is undefined. `extra_categories` are the reader's
-    own. Raises ValueError for what the rubric has not.
+    `missing` gives a reason in a few words for a kind of items, a facet, one of its labels, `EDIT`
+    or `REFERENCE`; measures that count or need one of them are undefined. `extra_categories` are
+    the reader's own. Raises ValueError for what the rubric does not have.
     """
     known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
     known |= {label.name for facet in rubric.facets for label in facet.labels}

@@ -16,15 +16,15 @@ from support import EXAMPLES, write_json
 
 from judge import rubrics
 from judge.cli import main
-from judge.comparing.names import RunChoice
+from judge.comparing.run_choice import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
 from judge.pages.run_file import html_file
 from judge.pages.validation import Beside, PageRater
 from judge.pages.validation import page as validation_page
 from judge.stats.significance import Comparison
-from judge.validating.raters import RatedStudies, rated, raters, records
-from judge.validating.validation import validate
+from judge.validating.raters import RatedStudies, align_raters, open_raters
+from judge.validating.validation import compute_validation
 
 RUBRICS = ("green", "fineradscore", "facts")
 EVIL = (
@@ -79,8 +79,8 @@ def stress_pages(folder: Path) -> None:
 
 
 def rated_studies(readers: Path, judged: Path, judge: str = "lexicon") -> RatedStudies:
-    judges = raters([RunChoice(judged, "judged", judge)], readers=False)
-    return rated(judges, raters([RunChoice(readers, "readers")], readers=True))
+    judges = open_raters([RunChoice(judged, "judged", judge)], readers=False)
+    return align_raters(judges, open_raters([RunChoice(readers, "readers")], readers=True))
 
 
 def validation_pages(folder: Path) -> None:
@@ -107,8 +107,8 @@ def validation_pages(folder: Path) -> None:
         sides = tuple(PageRater(one.name, one.is_reader, one.run.rubric) for one in studies.raters)
         of = (studies.study_ids, studies.study_classes, studies.values)
         every = list(range(len(studies.study_ids)))
-        said = records(studies, set(studies.study_ids))
-        pieces = validation_page(Beside(validate(studies), sides, *of), every, said)
+        said = studies.records(studies.study_ids)
+        pieces = validation_page(Beside(compute_validation(studies), sides, *of), every, said)
         (folder / f"{name}.html").write_text("".join(pieces), "utf-8")
 
 

@@ -69,9 +69,9 @@ class UnreadableReplyError(TransientError):
 class RefusedError(Exception):
     """The server refuses the request, which may be for `what`: a parameter's name, or a mode."""
 
-    def __init__(self, what: str | Mode, detail: str = "") -> None:
-        super().__init__(what, detail)
-        self.what = what
+    def __init__(self, reason: str | Mode, detail: str = "") -> None:
+        super().__init__(reason, detail)
+        self.what = reason
         self.detail = detail
 
 
@@ -87,7 +87,7 @@ class CountedNote:
         return self.text.replace("{n}", str(self.n)).replace("{of}", str(self.of))
 
 
-def summed(notes: Iterable[CountedNote]) -> tuple[CountedNote, ...]:
+def add_notes(notes: Iterable[CountedNote]) -> tuple[CountedNote, ...]:
     """Return the notes of several parts, each once, with what the parts have counted together."""
     sums: dict[str, CountedNote] = {}
     for note in notes:

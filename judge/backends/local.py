@@ -1,7 +1,7 @@
 """Models on a machine of one's own: their files, their tokens and what they are asked.
 
 For GREEN's layout a prompt has the token ids of the official pipeline under transformers 4.40.0.
-Newer versions lay tokenizers out in another way (docs/faithful.md), so the ids come from the
+Newer versions lay tokenizers out in another way (docs/answers.md), so the ids come from the
 model's files through `tokenizers` alone; tests compare them with ids that 4.40.0 has made.
 """
 
@@ -313,8 +313,8 @@ class LocalJudge(Judge):
         prompt, limit = self.prompt, self.encoder.limit
         words = {"words": prompt.words, "prompt": prompt.name, "limit": limit}
         return tuple(
-            CountedNote(note.format(**words), self._counts[what], self._counts["prompts"])
-            for what, note in _NOTES.items()
+            CountedNote(note.format(**words), self._counts[kind], self._counts["prompts"])
+            for kind, note in _NOTES.items()
         )
 
     def request(self, study: Study) -> CompletionRequest:

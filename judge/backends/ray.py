@@ -3,7 +3,7 @@
 Each replica is an actor that starts, on its node, the vLLM that `vllm:` starts, and asks it there:
 no port is opened between nodes. Ray Serve's OpenAI endpoint would leave its replicas behind when
 the driver is killed, asks for no key and needs vLLM where the driver runs; one that is there
-already is a server like any other (docs/ray.md).
+already is a server like any other (docs/gpu.md).
 """
 
 from __future__ import annotations

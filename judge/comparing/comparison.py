@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from judge import plugins, rubrics
-from judge.comparing.loaded import LoadedRuns, load
+from judge.comparing.alignment import AlignedRuns, align
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice, input_file, own_model
+from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.signature import Signature
+from judge.stats.intervals import sum_measures
 from judge.stats.metric import Metric, find, rubric_metrics
-from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values, cuts
-from judge.stats.rates import summed
-from judge.stats.significance import Comparison, Resampling, compare
-from judge.stats.table import OUTCOMES
+from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, Values, cuts
+from judge.stats.significance import Comparison, Resampling, Track, compare
+from judge.stats.table import OUTCOMES, fields_of
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")
@@ -99,11 +99,11 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class AlignedRuns:
+class ComparedRuns:
     """Runs on the same studies; `asked` is what metrics and options add to the signature."""
 
-    loaded: LoadedRuns
-    panel: Panel
+    loaded: AlignedRuns
+    panel: ScoreMatrix
     runs: tuple[ComparedRun, ...]
     asked: tuple[str, ...]
     notes: tuple[str, ...]
@@ -119,7 +119,8 @@ def compare_runs(
     allow: Collection[str] = (),
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
-) -> tuple[AlignedRuns, Comparison]:
+    track: Track = lambda tested, _n: tested,
+) -> tuple[ComparedRuns, Comparison]:
     """Open runs, align them and compare them; without `how` nothing is tested.
 
     Runs of several rubrics on one model become one row. `common` compares on the studies that all
@@ -136,6 +137,7 @@ def compare_runs(
         how=how,
         signature=comparison_signature(aligned_runs, how, by),
         notes=aligned_runs.notes,
+        track=track,
     )
     return aligned_runs, comparison
 
@@ -148,10 +150,10 @@ def aligned(
     metrics: Sequence[MetricFile] = (),
     *,
     common: bool = False,
-) -> AlignedRuns:
+) -> ComparedRuns:
     """Open runs and align them on studies as `compare_runs` does; raises as it does."""
     runs = opened(choices)
-    loaded = load([(run.shown, run.run) for run in runs])
+    loaded = align([(run.shown, run.run) for run in runs])
     notes = check(runs, loaded, allow, common=common)
     runs = [
         replace(run, outcomes=Counter(outcomes))
@@ -160,9 +162,10 @@ def aligned(
     models = tuple(dict.fromkeys(run.model for run in runs))
     values, per, tallies = _rubric_values(runs, loaded, models)
     patients = loaded.patients(patient_field)
-    names = [*by, *GROUP_FIELDS, *([patients[0]] if patients else [])]
+    group_fields = fields_of(*by)
+    names = [*group_fields, *GROUP_FIELDS, *([patients[0]] if patients else [])]
     merged = {
-        name: loaded.field(name, _JUDGE_AGAIN if name in by else "")
+        name: loaded.field(name, _JUDGE_AGAIN if name in group_fields else "")
         for name in dict.fromkeys(names)
     }
     values |= _file_values(metrics, loaded.study_ids, models, {metric.name for metric in values})
@@ -172,7 +175,7 @@ def aligned(
     if any(run.run.summary()["n_class_inferred"] for run in runs):
         notes.append("the study class was inferred by the lexicon")
     judged = {(run.rubric, run.model) for run in runs}
-    panel = Panel(
+    panel = ScoreMatrix(
         models,
         loaded.study_ids,
         tuple(values),
@@ -192,7 +195,7 @@ def aligned(
     read_as = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
     files = [file.sha256 for file in metrics]
     allowed = [what for what in ALLOWED if what in allow]
-    return AlignedRuns(
+    return ComparedRuns(
         loaded,
         panel,
         tuple(runs),
@@ -214,7 +217,7 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
     first: dict[str, ComparedRun] = {}
     for chosen in choices:
         run = Run(chosen.path)
-        model = chosen.model or own_model(run)
+        model = chosen.model or model_of_run(run)
         new = ComparedRun(model, chosen.shown, run, chosen.model is not None)
         other = found.setdefault((model, new.rubric), new)
         if other is not new:
@@ -233,7 +236,7 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
 
 
 def check(
-    runs: Sequence[ComparedRun], loaded: LoadedRuns, allow: Collection[str], *, common: bool
+    runs: Sequence[ComparedRun], loaded: AlignedRuns, allow: Collection[str], *, common: bool
 ) -> list[str]:
     """Raise `JudgeError` that lists all that differs and must not; return notes.
 
@@ -354,7 +357,7 @@ def _rubric_of(run: ComparedRun) -> Rubric:
 
 
 def _rubric_values(
-    runs: Sequence[ComparedRun], loaded: LoadedRuns, models: Sequence[str]
+    runs: Sequence[ComparedRun], loaded: AlignedRuns, models: Sequence[str]
 ) -> tuple[dict[Metric, Values], dict[str, Values], dict[str, Counts]]:
     """Return each metric's values, what ratios are divided by, and the counts of tallies."""
     values: dict[Metric, Values] = {}
@@ -377,13 +380,13 @@ def _rubric_values(
         columns = loaded.numbers(at, [*measures, *tally])
         first = {metric.name: metric for metric in values}
         for metric in metrics:
-            number = summed(
+            number = sum_measures(
                 [columns[name] for name in metric.measures], sizes=metric.kind == "rate"
             )
             if metric.kind == "rate":
                 number = np.where(np.isnan(number), np.nan, number == 0)
             if metric.per:
-                under = summed([columns[name] for name in metric.per])
+                under = sum_measures([columns[name] for name in metric.per])
                 number = np.where(np.isnan(under), np.nan, number)
                 grid = per.setdefault(metric.name, np.full(shape, np.nan))
                 grid[:, model] = np.where(np.isnan(number), np.nan, under)
@@ -445,7 +448,7 @@ def _file_notes(
 
 
 def records(
-    compared: AlignedRuns, wanted: Mapping[tuple[str, str], Collection[str]]
+    compared: ComparedRuns, wanted: Mapping[tuple[str, str], Collection[str]]
 ) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
     """Return the records of some studies, by model and rubric, then by study id."""
     return {
@@ -455,7 +458,7 @@ def records(
     }
 
 
-def comparison_signature(compared: AlignedRuns, how: Resampling | None, by: Sequence[str]) -> str:
+def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Sequence[str]) -> str:
     """Return one line that names everything that changes a number of the comparison.
 
     The runs stand in it as a digest over their models and signatures, whatever their order;
@@ -471,7 +474,7 @@ def comparison_signature(compared: AlignedRuns, how: Resampling | None, by: Sequ
         f"judge:{','.join(judges)}",
         f"studies:{len(panel.study_ids)}+{_digest(sorted(panel.study_ids))}",
         *compared.asked,
-        f"by:{','.join(by) or 'none'}",
+        f"by:{'+'.join(by) or 'none'}",
         f"patient:{panel.patient_field or 'none'}",
     ]
     if how:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from judge.metrics import added
 from judge.metrics.pooled import COLUMNS
 from judge.stats.metric import Metric, metric_for_column, off_scale, scale_of
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.studies.columns import NamedFields
 from judge.studies.load import load, to_id
 from judge.types import JudgeError

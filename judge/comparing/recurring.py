@@ -15,13 +15,13 @@ import numpy as np
 from judge import rubrics
 from judge.backends import lexicon
 from judge.comparing.comparison import aligned, comparison_signature
-from judge.comparing.names import RunChoice
+from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
+from judge.stats.intervals import wilson
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel
-from judge.stats.rates import wilson
+from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import PairTest, Resampling, compare_pairs
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Edit, Item, JudgeError
@@ -182,7 +182,7 @@ def _plain(test: PairTest | None) -> dict[str, Any] | None:
     return {**plain, "significant": test.is_significant}
 
 
-def _tests(panel: Panel, studies: Sequence[tuple[set[str], set[str]]]) -> list[PairTest]:
+def _tests(panel: ScoreMatrix, studies: Sequence[tuple[set[str], set[str]]]) -> list[PairTest]:
     """Test each group as a rate; Holm's correction is for all of them."""
     if not studies:
         return []

@@ -12,7 +12,7 @@ from judge.figures import specs
 from judge.figures.figure import Figure, FigureSet, count_range, short_names
 from judge.stats.agreement import mean_of
 from judge.stats.metric import MINUS
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.tables.validation import row_name
 from judge.text import number
 

@@ -15,7 +15,7 @@ from judge.pages.frontend import as_json
 from judge.pages.run import counts, declared
 from judge.rubrics import Rubric
 from judge.stats.metric import Metric
-from judge.stats.panel import GROUP_FIELDS, Cell, Group, Panel, group_cells, groups_of
+from judge.stats.scores import GROUP_FIELDS, Cell, Group, ScoreMatrix, group_cells, groups_of
 from judge.stats.significance import Comparison, PairTest
 from judge.study.view import judged_view
 from judge.tables.leaderboard import (
@@ -79,7 +79,7 @@ def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
 
 
 def _furthest_first(c: Comparison, metric: Metric) -> NDArray[np.intp]:
-    values = c.panel.of_study(metric.name) * (1 if metric.study_higher_is_better else -1)
+    values = c.panel.study_values(metric.name) * (1 if metric.study_higher_is_better else -1)
     scored = ~np.isnan(values)
     # A model by itself is shown where it is worst.
     best = 0.0 if values.shape[1] == 1 else np.where(scored, values, -np.inf).max(axis=1)
@@ -189,7 +189,7 @@ def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
 
 def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
     for field in GROUP_FIELDS:
-        if (field,) == c.by or field not in c.panel.fields:
+        if field in c.by or field not in c.panel.fields:
             continue
         parts = groups_of(c.panel, [field])
         if len(parts) <= _MOST_GROUPS:
@@ -199,7 +199,7 @@ def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
                 yield {**group, "tests": {}, "rank_intervals": {}}
 
 
-def _group(group: Group, part: Panel, order: Sequence[int]) -> dict[str, Any]:
+def _group(group: Group, part: ScoreMatrix, order: Sequence[int]) -> dict[str, Any]:
     return {
         "name": group_name(group.key),
         "key": {name: group_value(value) for name, value in group.key.items()},
@@ -242,7 +242,7 @@ def _rubric(name: str) -> dict[str, Any]:
 
 def columns(c: Comparison) -> dict[str, Any]:
     """Return the columns of the list of studies: ids, fields, and which values are all whole."""
-    known = {metric.name: c.panel.of_study(metric.name) for metric in c.panel.metrics}
+    known = {metric.name: c.panel.study_values(metric.name) for metric in c.panel.metrics}
     return {
         "study_id": list(c.panel.study_ids),
         "fields": {name: _field(values) for name, values in c.panel.fields.items()},
@@ -252,7 +252,7 @@ def columns(c: Comparison) -> dict[str, Any]:
 
 def values(c: Comparison, metric: Metric) -> bytes:
     """Return the studies' values as numbers of 8 bytes, model by model; NaN is not scored."""
-    return c.panel.of_study(metric.name).T.astype("<f8").tobytes()
+    return c.panel.study_values(metric.name).T.astype("<f8").tobytes()
 
 
 def _field(values: Sequence[object]) -> dict[str, Any]:

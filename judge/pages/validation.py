@@ -15,7 +15,7 @@ from judge.pages.run import counts, declared
 from judge.rubrics import Rubric
 from judge.stats.agreement import mean_of
 from judge.stats.correlation import Codes
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.tables.validation import facts, tables
 from judge.text import group_value
 

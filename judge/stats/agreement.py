@@ -19,14 +19,13 @@ from judge.stats.correlation import (
     METHODS,
     Bools,
     Codes,
-    Correlated,
+    CorrelationDraws,
     Resamples,
     correlate,
-    lacking,
-    without_noise,
+    round_to_largest,
+    undefined_estimate,
 )
-from judge.stats.panel import ROUNDING, Values
-from judge.stats.rates import (
+from judge.stats.intervals import (
     ONE_PATIENT,
     Z_95,
     Estimate,
@@ -35,6 +34,7 @@ from judge.stats.rates import (
     student,
     wilson,
 )
+from judge.stats.scores import ROUNDING, Values
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"
@@ -87,7 +87,8 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
     return {
         "judges": [_coefficients(one, resamples) for one in judges],
         "readers": [_coefficients(one, resamples) for one in found],
-        "mean": _coefficients(Correlated(known, ceiling, reason), resamples) | {"range": ranges},
+        "mean": _coefficients(CorrelationDraws(known, ceiling, reason), resamples)
+        | {"range": ranges},
     }
 
 
@@ -99,7 +100,7 @@ def mean_of(values: Values) -> Values:
     return mean
 
 
-def _coefficients(found: Correlated, resamples: Resamples) -> dict[str, Any]:
+def _coefficients(found: CorrelationDraws, resamples: Resamples) -> dict[str, Any]:
     figures = {method: found.estimate(method, resamples).plain() for method in METHODS}
     return {"n": int(found.known.sum()), **figures}
 
@@ -123,7 +124,7 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
     n = len(d)
     if n < LEAST_STUDIES:
         reason = f"limits of agreement need {LEAST_STUDIES} studies, {n} have both values"
-        none = lacking(known, reason).plain()
+        none = undefined_estimate(known, reason).plain()
         return {"n": n, "bias": none, "lower": none, "upper": none, "sd": None}
     bias, sd = float(d.mean()), float(d.std(ddof=1))
     error, n_units = clustered_error(d, units)
@@ -231,7 +232,7 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str,
 
     def by_bootstrap(figures: Values, missing: str) -> dict[str, Any]:
         if not n or np.isnan(figures[0]):
-            return lacking(known, missing if n else NO_STUDY).plain()
+            return undefined_estimate(known, missing if n else NO_STUDY).plain()
         return resamples.estimate(figures, known).plain()
 
     def rate(is_yes: Bools, of: Bools | slice, missing: str) -> dict[str, Any]:
@@ -322,12 +323,12 @@ def _reader_test(
 
 def _scores(two: Values, others: Values, scoring: Scoring) -> Values:
     has = ~np.isnan(others)[:, None, :]
-    apart = np.where(has, without_noise(two[:, :, None] - others[:, None, :]), 0.0)
+    apart = np.where(has, round_to_largest(two[:, :, None] - others[:, None, :]), 0.0)
     n = has.sum(axis=2)
     if scoring == "accuracy":
         return np.asarray((has & (apart == 0)).sum(axis=2) / n)
     # A root orders as its square does, and so adds nothing but rounding.
-    return without_noise(-(apart**2).sum(axis=2) / n)
+    return round_to_largest(-(apart**2).sum(axis=2) / n)
 
 
 def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:

@@ -20,9 +20,9 @@ from judge.stats.bootstrap import (
     unit_sums,
     units_of,
 )
+from judge.stats.intervals import Estimate
 from judge.stats.metric import MINUS
-from judge.stats.panel import Panel
-from judge.stats.rates import Estimate
+from judge.stats.scores import ScoreMatrix
 
 METHODS = ("kendall", "spearman", "pearson")
 
@@ -91,7 +91,7 @@ def draw(
     return Resamples(units, weights, has_patients=clusters is not None)
 
 
-def without_noise(values: Values) -> Values:
+def round_to_largest(values: Values) -> Values:
     """Return `values` to twelve digits of the largest, so that equal sums are equal."""
     known = np.abs(values[np.isfinite(values)])
     largest = float(known.max()) if len(known) else 0.0
@@ -102,13 +102,13 @@ def without_noise(values: Values) -> Values:
     return np.where(rounded == 0, 0.0, rounded) * largest
 
 
-def lacking(known: Bools, reason: str) -> Estimate:
+def undefined_estimate(known: Bools, reason: str) -> Estimate:
     """Return what stands where the studies that are `known` give no value."""
     return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
 
 
 @dataclass(frozen=True)
-class Correlated:
+class CorrelationDraws:
     """The correlations of two columns over the studies that are `known`.
 
     `figures` is resamples by `METHODS`, the studies as they are first; NaN where a resample has no
@@ -122,13 +122,13 @@ class Correlated:
     def estimate(self, method: str, resamples: Resamples) -> Estimate:
         """Return one of the correlations, with its interval or a reason why it has none."""
         if self.reason is not None:
-            return lacking(self.known, self.reason)
+            return undefined_estimate(self.known, self.reason)
         return resamples.estimate(self.figures[:, METHODS.index(method)], self.known)
 
 
 def correlate(
     x: Values, y: Values, resamples: Resamples, names: tuple[str, str] = ("one", "the other")
-) -> Correlated:
+) -> CorrelationDraws:
     """Return the correlations of `x` and `y` over the studies where both have a value.
 
     There is none of fewer than three studies, nor where one of the two, which `names` are of, has
@@ -136,7 +136,7 @@ def correlate(
     """
     known = ~(np.isnan(x) | np.isnan(y))
     n = int(known.sum())
-    x, y = without_noise(x[known]), without_noise(y[known])
+    x, y = round_to_largest(x[known]), round_to_largest(y[known])
     reason = None
     if n < LEAST_STUDIES:
         reason = f"a correlation needs {LEAST_STUDIES} studies, {n} have both values"
@@ -144,9 +144,9 @@ def correlate(
         reason = f"{single[0]} never varies" if len(single) == 1 else "neither of the two varies"
     if reason is not None:
         undefined = np.full((resamples.weights.shape[1], len(METHODS)), np.nan)
-        return Correlated(known, undefined, reason)
+        return CorrelationDraws(known, undefined, reason)
     found = _Cells.of(x, y).figures(resamples.units[known], resamples.weights)
-    return Correlated(known, np.concatenate(list(found)), None)
+    return CorrelationDraws(known, np.concatenate(list(found)), None)
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ class Correlations:
     kendall: Matrix
 
 
-def correlations(panel: Panel) -> Correlations:
+def correlations(panel: ScoreMatrix) -> Correlations:
     """Return how the scores agree over all studies and models together.
 
     Takes the rubrics' scores and the metrics that came from files, study by study. Where
@@ -278,7 +278,7 @@ def correlations(panel: Panel) -> Correlations:
     """
     metrics = [metric for metric in panel.metrics if metric.what in ("score", "other")]
     columns = [
-        panel.of_study(metric.name).ravel() * (1 if metric.study_higher_is_better else -1)
+        panel.study_values(metric.name).ravel() * (1 if metric.study_higher_is_better else -1)
         for metric in metrics
     ]
     known = ~np.isnan(columns)
@@ -307,7 +307,7 @@ def correlation(
     import pandas as pd
 
     # Values that differ in the last bit alone are ties.
-    table = pd.DataFrame(dict(enumerate(map(without_noise, columns))))
+    table = pd.DataFrame(dict(enumerate(map(round_to_largest, columns))))
     # About their mean, since pandas' sums lose digits where values are far from 0.
     table = table - table.mean() if method == "pearson" else table
     found = table.corr(method=method).to_numpy(copy=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judge.rubrics.contract import Scale, Statistic
 from judge.stats.bootstrap import units_of
-from judge.stats.rates import Z_95, Estimate, inverse, student, wilson_ends
+from judge.stats.intervals import Z_95, Estimate, inverse, student, wilson_ends
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -69,7 +69,7 @@ def corrected(
         readers: The readers' (mean) value of those that were read, NaN elsewhere.
         statistic: What is corrected; of a rate the values are the shares that count.
         strata: Within each of these the read are drawn at random.
-        patients: Studies of a patient are summed before they are squared.
+        patients: Studies of a patient are sum_measures before they are squared.
         is_even: All were drawn with the same probability: a stratum without a reading is no reason
             against a figure.
 

@@ -147,9 +147,7 @@ def read_content(source: str, encoding: str | None = None, max_input: int = MAX_
 def decode(content: Content) -> str:
     """Return the text that a source holds, without a byte order mark; raises `JudgeError`."""
     if content.data.startswith(_ZIP):
-        is_sheet = content.name.lower().endswith((".xlsx", ".xlsm", ".ods"))
-        kind, way = ("a spreadsheet", "save it as CSV") if is_sheet else ("a zip", "unpack it")
-        raise JudgeError(f"{content.name} is {kind}; {way}")
+        raise JudgeError(f"{content.name} is a spreadsheet or an archive; save it as CSV")
     encoding = content.encoding or "utf-8"
     try:
         text = content.data.decode(encoding).removeprefix("\ufeff")

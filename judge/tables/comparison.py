@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from judge import rubrics
-from judge.stats.metric import REXRANK_COLUMNS, Metric
-from judge.stats.panel import Group, Panel, item_counts
+from judge.stats.metric import Metric
+from judge.stats.scores import Group, ScoreMatrix, item_counts
 from judge.stats.significance import Comparison, model_order
+from judge.stats.table import fields_of, row_name
 from judge.tables.document import markdown_table, markdown_text, own_columns, rows_as_csv
 from judge.tables.latex import latex_cells, latex_table, one_line
 from judge.tables.leaderboard import (
@@ -24,7 +25,6 @@ from judge.tables.leaderboard import (
     summary,
 )
 
-_REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 _CSV_COLUMNS = (
     *("row", "n_studies", "model", "metric", "label"),
     *("n", "k", "value", "low", "high", "rank", "rank_low", "rank_high", "first", "signature"),
@@ -102,11 +102,11 @@ def figure_rows(comparison: Comparison) -> list[dict[str, object]]:
     resamples in which the model was first, empty where nothing was tested. Texts are as they
     are: who opens the file in a spreadsheet has to import them as text.
     """
-    fields = own_columns(comparison.by, _CSV_COLUMNS)
+    fields = own_columns(fields_of(*comparison.by), _CSV_COLUMNS)
     all_shares = comparison.rank_shares or [None] * len(comparison.groups)
     return [
         {
-            **_row_of(group, fields),
+            **_row_of(comparison, group, fields),
             "n_studies": group.n_studies,
             "model": comparison.panel.models[model],
             "metric": metric.name,
@@ -124,9 +124,9 @@ def figure_rows(comparison: Comparison) -> list[dict[str, object]]:
     ]
 
 
-def _row_of(group: Group, fields: Mapping[str, str]) -> dict[str, object]:
-    own = {column: group.key.get(name) for name, column in fields.items()}
-    return {"row": "group" if group.key else "all", **own}
+def _row_of(comparison: Comparison, group: Group, fields: Mapping[str, str]) -> dict[str, object]:
+    row = row_name(comparison.by, group.key)
+    return {"row": row, **{column: group.key.get(name) for name, column in fields.items()}}
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -140,11 +140,11 @@ def pair_rows(comparison: Comparison) -> list[dict[str, object]]:
     Groups are as in `figure_rows`. `significant` says whether `p_holm` is below 0.05.
     """
     models = comparison.panel.models
-    fields = own_columns(comparison.by, _PAIRS_COLUMNS)
+    fields = own_columns(fields_of(*comparison.by), _PAIRS_COLUMNS)
     figures = ("n", "difference", "low", "high", "p", "p_holm")
     return [
         {
-            **_row_of(group, fields),
+            **_row_of(comparison, group, fields),
             "metric": name,
             "model": models[test.a],
             "other": models[test.b],
@@ -161,7 +161,7 @@ def pair_rows(comparison: Comparison) -> list[dict[str, object]]:
 
 def pairs_as_csv(comparison: Comparison) -> str:
     """Return the rows of `pair_rows` as CSV."""
-    fields = own_columns(comparison.by, _PAIRS_COLUMNS).values()
+    fields = own_columns(fields_of(*comparison.by), _PAIRS_COLUMNS).values()
     head = [_PAIRS_COLUMNS[0], *fields, *_PAIRS_COLUMNS[1:]]
     return rows_as_csv(pair_rows(comparison), head)
 
@@ -173,10 +173,10 @@ def error_rows(comparison: Comparison) -> list[dict[str, object]]:
     tally's rows, empty for all of a level, and `level` that of its columns. `per_study` is
     errors / n, with its 95% interval. Groups are as in `figure_rows`.
     """
-    fields = own_columns(comparison.by, _ERRORS_COLUMNS)
+    fields = own_columns(fields_of(*comparison.by), _ERRORS_COLUMNS)
     return [
         {
-            **_row_of(group, fields),
+            **_row_of(comparison, group, fields),
             "n_studies": group.n_studies,
             **row,
             "signature": comparison.signature,
@@ -186,7 +186,7 @@ def error_rows(comparison: Comparison) -> list[dict[str, object]]:
     ]
 
 
-def _errors(panel: Panel) -> list[dict[str, object]]:
+def _errors(panel: ScoreMatrix) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for name in panel.tallies:
         rubric = rubrics.load(name)
@@ -215,30 +215,9 @@ def _errors(panel: Panel) -> list[dict[str, object]]:
 
 def errors_as_csv(comparison: Comparison) -> str:
     """Return the rows of `error_rows` as CSV."""
-    fields = own_columns(comparison.by, _ERRORS_COLUMNS).values()
+    fields = own_columns(fields_of(*comparison.by), _ERRORS_COLUMNS).values()
     head = [_ERRORS_COLUMNS[0], *fields, *_ERRORS_COLUMNS[1:]]
     return rows_as_csv(error_rows(comparison), head)
-
-
-def as_rexrank(comparison: Comparison) -> str:
-    """Return the figures over all studies as ReXrank's result tables have them.
-
-    With three decimals, models in the order of their rank; what runs do not hold (dates,
-    institutions, other metrics) stays empty.
-    """
-    group = comparison.groups[0]
-    column = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
-    rows = []
-    ranked = group.cells[comparison.sort]
-    for model in comparison.order:
-        row: dict[str, object] = dict.fromkeys((*_REXRANK_HEAD, *REXRANK_COLUMNS), "")
-        row["Rank"] = ranked[model].rank or ""
-        row["Model Name"] = comparison.panel.models[model]
-        for name, metric in column.items():
-            value = group.cells[metric][model].value
-            row[name] = "" if value is None else f"{value:z.3f}"
-        rows.append(row)
-    return rows_as_csv(rows)
 
 
 def as_markdown(comparison: Comparison, shown: Shown = EVERYTHING) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from judge.rubrics import Rubric
+from judge.stats.table import fields_of, row_name
 from judge.tables.run import (
     Table,
     headline,
@@ -43,8 +44,8 @@ def rate_rows(summary: Mapping[str, Any], rubric: Rubric) -> list[dict[str, obje
     The row for all studies has empty group fields; `row` tells it (`all`) from a group
     whose fields are missing (`group`). The signature stands in every row.
     """
-    by = list(summary["by"])
-    rows = [_flat("group", row, by, rubric) for row in summary["rates"]]
+    by = fields_of(*summary["by"])
+    rows = [_flat(row_name(summary["by"], row), row, by, rubric) for row in summary["rates"]]
     rows.append(_flat("all", summary, by, rubric))
     made_by = {"signature": summary["signature"]}
     if "readings" in summary:
@@ -133,6 +134,7 @@ def _flat(kind: str, row: Mapping[str, Any], by: list[str], rubric: Rubric) -> d
             figures |= {f"{statistic.name}_{_CORRECTED[key]}": found[key] for key in _CORRECTED}
     columns = own_columns(by, ("row", *figures, "signature", "corrected_signature"))
     fields = {
-        column: "" if kind == "all" else group_value(row[name]) for name, column in columns.items()
+        column: group_value(row[name]) if kind != "all" and name in row else ""
+        for name, column in columns.items()
     }
     return {"row": kind, **fields, **figures}

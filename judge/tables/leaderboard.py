@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from judge import rubrics
 from judge.stats.metric import Metric
-from judge.stats.panel import Cell, Group, Panel, groups_of, item_counts
+from judge.stats.scores import Cell, Group, ScoreMatrix, item_counts, parts_of
 from judge.stats.significance import Comparison, PairTest, model_order
 from judge.tables.run import Table, definitions
 from judge.text import NOTHING, group_value, number, percent
@@ -173,7 +173,9 @@ def summary(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:
     return [Table(title, ("rank", "model", *head), rows, n_left=2)]
 
 
-def error_tables(panel: Panel, key: Mapping[str, object], order: Sequence[int]) -> list[Table]:
+def error_tables(
+    panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int]
+) -> list[Table]:
     """Return what each model gets wrong, a table a rubric with a tally.
 
     `panel` has the studies of one group, whose fields are `key`; models come in `order`. The
@@ -214,11 +216,9 @@ def error_tables(panel: Panel, key: Mapping[str, object], order: Sequence[int]) 
     return found
 
 
-def panels(comparison: Comparison) -> list[Panel]:
+def panels(comparison: Comparison) -> list[ScoreMatrix]:
     """Return the studies of each of the comparison's groups, in their order."""
-    by = comparison.by
-    parts = groups_of(comparison.panel, by) if by else []
-    return [comparison.panel, *(part for _, part in parts)]
+    return [part for _, part in parts_of(comparison.panel, comparison.by)]
 
 
 def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:

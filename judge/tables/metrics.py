@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.stats.metric import Metric
-from judge.stats.panel import Cell
+from judge.stats.scores import Cell
 from judge.tables.leaderboard import figure, group_name
 from judge.tables.run import Table
 from judge.text import NOTHING

@@ -8,6 +8,7 @@ from typing import Any
 
 from judge import text
 from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
+from judge.stats.table import by_grouping
 from judge.text import (
     NOTHING,
     counted,
@@ -274,8 +275,9 @@ def _cell(block: Mapping[str, Any], statistic: Statistic) -> str:
 
 def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     """Return all tables of a run; those with nothing in them are left out."""
-    found = rates_tables(summary, rubric)
-    found += corrected_tables(summary, rubric)
+    parts = by_grouping(summary)
+    found = [table for part in parts for table in rates_tables(part, rubric)]
+    found += [table for part in parts for table in corrected_tables(part, rubric)]
     if rubric.tally:
         found.append(tally_table(summary, rubric, rubric.tally))
     for title, key in (("Not scored", "reasons"), ("Warnings about answers", "warnings")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from judge.stats.metric import MINUS
@@ -35,6 +35,7 @@ def tables(found: Mapping[str, Any]) -> list[Table]:
     """Return the tables that have rows."""
     levels = [key for key in found if key.startswith("no_") and key.endswith("_error")]
     every = [
+        _judges(found),
         _agreement(found),
         *(_level(found, key) for key in levels),
         _limits(found),
@@ -43,6 +44,39 @@ def tables(found: Mapping[str, Any]) -> list[Table]:
         _alternative(found),
     ]
     return [table for table in every if table.rows]
+
+
+def _judges(found: Mapping[str, Any]) -> Table:
+    has_repeats = any("same_verdict" in row for row in found["judge_table"])
+    rows = tuple(
+        (
+            *(row["judge"], _figure(row["kendall"]), _share(row["unread"])),
+            *([_or_reason(row["same_verdict"], percent)] if has_repeats else []),
+            _or_reason(row["price"], lambda value: f"${_short(value)}"),
+            _or_reason(row["seconds"], _short),
+            "" if row["concurrency"] is None else f"{row['concurrency']:,}",
+        )
+        for row in found["judge_table"]
+    )
+    label = next((row["label"] for row in found["judge_table"] if row["label"]), "errors")
+    head = (
+        *("judge", f"Kendall tau-b, {label}", "unread"),
+        *(["same verdict again"] if has_repeats else []),
+        *("price per 1,000 studies", "seconds a study", "at a time"),
+    )
+    return Table("Judges", head, rows, n_left=1)
+
+
+def _short(value: float) -> str:
+    """Return a number with one decimal, or two digits where it is below 10."""
+    return f"{value:,.1f}" if value >= 10 else f"{value:.2g}"
+
+
+def _or_reason(figure: Mapping[str, Any], write: Callable[[float], str]) -> str:
+    """Return a figure, or `n/a` with the reason."""
+    if figure["value"] is None:
+        return f"{NOTHING} ({figure['reason']})"
+    return write(figure["value"])
 
 
 def _agreement(found: Mapping[str, Any]) -> Table:

@@ -46,7 +46,7 @@ def test_values_come_back_as_they_are() -> None:
     data = data_of(c)
     for at, metric in enumerate(c.panel.metrics):
         values = np.frombuffer(data[f"values-{at}"], "<f8").reshape(3, 60).T
-        np.testing.assert_array_equal(values, c.panel.of_study(metric.name))
+        np.testing.assert_array_equal(values, c.panel.study_values(metric.name))
 
 
 def test_groups_come_in_the_order_of_their_numbers() -> None:

@@ -371,8 +371,12 @@ def test_readers_who_saw_other_lines_read_another_candidate(invoke: Invoke, tmp_
 @pytest.mark.parametrize(
     ("path", "value", "names"),
     [
-        (("C1", "finding_errors", "0", "clinical_significance"), "mild", "finding_errors 0: c"),
-        (("C1", "finding_errors", "7"), {"error_type": "false"}, "finding_errors 7"),
+        (
+            ("C1", "finding_errors", "0", "clinical_significance"),
+            "mild",
+            "finding_errors.0.false.clin",
+        ),
+        (("C1", "finding_errors", "7"), {"error_type": "false"}, "finding_errors.7"),
         (("C1", "finding_errors", "0", "error_type"), "true", "error_type"),
         (("C1", "missing_findings"), None, "missing_findings"),
         (("C1", "missing_findings"), [], "missing_findings"),

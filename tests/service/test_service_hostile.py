@@ -58,7 +58,7 @@ def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
         job.mkdir(parents=True)
         (job / "job.json").write_text(json.dumps({**asked, "files": [file]}))
     (tmp_path / JOBS / "good" / "state.json").write_text("{")
-    (found,) = jobs.listed(tmp_path)
+    (found,) = jobs.list_jobs(tmp_path)
     assert found.id == "good"
     assert found.state()[0] == jobs.FAILED
 

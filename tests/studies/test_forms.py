@@ -264,8 +264,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused(put, tmp_path, invoke):
 @pytest.mark.parametrize(
     ("name", "data", "expected"),
     [
-        ("r.xlsx", b"PK\x03\x04\x14\x00", "is a spreadsheet; save it as CSV"),
-        ("r.json", b"PK\x03\x04\x14\x00", "is a zip; unpack it"),
+        ("r.xlsx", b"PK\x03\x04\x14\x00", "is a spreadsheet or an archive; save it as CSV"),
         ("r.parquet", b"\x8a\x9c\x01", "is a damaged Parquet file; write it again"),
         ("r.parquet", b"PAR1\x00\x01", "is a damaged Parquet file; write it again"),
         ("r.csv", b"id,text\na,\xe9", "is not text in utf-8; name its --encoding, or give"),

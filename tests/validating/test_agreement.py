@@ -22,7 +22,7 @@ from judge.stats.agreement import (
 )
 from judge.stats.bootstrap import interval
 from judge.stats.correlation import METHODS, Resamples, correlate, draw
-from judge.stats.rates import Z_95, Estimate
+from judge.stats.intervals import Z_95, Estimate
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}

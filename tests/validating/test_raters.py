@@ -19,7 +19,7 @@ from judge.stats.agreement import (
 )
 from judge.stats.bootstrap import tails
 from judge.stats.correlation import Resamples, draw
-from judge.stats.rates import wilson
+from judge.stats.intervals import wilson
 from judge.stats.review import kappa
 
 NAN = float("nan")

@@ -16,7 +16,7 @@ from scipy import stats
 from support import ROOT, Invoke
 
 from judge import Run, validate
-from judge.validating.errors import mention
+from judge.validating.error_matching import mention
 
 DATA = ROOT / "tests" / "readers" / "data"
 COLUMNS = ("study_id", "reader", "category", "significant", "count", "text")

@@ -1,0 +1,129 @@
+"""Comparing runs from Python: runs in, a leaderboard of DataFrames out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from judge.comparing.comparison import compare_runs
+from judge.comparing.metric_files import read_files
+from judge.comparing.recurring import recurring_in
+from judge.comparing.run_choice import Runs, choices
+from judge.running.folder import Run
+from judge.stats.significance import Resampling
+from judge.tables import recurring
+from judge.tables.comparison import error_rows, figure_rows, pair_rows
+
+_USUAL = Resampling()
+
+
+@dataclass(frozen=True, repr=False)
+class Leaderboard:
+    """Models side by side.
+
+    `figures` has one row a group, model and metric, best model first: `n` (the studies that
+    the figure rests on), `value` with its 95% interval `low` to `high`, `rank` (1 is best).
+    `tests` has one row a group, metric and pair of models: the difference with its interval,
+    `p` and Holm's `p_holm`; it is empty where nothing was tested. `errors` has one row a group,
+    rubric, model, category and level. `notes` are what a reader of the numbers must know,
+    `signature` names everything that made them.
+    """
+
+    figures: pd.DataFrame
+    tests: pd.DataFrame
+    errors: pd.DataFrame
+    notes: tuple[str, ...]
+    signature: str
+
+    def __repr__(self) -> str:
+        return f"{self._overall.to_string(index=False)}\n{self.signature}"
+
+    def _repr_html_(self) -> str:
+        return f"{self._overall.to_html(index=False)}<p>{escape(self.signature)}</p>"
+
+    @property
+    def _overall(self) -> pd.DataFrame:
+        columns = ["model", "label", "n", "value", "low", "high", "rank"]
+        return self.figures.loc[self.figures["row"] == "all", columns]
+
+
+def compare(
+    runs: Runs,
+    *,
+    sort: str | None = None,
+    by: Sequence[str] = (),
+    common: bool = False,
+    allow: Collection[str] = (),
+    patient_field: str | None = None,
+    metrics: Sequence[str | Path] = (),
+    higher_is_better: Sequence[str] = (),
+    lower_is_better: Sequence[str] = (),
+    tests: Resampling | None = _USUAL,
+) -> Leaderboard:
+    """Rank models by their runs on the same studies, as `judge compare` does.
+
+    Args:
+        runs: One run for each model and rubric, opened or by its folder; or the same by the name
+            of the model. Without one the model is the run's field `model`, else the name of its
+            file of predictions.
+        sort: The metric to rank by, its name or label; by default the first that the most models
+            have.
+        by: Groupings of the studies: `site`, or `site,study_class` for the pairs of two fields.
+        common: Compare on the studies that all runs have.
+        allow: What may differ: "judge", "prompt", "references".
+        patient_field: Resample by this field; by default `patient`, `patient_id`, `subject_id` or
+            `subject` where a run has it; "none" takes studies as independent.
+        metrics: Files of further metrics: `study_id`, `model` and a column each.
+        higher_is_better: Columns of `metrics` whose direction their name does not tell.
+        lower_is_better: The same, where less is better.
+        tests: How to resample and which tests to correct together; None tests nothing.
+
+    Raises:
+        JudgeError: Where the runs differ in what they must share, for an unknown metric or field,
+            and for a run or a file that cannot be read.
+
+    """
+    files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
+    _, comparison = compare_runs(
+        choices(runs),
+        tests,
+        sort=sort,
+        by=[by] if isinstance(by, str) else by,
+        common=common,
+        allow=allow,
+        patient_field=patient_field,
+        metrics=files,
+    )
+    return Leaderboard(
+        pd.DataFrame(figure_rows(comparison)),
+        pd.DataFrame(pair_rows(comparison)),
+        pd.DataFrame(error_rows(comparison)),
+        comparison.notes,
+        comparison.signature,
+    )
+
+
+def recurring_errors(
+    *runs: Run | str | Path,
+    min_studies: int | None = None,
+    common: bool = False,
+    allow: Collection[str] = (),
+    patient_field: str | None = None,
+) -> pd.DataFrame:
+    """Return the errors that recur in a run, or in two on the same studies, one row a group.
+
+    The rows are those of `judge errors --format csv`, and so are what is refused and the
+    default of `min_studies`. `examples` are ids of studies, joined by "; ".
+    """
+    found = recurring_in(
+        choices(runs),
+        min_studies,
+        common=common,
+        allow=allow,
+        patient_field=patient_field,
+    )
+    return pd.DataFrame(recurring.rows(found))

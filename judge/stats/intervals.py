@@ -1,0 +1,276 @@
+"""A statistic of a set of studies with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.rubrics.contract import Scale, Statistic
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Values = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+Z_95 = 1.959963984540054
+"""The 97.5% point of the standard normal distribution."""
+
+ONE_PATIENT = "an interval needs 2 patients, there is 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number of a set of scored studies with its 95% interval.
+
+    `n` studies have what it is made of, `n_undefined` have not. `value` is None where no study
+    has it, or the denominator is 0; `low` and `high` where an interval is not defined. A rate
+    is `k` of `n`; a ratio is `numerator` / `denominator`, sums over the `n` studies. Where
+    figures are expected to be missing, `reason` says why the value is, or else the interval.
+    """
+
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+    n_undefined: int = 0
+    k: int | None = None
+    numerator: float | None = None
+    denominator: float | None = None
+    reason: str | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types; what this kind of statistic has not is left out."""
+        always = ("n", "value", "low", "high", "n_undefined")
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name in always or value is not None
+        }
+
+
+def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = None) -> Estimate:
+    """Return a statistic of the scored studies in a table; `units` has the patient of each."""
+    top = sum_measures(_columns(scored, statistic.measures), sizes=statistic.kind == "rate")
+    bottom = sum_measures(_columns(scored, statistic.per)) if statistic.per else top
+    has = ~(np.isnan(top) | np.isnan(bottom))
+    top, bottom = top[has], bottom[has]
+    units = None if units is None else units[has]
+    n_undefined = len(scored) - len(top)
+    if statistic.kind == "rate":
+        return replace(rate_interval(top == 0, units), n_undefined=n_undefined)
+    if statistic.kind == "ratio":
+        return replace(ratio_interval(top, bottom, units), n_undefined=n_undefined)
+    mean = mean_interval(top, statistic.scale, units)
+    if statistic.is_reciprocal:
+        is_zero = mean.value == 0
+        mean = Estimate(mean.n, None, None, None) if is_zero else inverse(mean, statistic.scale)
+    return replace(mean, n_undefined=n_undefined)
+
+
+def sum_measures(columns: Sequence[Values], *, sizes: bool = False) -> Values:
+    """Return each study's sum over the columns, NaN where one of them is undefined.
+
+    A rate counts the studies of which each measure is 0, not those of which the sum is: that of
+    the `sizes` is 0 only there.
+    """
+    total: Values = np.sum(np.abs(columns) if sizes else columns, axis=0)
+    return total
+
+
+def _columns(scored: pd.DataFrame, names: Sequence[str]) -> list[Values]:
+    return [scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names]
+
+
+def bounds(found: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
+    """Return the least and the greatest value if all unread studies were at one end of the scale.
+
+    None where there is no unread study or no value, for a ratio of sums, and for a scale without
+    an end.
+    """
+    low, high = (0.0, 1.0) if statistic.kind == "rate" else statistic.scale
+    if not n_unread or found.value is None or low is None or high is None:
+        return None
+    if statistic.kind == "ratio" or (statistic.is_reciprocal and low <= 0):
+        return None
+    total = found.n * (1 / found.value if statistic.is_reciprocal else found.value)
+    least, most = ((total + n_unread * end) / (found.n + n_unread) for end in (low, high))
+    return (1 / most, 1 / least) if statistic.is_reciprocal else (least, most)
+
+
+def n_different(units: Codes) -> int:
+    """Return how many units there are, numbered from 0, perhaps with gaps."""
+    return int(np.count_nonzero(np.bincount(units)))
+
+
+def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
+    """Return the standard error of a mean whose units were drawn, and how many units there are."""
+    sums = np.bincount(units, values - values.mean())[np.bincount(units) > 0]
+    m = len(sums)
+    if m < 2:
+        return math.nan, m
+    return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / len(values)), m
+
+
+def mean_interval(
+    values: Sequence[float] | Values, scale: Scale | None = None, units: Codes | None = None
+) -> Estimate:
+    """Return the mean of `values` with its 95% interval, which stays within the `scale`.
+
+    Without a scale it is mean ± 1.96 standard errors, as ReXrank prints it. With a scale from L to
+    U the same is done to logit(p), p = (mean - L) / (U - L), and turned back, by the delta method;
+    from L without an end, to log(mean - L) [Agresti, Categorical Data Analysis, 3.1]. Where all
+    values are alike: n studies at one end of the scale have the Wilson interval of n out of n
+    (without an upper end z²/n), and the variance is 1/n of the largest, (mean - L) (U - mean), at
+    least. Where `units` (patients) have several values the error is that of their sums, and 1.96 is
+    Student's t.
+    """
+    values = np.asarray(values, float)
+    n = len(values)
+    if n == 0:
+        return Estimate(0, None, None, None)
+    mean = math.fsum(values) / n
+    m = n if units is None else n_different(units)
+    if m == 1:
+        return Estimate(n, mean, None, None, reason=ONE_PATIENT if n > 1 else None)
+    error, z = math.sqrt(values.var(ddof=1) / n), Z_95
+    if units is not None and m < n:
+        error, z = clustered_error(values, units)[0], student(m - 1)
+    low, high = scale or (None, None)
+    if low is not None and low <= values.min() and (high is None or values.max() <= high):
+        return Estimate(n, mean, *_within(mean, error, m, low, high, z))
+    half = (1.96 if m == n else z) * error
+    if half <= 1e-12 * abs(mean):
+        return Estimate(n, mean, None, None)
+    return Estimate(n, mean, mean - half, mean + half)
+
+
+_ENDLESS = 100.0
+"""Half an interval of a logit or log that reaches the ends of the scale as floats go."""
+
+
+def _within(
+    mean: float, error: float, n: int, low: float, high: float | None, z: float
+) -> tuple[float, float]:
+    above = mean - low
+    if high is None:
+        if above <= 0:
+            return low, low + z**2 / n
+        half = z * max(error, math.sqrt(above) / n) / above
+        factor = math.exp(min(half, _ENDLESS))
+        return low + above / factor, low + above * factor
+    width = high - low
+    share = above / width
+    if not 0 < share < 1:
+        ends = wilson_ends(1.0 if share >= 1 else 0.0, n, z)
+        return low + width * ends[0], low + width * ends[1]
+    largest = share * (1 - share)
+    half = z * max(error / width, math.sqrt(largest) / n) / largest
+    odds = share / (1 - share)
+    factor = math.exp(min(half, _ENDLESS))
+    return low + width / (1 + factor / odds), low + width / (1 + 1 / (factor * odds))
+
+
+def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
+    """Return 1 / mean with its interval.
+
+    On a `scale` above 0 its ends are 1 / those of the mean. Without one, as ReXrank prints it,
+    its standard error is that of the mean divided by the mean's square (the delta method).
+    Raises ZeroDivisionError for a mean of 0.
+    """
+    if mean.value is None:
+        return mean
+    value = 1 / mean.value
+    if mean.low is None or mean.high is None:
+        return Estimate(mean.n, value, None, None)
+    if scale is not None and (scale[0] or 0) > 0 and mean.low > 0:
+        return Estimate(mean.n, value, 1 / mean.high, 1 / mean.low)
+    half = (mean.high - mean.value) * value**2
+    return Estimate(mean.n, value, value - half, value + half)
+
+
+def ratio_interval(
+    numerators: Values, denominators: Values, units: Codes | None = None
+) -> Estimate:
+    """Return a ratio of two sums over studies with its 95% interval: a bootstrap of studies.
+
+    They are drawn with both of their numbers, or patients are (`units`). Where a share of whole
+    things is 0 or 1 it is Wilson's interval, so that three facts out of three are not certain to be
+    all. There is none for fewer than ten, and where a draw has nothing to divide by.
+    """
+    from judge.stats.bootstrap import interval, resampled, unit_sums, units_of
+
+    sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, len(numerators)))
+    k, n = float(numerators.sum()), float(denominators.sum())
+    ratio = Estimate(len(numerators), k / n if n else None, None, None, 0, None, k, n)
+    if len(sums) < 2 or not n:
+        return ratio
+    if 0 <= k <= n and k % 1 == n % 1 == 0 and k in (0, n):
+        low, high = wilson_ends(k / n, min(n, len(sums)) if len(sums) < len(numerators) else n)
+        return replace(ratio, low=low, high=high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        draws = resampled(sums, lambda drawn: np.asarray(drawn[:, 0] / drawn[:, 1]))
+    low_end, high_end, _ = interval(draws, len(sums), most=0)
+    return replace(ratio, low=low_end, high=high_end)
+
+
+def wilson(k: int, n: int) -> Estimate:
+    """Return k / n with its 95% score interval [Wilson 1927], which stays within 0 and 1."""
+    if not 0 <= k <= n:
+        raise ValueError(f"{k} of {n} is no rate")
+    if n == 0:
+        return Estimate(0, None, None, None, k=0)
+    # scipy's `binomtest` gives the same, but takes half a second to import, in every run.
+    return Estimate(n, k / n, *wilson_ends(k / n, n), k=k)
+
+
+def wilson_ends(rate: float, n: float, z: float = Z_95) -> tuple[float, float]:
+    """Return the ends of Wilson's interval of a rate in `n` studies, which may be no whole number.
+
+    Where a rate rests on more or less than its studies, by the design of a sample, `n` is what
+    they are worth [Franco et al. 2019].
+    """
+    shrink = z**2 / n
+    centre = (rate + shrink / 2) / (1 + shrink)
+    half = z / (1 + shrink) * math.sqrt(rate * (1 - rate) / n + shrink / (4 * n))
+    # At the ends the interval touches 0 or 1 exactly; rounding must not step beyond.
+    low = 0.0 if rate == 0 else max(0.0, centre - half)
+    high = 1.0 if rate == 1 else min(1.0, centre + half)
+    return low, high
+
+
+def rate_interval(
+    is_yes: NDArray[np.bool_], units: Codes | None = None, missing: str | None = None
+) -> Estimate:
+    """Return the share of studies with Wilson's interval, of those that they are worth.
+
+    Where `units` (patients) have several studies n of them are worth n over the design effect, the
+    clustered variance of the share over the binomial one, where that is above 1 [Rao and Scott
+    1992], and z is Student's t. Where all say the same a patient counts as one study. `missing` is
+    the reason where there is no study.
+    """
+    rate = wilson(int(is_yes.sum()), len(is_yes))
+    m = rate.n if units is None else n_different(units)
+    if rate.value is None or units is None or m == rate.n:
+        return replace(rate, reason=missing) if rate.value is None else rate
+    worth = float(m)
+    if 0 < rate.value < 1:
+        if m < 2:
+            return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT)
+        error, _ = clustered_error(is_yes.astype(float), units)
+        worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
+    low, high = wilson_ends(rate.value, worth, student(max(m - 1, 1)))
+    return replace(rate, low=low, high=high)
+
+
+def student(freedom: int) -> float:
+    """Return the 97.5% point of Student's t distribution."""
+    # Takes a quarter of a second to import, in every run.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))

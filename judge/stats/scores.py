@@ -1,0 +1,296 @@
+"""Several models on the same studies: the values, and what each group of studies says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.stats.intervals import (
+    Estimate,
+    inverse,
+    mean_interval,
+    n_different,
+    rate_interval,
+    ratio_interval,
+)
+from judge.stats.metric import Metric, check_own_names
+from judge.stats.table import check_fields, fields_of
+
+if TYPE_CHECKING:
+    from judge.rubrics.contract import Rubric
+
+Values = NDArray[np.float64]
+Counts = NDArray[np.float32]
+Cut = tuple[str | None, str]
+"""A label of a tally's rows, None for all items, and one of its columns."""
+
+GROUP_FIELDS = ("study_class", "dataset", "site")
+"""The fields that one can always group by, where the studies have them."""
+
+ROUNDING = 1e-12
+"""How far apart equal sums of floating-point numbers may come out, as a share of their size."""
+
+_BITS = 40
+_TAIL = 0.025
+
+
+@dataclass(frozen=True)
+class ScoreMatrix:
+    """The values of models on studies.
+
+    `values` holds for each metric an array of studies by models; NaN marks a study that was
+    not scored for the model. A ratio's values are what is divided; `per` holds what they are
+    divided by. `tallies` holds, by rubric, the counts of items, models by `cuts` by studies.
+    `clusters` numbers the patient of each study; None where every study stands for itself.
+    `without_run` has, by rubric, the numbers of the models that no run of it is of.
+    """
+
+    models: tuple[str, ...]
+    study_ids: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    values: Mapping[str, Values]
+    fields: Mapping[str, tuple[object, ...]]
+    clusters: NDArray[np.intp] | None = None
+    patient_field: str | None = None
+    per: Mapping[str, Values] = field(default_factory=dict)
+    tallies: Mapping[str, Counts] = field(default_factory=dict)
+    without_run: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Values are found by the metric's name, and read by its label.
+        check_own_names(self.metrics)
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric with this name."""
+        return {metric.name: metric for metric in self.metrics}[name]
+
+    def has_run(self, model: int, metric: Metric) -> bool:
+        """Return whether the model was judged by the metric's rubric; of a file's, always."""
+        return metric.rubric is None or model not in self.without_run.get(metric.rubric, ())
+
+    def study_values(self, name: str) -> Values:
+        """Return each study's own value of a metric: of a ratio, that of its two numbers.
+
+        NaN also where a study has nothing to divide by.
+        """
+        values = self.values[name]
+        per = self.per.get(name, np.ones_like(values))
+        found: Values = np.divide(values, per, out=np.full_like(values, np.nan), where=per > 0)
+        return found
+
+    def take(self, rows: NDArray[np.intp]) -> ScoreMatrix:
+        """Return the panel of some studies alone, given by their row numbers."""
+        return replace(
+            self,
+            study_ids=tuple(self.study_ids[row] for row in rows),
+            values={name: values[rows] for name, values in self.values.items()},
+            fields={name: tuple(of[row] for row in rows) for name, of in self.fields.items()},
+            clusters=None if self.clusters is None else self.clusters[rows],
+            per={name: values[rows] for name, values in self.per.items()},
+            tallies={name: counts[..., rows] for name, counts in self.tallies.items()},
+        )
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether any patient has more than one study here."""
+        return self.clusters is not None and n_different(self.clusters) < len(self.study_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One model's figure for a group of studies.
+
+    `n` is the denominator: the studies scored for the model. `k`, of a rate, counts those whose
+    value is 1. `rank` is 1 for the best; models whose figures are equal but for rounding share the
+    better rank. None is not defined.
+    """
+
+    n: int
+    k: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The figures of all models for one group of studies; `key` is empty for all studies."""
+
+    key: Mapping[str, object]
+    n_studies: int
+    cells: Mapping[str, tuple[Cell, ...]]
+
+
+def parts_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
+    """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
+    groupings = (fields_of(grouping) for grouping in dict.fromkeys(by))
+    return [({}, panel), *(part for names in groupings for part in groups_of(panel, names))]
+
+
+def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
+    """Return each group's fields and its part of the panel, in the order of the values.
+
+    A study without a field's value is in the group whose value is None, which comes last. Raises
+    `JudgeError` for a field that the panel has not.
+    """
+    if not by:
+        return [({}, panel)]
+    check_fields(by, panel.fields)
+    names = list(dict.fromkeys(by))
+    rows: dict[tuple[Any, ...], list[int]] = {}
+    for row, key in enumerate(zip(*(panel.fields[name] for name in names), strict=True)):
+        rows.setdefault(key, []).append(row)
+
+    def order(key: tuple[Any, ...]) -> list[tuple[bool, bool, Any]]:
+        return [(one is None, isinstance(one, str), "" if one is None else one) for one in key]
+
+    return [
+        (dict(zip(names, key, strict=True)), panel.take(np.array(rows[key])))
+        for key in sorted(rows, key=order)
+    ]
+
+
+def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
+    """Return the figures of every model and metric for the studies of `panel`.
+
+    A mean and its reciprocal have an interval within the metric's scale, or mean ± 1.96
+    standard errors where that is unknown; a rate has Wilson's, a ratio one by bootstrap. Where
+    patients have several studies all of them are by patient.
+    """
+    clusters = panel.clusters if panel.is_clustered else None
+    cells = {}
+    for metric in panel.metrics:
+        values = panel.values[metric.name]
+        per = panel.per.get(metric.name, values)
+        figures = []
+        for column, under in zip(values.T, per.T, strict=True):
+            known = ~np.isnan(column)
+            units = None if clusters is None else clusters[known]
+            figures.append(_figure(column[known], under[known], units, metric))
+        shown = np.array([figure.value for figure in figures], float)
+        better, _ = places(shown[None], higher=metric.higher_is_better)
+        cells[metric.name] = tuple(
+            Cell(one.n, one.k, one.value, one.low, one.high, None if one.value is None else at + 1)
+            for one, at in zip(figures, better[0].tolist(), strict=True)
+        )
+    return Group(dict(key or {}), len(panel.study_ids), cells)
+
+
+def _figure(
+    values: Values, per: Values, units: NDArray[np.intp] | None, metric: Metric
+) -> Estimate:
+    if metric.kind == "ratio":
+        return ratio_interval(values, per, units)
+    if metric.kind == "rate":
+        return rate_interval(values == 1, units)
+    mean = mean_interval(values, metric.scale, units)
+    if metric.kind == "mean" or mean.value is None:
+        return mean
+    # RadCliQ can come out at or below 0, where a reciprocal says nothing.
+    return inverse(mean, metric.scale) if mean.value > 0 else Estimate(mean.n, None, None, None)
+
+
+def round_mantissa(figures: Values) -> Values:
+    """Return figures to twelve digits: what sums in another order differ in is no difference."""
+    mantissa, exponent = np.frexp(figures)
+    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))
+
+
+def places(figures: Values, *, higher: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return in each row how many figures are better than each one, and how many equal it.
+
+    `figures` is rows by models; NaN is no figure.
+    """
+    ordered = round_mantissa(-figures if higher else figures)
+    these, others = ordered[:, :, None], ordered[:, None, :]
+    return (others < these).sum(axis=2), (others == these).sum(axis=2)
+
+
+@dataclass(frozen=True, slots=True)
+class RankShares:
+    """How often a model came out first, second, ... over the resamples; the shares add up to 1.
+
+    `low` and `high` are the ends of the 95% interval of its rank. Models that tie share their ranks
+    evenly.
+    """
+
+    shares: tuple[float, ...]
+    low: int
+    high: int
+
+
+def rank_shares(figures: Values, *, higher: bool) -> tuple[RankShares | None, ...]:
+    """Return the shares of each model from `figures`, resamples by models.
+
+    A model without a figure in a resample is last there. A model without any is None.
+    """
+    known = np.asarray(~np.isnan(figures).all(axis=0))
+    worst = -np.inf if higher else np.inf
+    values = np.where(np.isnan(figures), worst, figures)[:, known]
+    better, tied = places(values, higher=higher)
+    ranks = np.arange(values.shape[1])
+    found: list[RankShares | None] = [None] * len(known)
+    for index, first, n in zip(np.flatnonzero(known), better.T, tied.T, strict=True):
+        is_shared = (first[:, None] <= ranks) & (ranks < (first + n)[:, None])
+        shares = np.where(is_shared, 1 / n[:, None], 0.0).mean(axis=0)
+        low, high = (
+            int(np.searchsorted(np.cumsum(side), _TAIL - 1e-12)) for side in (shares, shares[::-1])
+        )
+        found[index] = RankShares(tuple(map(float, shares)), low + 1, len(ranks) - high)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """How many items a model has in each cut of the tally, a scored study.
+
+    The mean over its scored studies with the interval of a mean that is 0 or more; `numerator`
+    counts the items. A cut that is undefined, as one that a reader was not asked for, has no
+    value and an n of 0. An item with two labels of the rows is in both, and once in all. `model`
+    is its number in the panel.
+    """
+
+    model: int
+    n_scored: int
+    cuts: Mapping[Cut, Estimate]
+
+
+def cuts(rubric: Rubric) -> dict[Cut, str]:
+    """Return the measure that counts each cut of a rubric's tally; empty without a tally."""
+    tally = rubric.tally
+    if tally is None:
+        return {}
+    found = {}
+    for row in (None, *(label.name for label in rubric.facet(tally.rows).labels)):
+        for column in rubric.facet(tally.columns).labels:
+            labels = {tally.columns: column.name} | ({tally.rows: row} if row else {})
+            (measure,) = rubric.counting(tally.kind, labels)
+            found[row, column.name] = measure.name
+    return found
+
+
+def item_counts(panel: ScoreMatrix, rubric: Rubric) -> list[ItemCounts]:
+    """Return the items of each model that was judged by `rubric`, in the order of the panel.
+
+    A model of which no study was scored is left out, and every model for a rubric without a
+    tally.
+    """
+    clusters = panel.clusters if panel.is_clustered else None
+    found = []
+    for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
+        is_known = ~np.isnan(counts)
+        n_scored = int(is_known.any(axis=0).sum())
+        cells = {}
+        for cut, column, known in zip(cuts(rubric), counts, is_known, strict=True):
+            values = column[known].astype(float)
+            units = None if clusters is None else clusters[known]
+            mean = mean_interval(values, (0.0, None), units)
+            cells[cut] = replace(mean, numerator=float(values.sum()))
+        if n_scored:
+            found.append(ItemCounts(model, n_scored, cells))
+    return found

@@ -1,0 +1,248 @@
+"""Figures of a run corrected for the judge's bias, by readings of a part of its studies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge import plugins
+from judge.comparing.alignment import AlignedRuns, align
+from judge.comparing.run_choice import RunChoice
+from judge.rubrics.contract import Rubric, Statistic
+from judge.running.folder import Run
+from judge.signature import Signature
+from judge.stats.intervals import sum_measures
+from judge.stats.prediction_powered import Values, corrected
+from judge.stats.table import grouped
+from judge.studies.columns import as_text
+from judge.text import counted
+from judge.types import JudgeError
+from judge.validating.raters import Rater, check_texts, open_raters
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Codes = NDArray[np.intp]
+SEVERAL = "averaged"
+"""How the readings of several readers of a study are combined."""
+
+
+def corrected_summary(
+    run: Run,
+    by: Sequence[str],
+    paths: Sequence[Path],
+    *,
+    at_random: bool = False,
+    patient_field: str | None = None,
+) -> dict[str, Any]:
+    """Return the summary of a run grouped by fields, corrected by readers' runs.
+
+    `paths` are readers' runs, or folders of these. `at_random` declares that the studies were drawn
+    at random where the runs do not tell. The summary is that of `Run.regrouped` with `corrected` in
+    each statistic that can be corrected, and `readings` with the readers and the kind of sample.
+
+    Raises `JudgeError` for an unknown field, a run of the wrong kind, different texts, no study in
+    common, and readings that were not drawn at random.
+    """
+    if run.reading is not None:
+        raise JudgeError(
+            f"{run.path} is a reader's run, and what is corrected is a judge's: name the judge's "
+            "run, and give this one with --readings"
+        )
+    readers = open_raters([RunChoice(path, str(path)) for path in paths], readers=True)
+    named = [(reader.shown, reader.run) for reader in readers]
+    judge = align([(str(run.path), run)])
+    runs = align([(str(run.path), run), *named], lambda judged, *_: judged)
+    for reader, reader_rows in zip(readers, runs.rows[1:], strict=True):
+        if not (reader_rows >= 0).any():
+            raise JudgeError(
+                f"{run.path} has none of the studies of {reader.shown}; they are joined by study id"
+            )
+    notes = check_texts(runs)
+    judged, read, why_not = _values(runs)
+    if not read:
+        raise JudgeError(
+            f"nothing of {run.path} can be corrected by these readings: "
+            f"{'; '.join(dict.fromkeys(why_not.values()))}"
+        )
+    table = run.table().iloc[runs.rows[0]]
+    is_scored = runs.is_scored
+    is_read = np.asarray(is_scored[:, 1:].any(axis=1))
+    sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
+    patient, patients = judge.patients(patient_field) or (None, None)
+    summary = run.regrouped(by, patient_field)
+    blocks = [summary, *summary["rates"]]
+    parts = [list(range(len(table))), *(rows for _, rows in grouped(table, by))]
+    for block, rows in zip(blocks, parts, strict=True):
+        for statistic in correctable(run.rubric):
+            if (name := statistic.name) in read:
+                block["statistics"][name]["corrected"] = corrected(
+                    judged[name][rows],
+                    read[name][rows],
+                    statistic,
+                    strata[rows],
+                    None if patients is None else patients[rows],
+                    is_even=_is_even(strata, is_read),
+                ).plain()
+    reader_runs: list[dict[str, Any]] = [
+        {
+            "reader": reader.name,
+            "run": reader.shown,
+            "signature": reader.run.signature,
+            "n": int(is_scored[:, column].sum()),
+            "n_elsewhere": len(reader.run.columns([])) - int((runs.rows[column] >= 0).sum()),
+        }
+        for column, reader in enumerate(readers, start=1)
+    ]
+    notes += [
+        f"{row['reader']} read {counted(n, 'study', 'studies')} that this run does not have"
+        for row in reader_runs
+        if (n := row["n_elsewhere"])
+    ]
+    if lost := int((is_read & ~is_scored[:, 0]).sum()):
+        notes.append(f"studies that were read and that the judge did not score: {lost:,}")
+    n_read = int(is_read.sum())
+    readings = {
+        "signature": _signature(readers, n_read, sampling, sample_by, patient),
+        "runs": reader_runs,
+        "n_read": n_read,
+        "drawn": sampling,
+        "drawn_by": list(sample_by),
+        "several_readers": SEVERAL,
+        "patient_field": patient,
+        "not_corrected": why_not,
+        "notes": notes,
+    }
+    return {**summary, "readings": readings}
+
+
+def correctable(rubric: Rubric) -> list[Statistic]:
+    """Return the statistics that can be corrected: means and rates of sets, no ratios of sums."""
+    return [
+        statistic
+        for statistic in rubric.statistics
+        if statistic.kind != "ratio" and statistic.shown & {"groups", "compare"}
+    ]
+
+
+def _values(runs: AlignedRuns) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
+    """Return the judge's values, the readers' means, and why other statistics have none."""
+    judged, read, why_not = {}, {}, {}
+    rubric, *others = [run.rubric for run in runs.runs]
+    for statistic in correctable(rubric):
+        reasons = [_lacking(statistic, other) for other in others]
+        columns = [
+            _study_values(runs, column, statistic)
+            for column, why in enumerate(reasons, start=1)
+            if not why
+        ]
+        if not columns:
+            why_not[statistic.name] = "; ".join(dict.fromkeys(filter(None, reasons)))
+            continue
+        grid = np.column_stack(columns)
+        n = (~np.isnan(grid)).sum(axis=1)
+        judged[statistic.name] = _study_values(runs, 0, statistic)
+        read[statistic.name] = np.where(n, np.nansum(grid, axis=1) / np.maximum(n, 1), np.nan)
+    return judged, read, why_not
+
+
+def _study_values(runs: AlignedRuns, run: int, statistic: Statistic) -> Values:
+    """Return the values of which a mean or a rate is the mean, NaN for a study without one."""
+    columns = [*runs.numbers(run, statistic.measures).values()]
+    if statistic.kind != "rate":
+        return sum_measures(columns)
+    sizes = sum_measures(columns, sizes=True)
+    is_clean: Values = np.where(np.isnan(sizes), np.nan, sizes == 0)
+    return is_clean
+
+
+def _lacking(statistic: Statistic, rubric: Rubric) -> str | None:
+    known = {s.name: (s.kind, s.measures, s.is_reciprocal) for s in rubric.statistics}
+    wanted = (statistic.kind, statistic.measures, statistic.is_reciprocal)
+    if known.get(statistic.name) != wanted:
+        return f"{rubric.title} has no such figure"
+    measures = (measure for measure in rubric.measures if measure.name in statistic.measures)
+    return next((measure.undefined for measure in measures if measure.undefined), None)
+
+
+def _sampling(
+    runs: AlignedRuns, table: pd.DataFrame, *, at_random: bool
+) -> tuple[str, tuple[str, ...], Codes]:
+    """Return how the studies were drawn, by which fields, and the stratum of each study.
+
+    Raises `JudgeError` if the studies are not known to be drawn at random, and if the samples are
+    of other studies.
+    """
+    one_stratum = np.zeros(len(table), np.intp)
+    if runs.is_scored[:, 1:].any(axis=1).all():
+        return "all", (), one_stratum
+    samples = [run.reading.get("sample") if run.reading else None for run in runs.runs[1:]]
+    known = [sample for sample in samples if sample]
+    if len(known) < len(samples):
+        name = runs.names[1 + samples.index(None)]
+        if known or not at_random:
+            raise JudgeError(
+                f"{name} does not say how its studies were drawn, and a corrected figure rests on "
+                "studies drawn at random; if they were, say so with --readings-at-random"
+                if not known
+                else f"{name} does not say how its studies were drawn, and other readings are a "
+                "sample that does; correct with the one or the other"
+            )
+        return "told", (), one_stratum
+    by = tuple(known[0]["by"])
+    if lacking := [name for name in by if name not in table.columns]:
+        raise JudgeError(
+            f"the sample was drawn by {lacking[0]!r}, a field that {runs.names[0]} does not have"
+        )
+    keys = list(zip(*(_texts(table[name]) for name in by), strict=True)) or [()] * len(table)
+    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    sizes = Counter(keys)
+    codes = np.array([number_of[key] for key in keys], np.intp)
+    for name, sample in zip(runs.names[1:], known, strict=True):
+        strata = {
+            tuple(_texts([stratum["key"].get(field) for field in by])): stratum["n_studies"]
+            for stratum in sample["strata"]
+        }
+        if tuple(sample["by"]) != by or sizes != strata:
+            raise JudgeError(
+                f"{name} is a sample of other studies than those of {runs.names[0]}, or by other "
+                f"fields than {', '.join(by) or 'none'}"
+            )
+    return "drawn", by, codes
+
+
+def _is_even(strata: Codes, is_read: NDArray[np.bool_]) -> bool:
+    """Whether the strata were read in proportion to their sizes, to the next whole number."""
+    n_all = np.bincount(strata)
+    n_read = np.bincount(strata[is_read], minlength=len(n_all))
+    return bool((np.abs(n_read - n_all * is_read.sum() / len(strata)) < 1).all())
+
+
+def _texts(values: Sequence[Any] | pd.Series) -> list[str | None]:
+    import pandas as pd
+
+    return [None if pd.isna(value) else as_text(value) for value in values]
+
+
+def _signature(
+    readers: Sequence[Rater], n_read: int, sampling: str, by: Sequence[str], patient: str | None
+) -> str:
+    lines = sorted(reader.run.signature for reader in readers)
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    parts = (
+        "corrected:1",
+        f"readers:{','.join(sorted(reader.name for reader in readers))}",
+        f"readings:{n_read}+{digest}",
+        f"random:{sampling}",
+        f"strata:{','.join(by) or 'none'}",
+        f"several:{SEVERAL}",
+        f"patient:{patient or 'none'}",
+        f"version:{plugins.version()}",
+    )
+    return str(Signature(parts))
