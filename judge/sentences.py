@@ -22,7 +22,7 @@ HEADINGS_SKIPPED = (
     "|reason for exam|reason for examination|type of exam|type of examination"
     "|recommendation|recommendations|notification"
 )
-"""Headings whose text says nothing of what this study shows."""
+"""Headings of sections without findings."""
 
 HEADINGS_READ = (
     "findings|finding|impression|impressions|conclusion|conclusions|findings and impression"

@@ -11,7 +11,7 @@ from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statist
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
 ERROR = "error"
-"""The kind of item that says what is wrong with the candidate."""
+"""The kind of the items that are errors of the candidate."""
 
 CATEGORY = Facet(
     "category",
@@ -237,5 +237,5 @@ def error_counts(annotation: Annotation) -> dict[str, int]:
 
 
 def significance_of(discrepancy: Discrepancy) -> str:
-    """Return the significance of what rules found: severity 2 or more is significant."""
+    """Return the significance of a discrepancy: severity 2 or more is significant."""
     return SIGNIFICANT if discrepancy.severity >= _LEAST_SIGNIFICANT else INSIGNIFICANT

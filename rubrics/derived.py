@@ -32,7 +32,7 @@ def category_name(text: str) -> str | None:
 def restrict(
     rubric: Rubric, missing: Mapping[str, str], extra_categories: Sequence[str] = ()
 ) -> Rubric:
-    """Return `rubric` as a reader used it who was not asked for what is `missing`.
+    """Return `rubric` as used by a reader who was not asked for the `missing` parts.
 
     `missing` gives a reason in a few words for a kind of items, a facet, one of its labels, `EDIT`
     or `REFERENCE`; measures that count or need one of them are undefined. `extra_categories` are

@@ -1,4 +1,4 @@
-"""What different rubrics can all say of a study, under one name: counts of errors, a score."""
+"""Quantities that different rubrics share under one name: counts of errors, a score."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEVELS = (SIGNIFICANT, *_SCALE)
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One number that is said of a study; `measures` are what it is the sum of in a rubric.
+    """A number of a study: in a rubric, the sum of its `measures`.
 
     A `rating` is a field of a reader's run. `is_level` is true of the errors of a level, which
     rates are of; `category` is there for a count of the errors of one category.
@@ -61,7 +61,7 @@ def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[st
 
 
 def measures_at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the measures that count the errors of a level or worse; none where it has no such.
+    """Return the measures that count the errors of a level or worse, if the rubric has it.
 
     What is significant on a scale of two stands for `actionable`, the nearest of the other scale.
     """

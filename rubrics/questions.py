@@ -1,4 +1,4 @@
-"""Rubrics that ask several questions about a study, later ones by what was answered before.
+"""Rubrics that ask several questions about a study, the later ones by earlier answers.
 
 Each question is asked, kept, paid for and asked again by itself. Their answers make one
 completion, which is what the rubric's `parse` reads and a run's folder keeps.
@@ -28,7 +28,7 @@ _CUT = {"text", "finish_reason"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the default `prompt`, the form of a reply, and how an answer is read.
+    """A question: its default `prompt`, the form of a reply, and the reader of the answer.
 
     `check` is called as `Parse`, with the texts that the step's `study` holds.
     """

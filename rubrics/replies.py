@@ -1,4 +1,4 @@
-"""What the answers of all rubrics have in common: what stands around them, entries, forms.
+"""Shared parts of reading replies: fences, JSON, reply models, entries that deny.
 
 A judge that has nothing to list sometimes writes that down as an entry ("No findings are missing").
 Counted it would be an error that it denies. "No mention of the effusion" speaks of the reports.
@@ -98,12 +98,12 @@ _WORDS = re.compile(r"[^\W_]+")
 
 
 def word_key(text: str) -> str:
-    """Return what two texts have in common that are the same but for case, stops and bullets."""
+    """Return a text's words without case, stops and bullets."""
     return " ".join(_WORDS.findall(text.casefold()))
 
 
 def is_blank(text: str) -> bool:
-    """Return whether `text` has no letter, or only a word that stands for nothing."""
+    """Return whether `text` has no letter, or only a word such as "none"."""
     words = word_key(text)
     return words.rstrip("0123456789 ") in _NOTHING or not any(map(str.isalpha, words))
 
@@ -125,7 +125,7 @@ def _normalised(text: str) -> str:
 
 
 def first_repeat(texts: Iterable[str]) -> str | None:
-    """Return the first text that says the same words as one before it, None where none does."""
+    """Return the first text with the same words as one before it, None without a repeat."""
     seen: set[str] = set()
     for text in texts:
         words = word_key(text)
@@ -156,7 +156,7 @@ _REASONS = {
 
 
 def unfence(text: str) -> tuple[str, bool]:
-    """Return an answer without what may stand around it, and whether that proves it whole.
+    """Return an answer without fence, thoughts and end token, and whether these prove it whole.
 
     Around it may stand one closed block of thought before it (its opening tag may be the prompt's),
     one fence, and the token that ends an answer at the very end: the last two prove it whole.

@@ -36,7 +36,7 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "study class": ("study_class",),
     }
 )
-"""What a field is taken for -> the names it may have, the likeliest first."""
+"""The names that a column of each role may have, the likeliest first."""
 
 MAX_INPUT = 4 * 10**9
 """The most bytes that a file may decode to."""
@@ -108,7 +108,7 @@ def find_columns(columns: Iterable[str], name: str) -> list[str]:
 
 
 def columns_for(names: Iterable[str], role: str) -> list[str]:
-    """Return those of `names` that stand for `role`, the likeliest first."""
+    """Return the `names` of columns with this role, the likeliest first."""
     wanted = [normalise_name(name) for name in FIELD_NAMES[role]]
     known = [name for name in names if normalise_name(name) in wanted]
     return sorted(known, key=lambda name: wanted.index(normalise_name(name)))
@@ -167,7 +167,7 @@ def merge_fields(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]
 def rename_reserved(
     fields: Columns, further: Collection[str] = (), patient: str | None = None
 ) -> dict[str, tuple[object, ...]]:
-    """Return the fields, `patient` by that name, and what would hide another as `field_<name>`."""
+    """Return the fields, with `patient` renamed and reserved names as `field_<name>`."""
     reserved = {"", *_RESERVED_NAMES, *further, *(["patient"] if patient else [])}
     columns: dict[str, tuple[object, ...]] = {}
     for name, column in fields.items():

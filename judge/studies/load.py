@@ -1,4 +1,4 @@
-"""Files and what Python holds, each as one DataFrame: a row a record, its index the study ids.
+"""Reads files and Python objects into a DataFrame: one row a record, indexed by study id.
 
 The index is named after the field that the ids are from, None where records are only numbered.
 `attrs["name"]` is what messages call the records, `attrs["file"]` their `InputFile`, if any.
@@ -56,7 +56,7 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a source holds, decompressed; `sha256` is of the bytes before that."""
+    """The decompressed bytes of a source; `sha256` is of the bytes before that."""
 
     name: str
     data: bytes
@@ -77,7 +77,7 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFr
 
 
 def load_object(name: str, value: Any) -> pd.DataFrame:  # noqa: ANN401
-    """Read what Python holds as a file is read; records without ids are numbered from 0."""
+    """Read a Python object as a file is read; records without ids are numbered from 0."""
     if isinstance(value, pd.DataFrame):
         _check_names(name, list(map(str, value.columns)))
         columns = {str(column): list(value[column]) for column in value.columns}
@@ -115,7 +115,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def to_id(value: object) -> str | None:
-    """Return an id as text, None where the value is none; 17.0 is 17, as of a column with a gap."""
+    """Return an id as text, None for a missing value; 17.0 becomes 17."""
     if isinstance(value, str):
         return replace_surrogates(value) if value.strip() else None
     if isinstance(value, float) and math.isfinite(value):

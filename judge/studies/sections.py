@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Section = Literal["findings", "impression", "report"]
 
 SECTIONS: tuple[Section, ...] = ("findings", "impression", "report")
-"""What of a report can be judged."""
+"""The sections that can be judged."""
 
 Fields = dict[str, str]
 """The fields of a side's reports, by `findings`, `impression` and `whole`, where there are such."""
@@ -49,7 +49,7 @@ _LONGEST_HEADING = 80
 
 
 def known_section(section: str | None) -> Section | None:
-    """Return a section as the user names it; raises `JudgeError` for one that is none."""
+    """Return the section with this name; raises `JudgeError` for an unknown name."""
     known = next((known for known in SECTIONS if known == section), None)
     if known is None and section is not None:
         raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
@@ -152,7 +152,7 @@ def _find_fields(
 
 
 def is_report_field(name: str, column: Iterable[object]) -> bool:
-    """Whether a field holds report text, used or not, and so isn't kept beside the study."""
+    """Return whether a field holds report text, which is not kept beside the study."""
     return any(columns_for([name], role) for role in _TEXT_ROLES) and _may_be_text(column)
 
 
@@ -213,5 +213,5 @@ def usual_section(reports: pd.DataFrame) -> Section:
 
 
 def says_nothing(report: str) -> bool:
-    """Return whether a reference is none: `___`, say, or a word for a missing value."""
+    """Return whether a reference is blank: `___` or a word for a missing value."""
     return not any(map(str.isalnum, report)) or report.strip().lower() in _MISSING

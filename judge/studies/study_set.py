@@ -90,7 +90,7 @@ def attach_context(
     prior: str | None = None,
     modality: str | None = None,
 ) -> StudySet:
-    """Return studies whose judge is shown some of their fields.
+    """Return the studies with the fields that the judge is shown.
 
     `context` names fields; None is those called as in `CONTEXT_FIELDS` but for the fields of the
     candidates' file alone, whose author must not choose what the judge reads. `modality` is a code
@@ -125,7 +125,7 @@ def attach_context(
 
 @lru_cache(maxsize=4096, typed=True)
 def read_context(field: str, value: object) -> Mapping[str, str]:
-    """Return what a field's value says of the patient, each thing by its name.
+    """Return the patient's data in a field's value, by name.
 
     An object gives its own names; ReXrank's text, `Age:50-60.Gender:M.Indication: ...`, those of
     its labels; any other value that of the field.

@@ -1,4 +1,4 @@
-"""Findings, what they weigh and the numbers of a study; answers read, written, made by rules."""
+"""CRIMSON's findings, weights and scores; its replies are read, written and made by rules."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SIGNIFICANCE = Facet(
         Label(NEGLIGIBLE, "negligible", "mild", means="not actionable"),
     ),
 )
-"""What a finding matters, and an error about it.
+"""The clinical significance of a finding, and of an error about it.
 
 A finding has one of the first four. A false or missing finding has the finding's own; an
 attribute error has that of the reference's finding where it is significant, else `negligible`.
@@ -56,7 +56,7 @@ attribute error has that of the reference's finding where it is significant, els
 LEVELS = tuple(label.name for label in SIGNIFICANCE.labels if label.name != NEGLIGIBLE)
 WEIGHTS: Mapping[str, float] = dict(zip(LEVELS, (1.0, 0.5, 0.25, 0.0), strict=True))
 _ATTRIBUTE_WEIGHT = 0.5
-"""What a significant attribute error weighs; one that is negligible weighs nothing."""
+"""The weight of a significant attribute error; a negligible one weighs nothing."""
 
 FALSE, MISSING = "false_finding", "missing_finding"
 _ATTRIBUTES = {
@@ -77,7 +77,7 @@ _OF_MODALITY = {
     "density": ("wrong breast density", "mg"),
     "calcification": ("wrong calcification", "mg"),
 }
-"""What else can be wrong of a finding, in reports of one modality; ours, not the authors'."""
+"""Further attributes for reports of one modality; ours, not the authors'."""
 ATTRIBUTES = (*_ATTRIBUTES, *_OF_MODALITY)
 MODALITY_OF = {name: modality for name, (_, modality) in _OF_MODALITY.items()}
 TYPE = Facet(
@@ -234,7 +234,7 @@ def score(reference: float, matched: float, false: float, missing: float) -> flo
 
 
 def weight(items: Iterable[Item]) -> float:
-    """Return the sum of what the items' significances weigh."""
+    """Return the sum of the weights of the items' significances."""
     return sum(WEIGHTS.get(item.label(SIGNIFICANCE.name), 0.0) for item in items)
 
 
@@ -243,7 +243,7 @@ def _of_type(errors: Iterable[Item], name: str) -> list[Item]:
 
 
 def _matched(annotation: Annotation) -> float | None:
-    """Return what the matched findings of the reference weigh, each once.
+    """Return the weight of the matched findings of the reference, each once.
 
     A finding of weight w with attribute errors of weight a gives w * w / (w + a). None where a
     match or an attribute error is not linked with a finding of the reference.
@@ -270,7 +270,7 @@ def _matched(annotation: Annotation) -> float | None:
 
 
 SIGNIFICANT = "significant"
-"""What an attribute error is that is not negligible."""
+"""The severity of an attribute error that is not negligible."""
 _LONGEST = 80
 _APART = re.compile(r"[\s_\-/,]+(?:(?:and|but|or)[\s_\-]+)?")
 _SEVERAL = re.compile(r"[|;,/]")
@@ -551,7 +551,7 @@ _SAME = 4
 
 
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
-    """Return the findings of both reports, those that match, and what is wrong."""
+    """Return the findings of both reports, their matches and the errors, found by rules."""
     findings = comparison.findings
     items = [_finding(finding, study.context) for finding in findings]
     pairs = [

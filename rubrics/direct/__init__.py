@@ -29,9 +29,9 @@ ASPECTS = {
     "impression": "What it comes to for the patient's care.",
     "wording": "Whether it is clear and free of contradictions.",
 }
-"""What may have a score of its own."""
+"""The aspects that may have a score of their own."""
 SCORE, LOW, HIGH = "score", "low", "high"
-"""The names in `Annotation.values`: what the judge gave, and the scale that it gave it on."""
+"""The names in `Annotation.values`: the score and the ends of its scale."""
 _SCALE: tuple[float, float] = (0, 100)
 _N = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
 _ALONE = re.compile(rf"\s*{_N}\s*")

@@ -1,4 +1,4 @@
-"""Facts and their evidence: the numbers, the questions of a study, and their answers."""
+"""Facts with their evidence: the measures, the questions of a study and their replies."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A phrase of one report, what the other says of it, and the words there that do."""
+    """A phrase of one report, the verdict of the other on it, and the words that decide it."""
 
     text: str
     verdict: str
@@ -74,7 +74,7 @@ class Fact:
 
 
 def phrase_key(phrase: str) -> str:
-    """Return what two phrases have in common that say the same in the same words."""
+    """Return a phrase without case, surplus space and final stop."""
     return " ".join(phrase.casefold().split()).strip(" .")
 
 
@@ -104,7 +104,7 @@ class Quotable:
             self._ends.update(before + offset for offset in _ends(sentence))
 
     def find(self, quote: str) -> str | None:
-        """Return the words of the report that are quoted, None where they do not stand there.
+        """Return the quoted words of the report, None if the report does not have them.
 
         Whole sentences or clauses alone, without what quotes them and the stop behind them.
         """
@@ -273,7 +273,7 @@ STATISTICS = (
 
 
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
-    """Return what rules read in the reports as facts, with the sentences that bear on them.
+    """Return the statements of both reports as facts, found by rules, with their evidence.
 
     A statement is a fact once a report, in the words that come first.
     """
@@ -329,7 +329,7 @@ _STEPS: Mapping[tuple[str, Side], str] = {
 
 
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the phrases in the answer to what one report says, none blank and none twice."""
+    """Return the phrases of one report in an answer; blank and repeated ones are refused."""
     phrases = validate_reply(Phrases, read_json(text)).phrases
     for phrase in phrases:
         if is_blank(phrase):

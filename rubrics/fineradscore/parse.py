@@ -1,4 +1,4 @@
-"""Corrections: their severities and the numbers of a study, read, written and made by rules."""
+"""FineRadScore's corrections and scores; its replies are read, written and made by rules."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _LEAST_SIGNIFICANT = 3
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
 URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
-"""What a correction of severity 3 or 4 says of an urgent finding, by its category."""
+"""The categories of corrections that are about a missed or a false finding."""
 CLOSENESS = {
     "closeness_candidate": "word overlap (Dice) before correction",
     "closeness_corrected": "word overlap (Dice) after correction",
@@ -182,7 +182,7 @@ _SEVERITIES = {
 
 
 def severity_of(value: object) -> object:
-    """Return the severity that `value` names, None for a text that names none of the four."""
+    """Return the severity that `value` names, None for another text."""
     if not isinstance(value, str):
         return value
     words = re.split(r"[\W_]+", CAMEL.sub(" ", value[:LONGEST]).lower())
@@ -200,7 +200,7 @@ _NOTHING = frozenset(
 
 
 def word_sequence(text: str) -> tuple[str, ...]:
-    """Return what a line says: its words and question marks, whatever the case and the stops."""
+    """Return the words and question marks of a line without case and stops."""
     return tuple(_WORD.findall(text.casefold()))
 
 
@@ -423,7 +423,7 @@ class _Draft:
 
 
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
-    """Return what rules found as corrections that turn the candidate's lines into the reference's.
+    """Return corrections, found by rules, that turn the candidate into the reference.
 
     A candidate line with a discrepancy is changed into the reference's lines that speak of
     the same, or deleted where there are none; a line of the reference that is said nowhere

@@ -392,7 +392,7 @@ def render(annotation: Annotation) -> str:
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
-    """Return what rules found as a GREEN annotation that `render` can write.
+    """Return the discrepancies, found by rules, as a GREEN annotation that `render` can write.
 
     A discrepancy of severity 2 or more is clinically significant. Its text is brought into
     the form that a list of the layout can hold: one line, commas for semicolons.

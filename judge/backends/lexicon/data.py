@@ -35,7 +35,7 @@ Kind = StrEnum(
     "LIKELY_AFTER HEDGES_AFTER HEDGES_BEFORE READS_AS MAY_READ_AS IGNORES_AFTER ACTION BREAKS "
     "VERBS PREPOSITIONS NEUTRAL",
 )
-"""What a phrase does in a sentence."""
+"""The parts that a phrase can play in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class Role:
 
 @dataclass(slots=True)
 class Node:
-    """A step of the phrase table: what may follow, and what the words so far mean."""
+    """A step of the phrase table: the words that may follow, and the roles of the words so far."""
 
     children: dict[str, Node] = field(default_factory=dict)
     roles: tuple[Role, ...] = ()
 
 
 class Entry(BaseModel):
-    """A table of the lexicon's file; no other names may stand in it than its own."""
+    """A table of the lexicon file; unknown names are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -136,10 +136,10 @@ _LONG = 7
 """A word of fewer letters is one slip away from too many others to be mended to."""
 
 _MENDED = (Kind.FINDING, Kind.STRUCTURE, Kind.SIDE)
-"""The phrases whose words slips are mended to."""
+"""The kinds of phrases to which misspelt words are corrected."""
 
 _SECTIONS = (*_MENDED, Kind.QUALITY, Kind.PLACE, Kind.LEVEL, Kind.CHANGE, Kind.ACUITY)
-"""What phrases of other sections than `cues` do."""
+"""The kinds of phrases outside the section `cues`."""
 
 
 def _labelled(findings: dict[str, Finding]) -> dict[str, Finding]:
@@ -162,7 +162,7 @@ class _Unfamiliar(Entry):
 
 
 class Lexicon(Entry):
-    """What the rules know: the file, in which lexicon.yaml says what each entry means.
+    """The lexicon file as a value; lexicon.yaml explains each entry.
 
     `version` names the data and a short hash of them. `words` are all that stand in a phrase,
     `long_words` those that a slip can be mended to, by first letter; `right_words` are slips of
@@ -267,7 +267,7 @@ class Lexicon(Entry):
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """All that stand in a phrase."""
+        """All words of all phrases."""
         return frozenset(word for _, phrases, _ in self._roles() for word in _words(phrases))
 
     @cached_property
@@ -282,12 +282,12 @@ class Lexicon(Entry):
 
     @cached_property
     def other_images(self) -> re.Pattern[str]:
-        """What tells of an examination that is no X-ray."""
+        """Matches words that only reports of CT, MRI or ultrasound use of themselves."""
         return _pattern("images", self.unfamiliar.images)
 
     @cached_property
     def elsewhere(self) -> re.Pattern[str]:
-        """What tells that a sentence speaks of another examination."""
+        """Matches words that refer to another examination."""
         return _pattern("elsewhere", self.unfamiliar.elsewhere)
 
     def knows(self, word: str) -> bool:
@@ -392,7 +392,7 @@ def _format_error(error: ValidationError) -> str:
 _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/]")
 _DROPPED = frozenset({"the", "a", "an"})
 JOIN, VERB, PREPOSITION, BREAK = "jvpb"
-"""What may stand between two things in a sentence, a letter each."""
+"""The letters for joins, verbs, prepositions and breaks between two phrases."""
 
 _BY_KIND = {Kind.VERBS: VERB, Kind.PREPOSITIONS: PREPOSITION, Kind.BREAKS: BREAK}
 JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
@@ -456,7 +456,7 @@ class Line:
     offsets: list[int]
 
     def between(self, first: int, last: int) -> str:
-        """Return the letters of what stands from token `first` to `last` (exclusive)."""
+        """Return the letters of `stops` from token `first` to `last` (exclusive)."""
         return self.stops[self.offsets[first] : self.offsets[last]]
 
     def marked(self, first: int, last: int, *kinds: Kind) -> bool:

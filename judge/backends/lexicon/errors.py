@@ -1,4 +1,4 @@
-"""What is wrong with a candidate: where both reports speak of a finding, and where one does."""
+"""Errors of a candidate: differences of findings in both reports, and findings in only one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DOWNWARD = frozenset({"better", "resolved"})
 
 @dataclass(frozen=True, slots=True)
 class Error(Discrepancy):
-    """A discrepancy, and what it is about: one topic in one sentence makes one error.
+    """A discrepancy with its topic: one topic in one sentence is one error.
 
     `pair` is there where both reports have the finding, with the `attribute` that differs;
     `against` is what the other report says to the contrary.
@@ -32,7 +32,7 @@ class Error(Discrepancy):
 
 
 def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
-    """Return what the candidate says otherwise of a finding that both reports have.
+    """Return the differences of one finding that both reports have.
 
     At most one each of reading, number, site, severity, acuity and change. What another mention of
     the same finding in the same report bears out is no error.
@@ -43,7 +43,7 @@ def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]
 
 
 def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
-    """Return what the candidate says otherwise that rubrics with the six categories let pass.
+    """Return the differences in certainty and precision, which the six categories do not cover.
 
     That is a finding that only one report is certain of, or that only one names narrowly. It
     matters where the finding is urgent when certain, and where the two names weigh differently.

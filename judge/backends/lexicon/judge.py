@@ -46,7 +46,7 @@ _MORE: Mapping[Side, set[Category]] = {
 """Differences by which a report says more than the other."""
 
 _WITH_AGE = frozenset({"aortic_calcification", "degenerative_spine", "tortuous_aorta"})
-"""What is expected in the elderly [Baharoon et al. 2026]."""
+"""Findings that are expected in the elderly [Baharoon et al. 2026]."""
 _LONGEST = 80
 
 
@@ -135,7 +135,7 @@ class _Comparison(ReportComparison):
 
 
 def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportComparison:
-    """Return the discrepancies between two reports, what matches, and a short explanation.
+    """Return the discrepancies between two reports, their matches and a short explanation.
 
     Pure and deterministic. Discrepancies come in the order of the reference, then those
     that only the candidate gives rise to, in its order. Two reports in which no finding is
@@ -199,7 +199,7 @@ def _matched(
 
 
 class _Normals:
-    """What the candidate calls normal or denies, and the findings that it has to itself."""
+    """The normal and denied findings of the candidate, and its false findings."""
 
     def __init__(self, report: Report, errors: Sequence[Error]) -> None:
         findings = report.lexicon.findings
@@ -340,7 +340,7 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
 
 
 def _against(mention: Mention, other: Report) -> Mention | None:
-    """Return what the other report says that cannot be where this is so.
+    """Return the mention in the other report that contradicts this one.
 
     A finding that is there is contradicted by its denial, or by a part that is called normal; what
     is denied or called normal, by a finding that is there.
@@ -376,7 +376,7 @@ _UNFAMILIAR = {
     "chest radiographs",
     "modality": "another modality than chest radiographs",
 }
-"""Why a study is not judged -> what it has."""
+"""The reasons why a study is not judged, in words."""
 
 
 def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:

@@ -1,4 +1,4 @@
-"""What a sentence speaks of, which of it it denies or doubts, and what it says of each."""
+"""The findings and structures of a sentence, their negation, doubt and modifiers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from judge.backends.lexicon.data import (
 
 _MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
 _FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
-"""What opens a statement of its own after "no effusion, ..."."""
+"""Phrases that begin a new statement after "no effusion, ..."."""
 
 _ENDS = (Kind.FINDING, Kind.VERBS, Kind.BREAKS, Kind.NEGATES_AFTER, *_MAYBE)
-"""What a quality does not reach across to a structure after it."""
+"""Phrases that separate a quality from a structure after it."""
 
 _OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
 _REASONS = frozenset({"due", "secondary", "because"})
@@ -37,7 +37,7 @@ _FORWARD = {
     Kind.MAY_READ_AS: "doubt",
     Kind.IGNORES_AFTER: "aside",
 }
-"""What a cue puts the words after it under."""
+"""The state of the words after a cue."""
 
 _NEAR = 3
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -76,7 +76,7 @@ class Head:
     end: int = -1
 
     def cover(self, first: int, last: int) -> None:
-        """Widen what is quoted by the tokens `first` to `last` (exclusive)."""
+        """Add the tokens `first` to `last` (exclusive) to the quotation."""
         self.start, self.end = min(self.start, first), max(self.end, last)
 
     def tags(self, kind: Kind) -> frozenset[str]:
@@ -84,7 +84,7 @@ class Head:
         return frozenset[str]().union(*self.modifiers.get(kind, {}).values())
 
     def add(self, mark: Mark, role: Role) -> None:
-        """Take up what a phrase says of it."""
+        """Add a phrase as a modifier."""
         modifiers = self.modifiers.setdefault(role.kind, {})
         if role.kind is Kind.PLACE and role.name == "line":
             # Each place of a tube narrows down where it ends.
@@ -115,7 +115,7 @@ class Head:
 
 
 def read_line(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
-    """Return what `line` speaks of, in order, and the changes that it says of nothing in it."""
+    """Return the findings and structures of `line` in order, and changes without one of these."""
     heads_found, used = find_heads(line)
     _apply_cues(line, heads_found, used)
     return heads_found, _attach(line, heads_found, used)
@@ -351,7 +351,7 @@ def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
 
 
 def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mark, Role]]:
-    """Give each modifier to the head it belongs to; return the changes that belong to none.
+    """Attach each modifier to its head; return the changes without a head.
 
     The qualities that made a finding (`used`) say nothing else: "heart size is large".
     """

@@ -1,4 +1,4 @@
-"""Reads a report: which findings it mentions, and what it says of each."""
+"""Reads the mentions of a report and pairs those of two reports."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _OWN = re.compile(
     r'The (?:reference|candidate) says "([^"]*)", the (?:reference|candidate)(?: says)? "[^"]*"'
     r"(?: \((?:not )?(?:read as|said to be) ([^()]*)\))?"
 )
-"""An error of the built-in judge, which is about what it quotes first or what is (not) read."""
+"""The text of an error by the built-in judge: its first quotation or its label."""
 
 _BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", "they", "such"})
 _NONE: frozenset[str] = frozenset()
 
 
 def read(text: str, lexicon: Lexicon) -> list[Mention]:
-    """Return what `text` mentions, in order.
+    """Return the mentions of `text` in order.
 
     Sections such as Indication or Technique are left out where a later heading ends them. No
     mention is the same object as one of another report.
@@ -148,7 +148,7 @@ def _mention(line: Line, head: Head) -> Mention:
 
 
 def _quote(line: Line, first: int, last: int) -> str:
-    """Return the words of some tokens, and what follows where they would break off in the middle.
+    """Return the words of some tokens, extended to the end of a place or bracket.
 
     "Collapse of the right" goes on to "lung", and what a bracket opens on to where it is closed.
     """
@@ -233,7 +233,7 @@ def split(text: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def pieces(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the sentences of what is read, with their numbers in the whole text.
+    """Return the sentences outside skipped sections, with their numbers in the whole text.
 
     Those of the reports at hand are remembered: whether the rules know them is asked first.
     """
@@ -269,7 +269,7 @@ WHOLE = ("", "chest")
 
 
 class Report:
-    """What one report says.
+    """The mentions of one report.
 
     `present` and `denied` hold the mentions by finding, `normal` what is denied or called normal,
     `changes` what is said to have changed in the study as a whole.
@@ -292,11 +292,11 @@ class Report:
         self.normal = [mention for mention in self.mentions if mention.negative][: 2 * MOST]
 
     def named(self, wanted: Iterable[str]) -> list[Mention]:
-        """Return what is present under any of the `wanted` names or readings."""
+        """Return the present mentions under any of the `wanted` names or readings."""
         return [mention for name in wanted for mention in self.present.get(name, ())[:MOST]]
 
     def twin(self, mention: Mention) -> Mention | None:
-        """Return what repeats `mention`, under its name or a related one, the same name first."""
+        """Return the mention that repeats this one, the same name before a related one."""
         related = self.lexicon.related
         names = [name for name in self.present if any(related(name, n) for n in mention.names)]
         twins = [
@@ -307,7 +307,7 @@ class Report:
         return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
 
     def contrary(self, mention: Mention) -> list[Mention]:
-        """Return what this report says that cannot be where `mention` is so.
+        """Return the normal and denied mentions that contradict `mention`.
 
         Its denial first, then that of a wider finding, then a part that is called normal.
         """
@@ -406,7 +406,7 @@ _DECOR = re.compile(r"(?:exam\w*|findings?|impression|technique|procedure|study)
 """A heading alone does not begin a report."""
 
 _SOON_TOLD = 25
-"""Characters within which a report's first sentence says what it is of."""
+"""The characters in which a first sentence names its modality."""
 
 
 class _Profile(NamedTuple):
@@ -426,7 +426,7 @@ class _Profile(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def _profile(piece: str, lexicon: Lexicon) -> _Profile:
-    """Return what a sentence looks like.
+    """Return counts of words by language, and the place of another modality.
 
     A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
     """
@@ -447,7 +447,7 @@ def _profile(piece: str, lexicon: Lexicon) -> _Profile:
 
 
 def unfamiliar_reason(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:
-    """Return why `report` is none that the rules were made for, if it seems so.
+    """Return why the rules do not fit `report`: its language or its modality.
 
     `language`: most of its letters are not Latin, more of its words are function words of
     another language than of English, or of the words that are read (two or more) fewer than half
