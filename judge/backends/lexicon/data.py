@@ -371,22 +371,17 @@ def load(path: Path = _DEFAULT) -> Lexicon:
 
 
 def _format_error(error: ValidationError) -> str:
-    faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-    fault = faults[0]  # a name that is unknown explains one that is missing
-    *place, last = map(str, fault["loc"] or ("the file",))
-    entry = ": ".join((*place, last))
-    if fault["type"] == "missing":
-        return f"{entry} is missing; add it"
-    if fault["type"] == "extra_forbidden":
-        return f"{': '.join((*place, ''))}unknown {last}; remove it or mend the spelling"
+    # An unknown name explains a missing one.
+    fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    places = [str(part) for part in fault["loc"] if part != "[key]"] or ["the file"]
+    if fault["type"] == "extra_forbidden" or "[key]" in fault["loc"]:
+        return f"{': '.join((*places[:-1], ''))}unknown {places[-1]}; mend the spelling"
+    message = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "model_type":
-        return f"{entry} is not a table of names; write `name: value` lines"
-    if fault["type"] == "value_error":
-        return f"{entry}: {fault['ctx']['error']}" if fault["loc"] else str(fault["ctx"]["error"])
-    if last == "[key]":
-        return f"{': '.join(place[:-1])}: unknown {place[-1]}; {fault['msg']}"
-    quote = "; put it in quotes" if isinstance(fault["input"], bool) else ""
-    return f"{entry} {reprlib.repr(fault['input'])}: {fault['msg']}{quote}"
+        message = "not a table of names; write `name: value` lines"
+    if fault["type"] in ("value_error", "model_type", "missing"):
+        return ": ".join((*(places if fault["loc"] else ()), message))
+    return f"{': '.join(places)} {reprlib.repr(fault['input'])}: {message}"
 
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/]")

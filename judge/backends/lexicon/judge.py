@@ -115,16 +115,16 @@ class _Comparison(ReportComparison):
         return f"Rules of {self.version}: {summary}."
 
     @cached_property
-    def _told_apart(self) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
+    def _compared(self) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
         return _compare_findings(*self.both, *self._errors)
 
     @cached_property
     def findings(self) -> tuple[ReportFinding, ...]:
-        return self._told_apart[0]
+        return self._compared[0]
 
     @cached_property
     def differences(self) -> tuple[AttributeDifference, ...]:
-        return self._told_apart[1]
+        return self._compared[1]
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
