@@ -24,7 +24,8 @@ from judge.stats.agreement import (
     mean_below,
     preference,
 )
-from judge.stats.correlation import METHODS, correlate, draw
+from judge.stats.bootstrap import draw_resamples
+from judge.stats.correlation import METHODS, correlate
 from judge.stats.intervals import mean_interval, rate_interval, ratio_interval
 from judge.stats.metric import Metric
 from judge.stats.prediction_powered import corrected
@@ -274,7 +275,8 @@ def agreements(repetitions: int) -> None:
     large = rated(LARGE, 5)
     mean = large[:, 1:].mean(axis=1)
     many = [
-        correlate(*_pair(rated(4000, 5)), draw(None, 4000, RNG, 1)).figures[0] for _ in range(50)
+        correlate(*_pair(rated(4000, 5)), draw_resamples(None, 4000, RNG, 1)).figures[0]
+        for _ in range(50)
     ]
     truths = np.mean(many, axis=0)
     truths[METHODS.index("pearson")] = np.corrcoef(large[:, 0], mean)[0, 1]
@@ -306,7 +308,7 @@ def agreements(repetitions: int) -> None:
     for n in sizes:
         for _ in range(repetitions):
             values = rated(n, 5)
-            resamples = draw(None, n, RNG, 500)
+            resamples = draw_resamples(None, n, RNG, 500)
             found = correlate(*_pair(values), resamples)
             known = np.ones(n, bool)
             figures = [
@@ -344,12 +346,14 @@ def agreements(repetitions: int) -> None:
         inside = []
         for _ in range(repetitions):
             values, studies = rated(3 * n, 4), np.repeat(range(n), 3)
-            found = preference(values[:, 0], values[:, 1:], studies, draw(studies, 3 * n, RNG, 500))
+            found = preference(
+                values[:, 0], values[:, 1:], studies, draw_resamples(studies, 3 * n, RNG, 500)
+            )
             inside.append(covers((found["low"], found["high"]), truth))
         return share(inside)
 
     values, studies = rated(60_000, 4), np.repeat(range(20_000), 3)
-    found = preference(values[:, 0], values[:, 1:], studies, draw(None, 60_000, RNG, 1))
+    found = preference(values[:, 0], values[:, 1:], studies, draw_resamples(None, 60_000, RNG, 1))
     truth = float(found["value"] or 0)
     rows = [("preference accuracy", (preferred(n) for n in sizes))]
     table("Three candidates a study, by the number of studies", sizes, rows)

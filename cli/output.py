@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,14 +16,13 @@ from judge.text import harmless
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, RenderableType
 
-    from judge.cli.options import Decorator
     from judge.study.terminal import Line
     from judge.tables.run import Table
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
 T = TypeVar("T")
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
+_WRITERS = {"md": "as_markdown", "latex": "as_latex", "csv": "as_csv"}
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
 _STYLES = {
     "title": "bold",
@@ -35,68 +34,6 @@ _STYLES = {
     "plain": "not strike",
     "quiet": "dim",
 }
-
-
-def format_of(*forms: str, text: str) -> Callable[[_Command], _Command]:
-    """Return the option `--format` of a command that prints in these forms; the first is usual."""
-    kind = click.Choice(forms)
-    return click.option(
-        "--format", "form", type=kind, default=forms[0], show_default=True, help=text
-    )
-
-
-format_option = format_of(
-    *("table", "json", "csv", "md"),
-    text="What to print on standard output: tables for people, or JSON, CSV, Markdown.",
-)
-
-
-def list_option(*names: str, **more: Any) -> Decorator:  # noqa: ANN401 - as click takes them
-    """Return an option that is repeated, or has several values between commas."""
-    return click.option(*names, multiple=True, callback=_parts, **more)
-
-
-def _parts(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> list[str]:
-    names = [name.strip() for part in value for name in part.split(",")]
-    if not all(names):
-        raise click.BadParameter("an empty field name")
-    return names
-
-
-def groupings_option(text: str, **more: Any) -> Decorator:  # noqa: ANN401 - as click takes them
-    """Return `--by`: a table for each time it is given, of combinations of fields for `a,b`."""
-    return click.option(
-        "--by", multiple=True, callback=_groupings, metavar="FIELD[,FIELD]", help=text, **more
-    )
-
-
-def _groupings(
-    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
-) -> tuple[str, ...]:
-    return tuple(",".join(_parts(ctx, param, (grouping,))) for grouping in value)
-
-
-by_option = groupings_option(
-    "Group the rates by this field; a table for each --by, of combinations for a,b.",
-    default=("study_class",),
-    show_default=True,
-)
-
-readings_at_random_option = click.option(
-    "--readings-at-random",
-    "at_random",
-    is_flag=True,
-    help="Take the studies of --readings for drawn at random, where their runs do not say so.",
-)
-
-cache_option = click.option(
-    "--cache",
-    type=click.Path(path_type=Path),
-    envvar="JUDGE_CACHE",
-    show_envvar=True,
-    metavar="DIR",
-    help="The folder where answers are kept. Default: the platform's cache folder.",
-)
 
 
 def note(text: str) -> None:
@@ -147,6 +84,20 @@ def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None
             emit(f"{line}\n")
         for name, line in signatures(summary):
             emit(f"{name:9}  {line}")
+
+
+def put(data: Mapping[str, Any], printed: ModuleType, form: str) -> None:
+    """Print data in `form`, by the module that has its tables."""
+    from judge.tables.document import as_json
+
+    if form == "table":
+        print_facts(printed.facts(data))
+        print_tables(printed.tables(data))
+        emit(f"signature  {data['signature']}")
+        return
+    emit(as_json(data) if form == "json" else getattr(printed, _WRITERS[form])(data))
+    for text in data.get("notes", ()):
+        note(text)
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

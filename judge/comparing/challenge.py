@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judge.comparing.comparison import ComparedRuns, aligned, comparison_signature
+from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.running.folder import Run
@@ -37,7 +37,7 @@ def challenge_comparisons(
 
     A run's data sets are those of its field `dataset`; without one it is a data set that is called
     after its file of references. Raises `JudgeError` for data sets with other models or rubrics,
-    for studies without a class, and as `aligned` does.
+    for studies without a class, and as `read_scores` does.
     """
     sections: dict[str, dict[str, list[tuple[str, RunChoice]]]] = {}
     for choice in choices:
@@ -51,7 +51,7 @@ def challenge_comparisons(
         for dataset, named in datasets.items():
             named.sort(key=lambda pair: pair[0])  # one order of models in all data sets
             runs_of_one = [choice for _, choice in named]
-            parts[dataset] = aligned(runs_of_one, (), allow, patient_field, metrics)
+            parts[dataset] = read_scores(runs_of_one, (), allow, patient_field, metrics)
         runs = _joined(parts)
         fields = runs.panel.fields
         if not {NORMAL, ABNORMAL} <= set(fields.get("study_class", ())):

@@ -119,11 +119,11 @@ def recurring_errors(
     The rows are those of `judge errors --format csv`, and so are what is refused and the
     default of `min_studies`. `examples` are ids of studies, joined by "; ".
     """
-    found = recurring_in(
+    errors = recurring_in(
         choices(runs),
         min_studies,
         common=common,
         allow=allow,
         patient_field=patient_field,
     )
-    return pd.DataFrame(recurring.rows(found))
+    return pd.DataFrame(recurring.rows(errors))

@@ -378,7 +378,7 @@ def _level_colours(levels: Sequence[tuple[str, str | None]]) -> dict[str, str]:
         colour = specs.TONE_COLOURS[tone or "mild"]
         while colour in colours.values():
             colour = "#" + "".join(
-                f"{round(int(colour[at : at + 2], 16) * 0.75):02x}" for at in (1, 3, 5)
+                f"{round(int(colour[i : i + 2], 16) * 0.75):02x}" for i in (1, 3, 5)
             )
         colours[label] = colour
     return colours

@@ -11,11 +11,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +49,9 @@ Columns = dict[str, tuple[float, ...]]
 
 _PACKAGES = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacrebleu", "sacrebleu")}
 _SHOWN = 300
+_N = len(CORPUS_BLEU)
+_LETTER = re.compile(r"[^\W_]")
+_LATIN = re.compile(r"[a-z0-9]", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +140,58 @@ def _word_overlap(name: str, references: Sequence[str], candidates: Sequence[str
     module, package = _PACKAGES[name]
     if importlib.util.find_spec(module) is None:
         raise JudgeError(f"it comes with the package {package}: {install(package)}")
-    from judge.metrics.overlap import corpus_bleu, rouge_l, unread_by_rouge
-
     if name == "corpus_bleu":
-        return corpus_bleu(references, candidates)
-    if n := unread_by_rouge((*references, *candidates)):
+        return _corpus_bleu(references, candidates)
+    if n := _n_other_scripts((*references, *candidates)):
         raise JudgeError(
             f"{n} of {2 * len(references)} reports are in another script than Latin, and it "
             "reads only the letters a to z and digits"
         )
-    return {name: rouge_l(references, candidates)}
+    return {name: _rouge_l(references, candidates)}
+
+
+def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[float, ...]:
+    """Return the ROUGE-L of each candidate, from 0 to 1, as RRG24 and RadEval compute it.
+
+    By rouge-score, with stems, of the whole report as one text [Lin 2004].
+    """
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(["rougeL"], use_stemmer=True)
+    pairs = zip(references, candidates, strict=True)
+    return tuple(scorer.score(*pair)["rougeL"].fmeasure for pair in pairs)
+
+
+def _n_other_scripts(texts: Iterable[str]) -> int:
+    """Return how many texts are mostly in other letters than a to z, with or without accents."""
+    return sum(map(_is_other_script, texts))
+
+
+def _is_other_script(text: str) -> bool:
+    if not _LATIN.search(text):
+        return bool(_LETTER.search(text))
+    letters = [char for char in text if char.isalpha()]
+    n_other = sum(
+        not (char.isascii() or _LATIN.match(unicodedata.normalize("NFKD", char)))
+        for char in letters
+    )
+    return 2 * n_other > len(letters)
+
+
+def _corpus_bleu(
+    references: Sequence[str], candidates: Sequence[str]
+) -> dict[str, tuple[float, ...]]:
+    """Return the counts of each pair for corpus BLEU, with the tokens of RRG24."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    scorer = BLEU(tokenize="none", force=True, max_ngram_order=_N, effective_order=True)
+    rows = []
+    for reference, candidate in zip(references, candidates, strict=True):
+        score = scorer.sentence_score(candidate, [reference])
+        rows.append((*score.counts, *score.totals, score.ref_len))
+    columns = zip(*rows, strict=True)
+    named = zip(CORPUS_BLEU[-1].columns, columns, strict=True)
+    return {name: tuple(map(float, values)) for name, values in named}
 
 
 def bleu2(reference: str, candidate: str) -> float:

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, ValidationError
 from typing_extensions import TypedDict
 
-from judge.readers.annotation_files import SIGNIFICANCE, Cells, File, only, open_file
 from judge.readers.annotations import (
     CODES,
     FINERADSCORE,
@@ -17,10 +16,15 @@ from judge.readers.annotations import (
     NO_CATEGORY,
     NO_EDIT,
     NO_MATCHED,
+    SIGNIFICANCE,
     AnnotationTable,
+    Cells,
     FaultError,
+    File,
     Key,
     Readings,
+    only,
+    open_file,
 )
 from judge.readers.tidy_table import tidy
 from judge.rubrics.categories import CATEGORY, LEVELS

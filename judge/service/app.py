@@ -24,10 +24,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judge import pages
 from judge.address import is_loopback
-from judge.pages import reading
-from judge.pages.frontend import Frontend, content_type
+from judge.pages.bundle import READING, RESULTS, Frontend, content_type
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
 from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
@@ -250,20 +248,20 @@ def _token_needed(scope: Scope) -> Response:
 
 @routes.get("/")
 def _runs_page() -> Response:
-    return _shell(pages.FRONTEND)
+    return _shell(RESULTS)
 
 
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: ServiceDep) -> Response:
     name = service.catalogue.find(run).id
-    return _shell(pages.FRONTEND, name, f"run/{quote(name, safe='')}")
+    return _shell(RESULTS, name, f"run/{quote(name, safe='')}")
 
 
 @routes.get("/compare")
 def _comparison_page(request: Request) -> Response:
     """The key of a comparison's data is the query of its page."""
     key = quote(request.url.query, safe="")
-    return _shell(pages.FRONTEND, source=f"comparison/{key}")
+    return _shell(RESULTS, source=f"comparison/{key}")
 
 
 @routes.get("/read")
@@ -272,12 +270,12 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: ServiceDe
     entry = service.catalogue.find(run)
     if run != entry.blind_id and (entry.path / SAMPLE).is_file():
         return RedirectResponse(f"/read?run={entry.blind_id}", 303)
-    return _shell(reading.FRONTEND, run)
+    return _shell(READING, run)
 
 
 @routes.get("/assets/{digest}/{name}")
 def _asset(digest: str, name: str) -> Response:
-    for frontend in (pages.FRONTEND, reading.FRONTEND):
+    for frontend in (RESULTS, READING):
         if digest == frontend.digest and name in frontend.files:
             content = frontend.files[name]
             return Response(content, headers=_CACHED, media_type=content_type(name))
@@ -298,7 +296,7 @@ def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
 <link rel="icon" href="data:,">
 {styles}</head>
 <body><noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>
-<script type="module" src="{assets}/{frontend.main}"></script></body>
+<script type="module" src="{assets}/{frontend.scripts[-1]}"></script></body>
 </html>
 """)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge.comparing.run_choice import known_model
 from judge.readers.sample import SAMPLE, Sample, kept_sample
@@ -33,11 +34,15 @@ from judge.signature import safe_name
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
+if TYPE_CHECKING:
+    from judge.study.asked import AskedQuestions
+
 _LISTED = (
     *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
     *("n_failed", "statistics"),
 )
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
+_AROUND = 60
 
 Stamps = tuple[Stamp | None, ...]
 """The stamps of a run's files, which change when it is written anew."""
@@ -52,14 +57,30 @@ class OpenRun(Run):
         self._samples: dict[Stamp | None, Sample | None] = {None: None}
 
     def piece(self, name: str) -> bytes:
-        """Return a piece of the run's page by its name in the page's file, as gzipped JSON."""
-        from judge.pages.frontend import as_json
+        """Return a piece of the run's page by its name in the page's file, as gzipped JSON.
 
-        return self._index if name == "index" else gzip.compress(as_json(self.overview), 6)
+        Raises `ProblemError` 404 for a packet beyond the last study.
+        """
+        from judge.pages import run as page
+        from judge.pages.bundle import PACKET
+
+        if name in ("overview", "index"):
+            return self._overview if name == "overview" else self._index
+        first = PACKET * int(name.removeprefix("asked-"))
+        records = [self.row(row) for row in range(first, min(first + PACKET, len(self._rows)))]
+        if not records:
+            raise ProblemError(404, f"this run has no {name}")
+        return gzip.compress(page.questions(records, self._asked), 6)
+
+    @cached_property
+    def _asked(self) -> AskedQuestions:
+        from judge.study.asked import AskedQuestions
+
+        return AskedQuestions(self)
 
     @cached_property
     def _index(self) -> bytes:
-        from judge.pages.frontend import as_json
+        from judge.pages.bundle import as_json
         from judge.pages.run import index
 
         table = self.table()
@@ -67,16 +88,28 @@ class OpenRun(Run):
         return gzip.compress(as_json(index(table, self.rubric)), 6)
 
     @cached_property
-    def overview(self) -> dict[str, Any]:
-        """What the run's page shows before its studies."""
+    def _overview(self) -> bytes:
+        from judge.pages.bundle import as_json
         from judge.pages.run import overview
 
-        return overview(self.summary(), self.table(), self.rubric)
+        return gzip.compress(as_json(overview(self.summary(), self.table(), self.rubric)), 6)
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
         words = encodable(text).lower().split()
-        return [row for row, text in enumerate(self._texts) if all(word in text for word in words)]
+        return [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
+
+    def snippets(self, text: str, rows: Sequence[int]) -> list[str]:
+        """Return for each row the text around the first word of `text` in its study."""
+        words, snippets = encodable(text).lower().split(), []
+        for row in rows:
+            start = max(0, min(self._lower[row].find(word) for word in words) - _AROUND)
+            snippets.append(self._texts[row][start : start + 3 * _AROUND])
+        return snippets
+
+    @cached_property
+    def _lower(self) -> list[str]:
+        return [text.lower() for text in self._texts]
 
     @cached_property
     def _texts(self) -> list[str]:

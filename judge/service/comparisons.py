@@ -166,13 +166,3 @@ async def comparison_piece(
     except ValidationError as error:
         raise ProblemError(422, first_of(error)) from None
     return await _piece(query, service, piece)
-
-
-@routes.get("/{piece:path}", include_in_schema=False)
-async def _earlier_piece(
-    piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figures)/\d+)$")],
-    query: Annotated[ComparisonQuery, Query()],
-    service: ServiceDep,
-) -> Response:
-    name = piece.replace("figures/", "figure-").replace("/", "-")
-    return await _piece(query, service, name)

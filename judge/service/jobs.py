@@ -50,7 +50,7 @@ _STOP_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
 # The command's last line: an error to fix, or why it stopped.
 _REASON = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
 _BY_SIGNAL = re.compile(r" \((?:interrupted|terminated)\)")
-_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
+_OPTION = re.compile(r"--column (\w+)|--([a-z][a-z-]*[a-z])")
 # The names of options in the form of the page.
 _LABELS = {
     "model": "Model",
@@ -58,6 +58,8 @@ _LABELS = {
     "candidate_field": "Report column",
     "reference_field": "Reference column",
 }
+
+_ROLES = ("id", "candidate", "reference", "class", "patient", "prior")
 
 Short = Annotated[str, Field(max_length=200)]
 Reply = Literal["auto", "text", "structured"]
@@ -99,7 +101,10 @@ class RunOptions(BaseModel):
 
     def arguments(self, settings: ServiceSettings) -> list[str]:
         """Return the arguments of the command `judge`, without the files."""
-        special = {"rubric", "allow_missing", "context_field", "name"}
+        columns = {role: getattr(self, f"{role}_field") for role in _ROLES}
+        body = {name: getattr(self, name) for name in ("top_p", "seed", "reasoning_effort")}
+        special = {"rubric", "allow_missing", "context_field", "name", *body}
+        special |= {f"{role}_field" for role in _ROLES}
         options = self.model_dump(include=set(RunOptions.model_fields) - special)
         cache = settings.cache and settings.cache.absolute()
         options |= {"base_url": settings.judges.get(self.judge), "cache": cache}
@@ -113,8 +118,10 @@ class RunOptions(BaseModel):
                 for name, value in options.items()
                 if value not in ("", None)
             ),
+            *(f"--column={role}={name}" for role, name in columns.items() if name),
+            *(f"--body={name}={value}" for name, value in body.items() if value not in ("", None)),
             *(["--allow-missing"] if self.allow_missing else []),
-            *(["--no-context"] if no_context else (f"--context-field={c}" for c in contexts)),
+            *(["--no-context"] if no_context else (f"--column=context={c}" for c in contexts)),
         ]
 
 
@@ -146,7 +153,7 @@ def with_form_names(text: str) -> str:
     """Return a message of the command line with options named as in the form and the API."""
 
     def name(option: re.Match[str]) -> str:
-        field = option[1].replace("-", "_")
+        field = f"{option[1]}_field" if option[1] else option[2].replace("-", "_")
         return f"{_LABELS[field]} ({field})" if field in _LABELS else field
 
     return _OPTION.sub(name, text)

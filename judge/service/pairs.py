@@ -86,7 +86,7 @@ class Pairs:
             # that computes here takes one pair at a time.
             key = "" if session.judge.runs_inline else pair.reference + pair.candidate
             async with self._locks.setdefault((id(loaded), key), asyncio.Lock()):
-                result = await _judge(session, studies)
+                result = await _judge_pair(session, studies)
         judge = session.judge
         return {
             **to_record(result, session.rubric),
@@ -125,7 +125,7 @@ class Pairs:
         self._opened.close()
 
 
-async def _judge(session: JudgeSession, studies: StudySet) -> StudyResult:
+async def _judge_pair(session: JudgeSession, studies: StudySet) -> StudyResult:
     results: list[StudyResult] = []
     judging = judge_all(session, studies, results.append)
     try:

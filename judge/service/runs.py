@@ -29,7 +29,8 @@ from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
-_LONGEST_NAME = 200
+_MAX_NAME = 200
+_MAX_SNIPPETS = 1000
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
@@ -123,21 +124,17 @@ def _clean_name(name: str) -> str:
     last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(".")
     if not re.fullmatch(rf".+({'|'.join(map(re.escape, _KINDS))})(\.gz)?", last.lower()):
         raise ProblemError(415, f"{last!r} cannot be read; save it as one of {', '.join(_KINDS)}")
-    return last.encode()[-_LONGEST_NAME:].decode("utf-8", "ignore")
+    return last.encode()[-_MAX_NAME:].decode("utf-8", "ignore")
 
 
 @routes.get("/{run}")
 def show_run(run: RunId, service: ServiceDep) -> Response:
-    """Show `run` as in the list; of a finished one also `summary`, `view` and `reviews`."""
+    """Show `run` as in the list; of a finished one also its `summary` and its `reviews`."""
     entry = service.catalogue.find(run)
     shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
     if entry.is_finished:
         _, opened = service.catalogue.open(run)
-        shown |= {
-            "summary": opened.summary(),
-            "view": opened.overview,
-            "reviews": opened.reviewed(),
-        }
+        shown |= {"summary": opened.summary(), "reviews": opened.reviewed()}
     return as_json(shown)
 
 
@@ -207,30 +204,16 @@ class Review(BaseModel):
     text: str = Field(default="", max_length=20_000, description="The missed error in words.")
 
 
-@study_routes.get("/{run}/studies")
-def list_studies(run: RunId, request: Request, service: ServiceDep) -> Response:
-    """List a run's studies: `columns` holds a value a study under each column's name.
-
-    `order` are the studies' rows, the worst first.
-    """
-    _, opened = service.catalogue.open(run)
-    return _gzipped(opened.piece("index"), request)
-
-
 @data_routes.get("/{run}/{piece}")
 def run_piece(
     run: RunId,
-    piece: Annotated[str, InPath(pattern=r"^(overview|index)$")],
+    piece: Annotated[str, InPath(pattern=r"^(overview|index|asked-\d{1,9})$")],
     request: Request,
     service: ServiceDep,
 ) -> Response:
-    """Return a piece of the run's page: `overview` or `index`."""
+    """Return a piece of the run's page: `overview`, `index` or a packet of questions."""
     _, opened = service.catalogue.open(run)
-    return _gzipped(opened.piece(piece), request)
-
-
-def _gzipped(content: bytes, request: Request) -> Response:
-    headers = {"Vary": "Accept-Encoding"}
+    content, headers = opened.piece(piece), {"Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
     else:
@@ -246,10 +229,13 @@ def search_studies(
 ) -> Response:
     """Search for the studies that hold every word; `rows` are their places in the run, from 0.
 
-    Searched are id, fields, reports, errors, corrections, matched findings and explanation.
+    `snippets` has the text around a hit in each row, where there are few rows. Searched are id,
+    fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    return as_json({"rows": opened.search(q)})
+    rows = opened.search(q)
+    shown = rows if q.strip() and len(rows) <= _MAX_SNIPPETS else []
+    return as_json({"rows": rows, "snippets": opened.snippets(q, shown)})
 
 
 @study_routes.get("/{run}/study")

@@ -139,7 +139,7 @@ def _ledger(request: Mapping[str, Any]) -> Ledger | None:
 
 def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.cli import main as judge
-    from judge.cli.judging import Owner
+    from judge.cli.progress import Owner
 
     path = Path(request["progress"])
     last: dict[str, Any] = {}
@@ -157,9 +157,8 @@ def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge import rubrics
-    from judge.cli.judging import command_for
-    from judge.cli.options import policy_of, settings_of
-    from judge.cli.studies import told_studies
+    from judge.cli.judging import command_for, read_context
+    from judge.cli.run_options import RunOptions
     from judge.running import preview
     from judge.running.cost import forecast
     from judge.running.session import JudgeSession
@@ -168,15 +167,16 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     name, *arguments = request["arguments"]
     command = command_for(rubrics.load(name))
     with command.make_context(name, ["--dry-run", *arguments]) as context:
-        options = context.params
-        preds, refs = [*options.pop("files"), None][:2]
-        (judge_name,) = options["judge_names"]
-        settings, policy = settings_of(options), policy_of(options)
+        options = RunOptions(**context.params)
+        preds, refs = [*options.files, None][:2]
+        (judge,) = options.judge
         session = JudgeSession.load(
-            name, judge_name, settings, policy=policy, cache=options["cache"]
+            *(name, judge, options.judge_settings(judge)),
+            policy=options.request_policy(),
+            cache=options.cache,
         )
-        studies = told_studies({**options, "preds": preds, "refs": refs}, session.rubric)
-    check_fields(options["by"], TableBuilder(session.rubric, studies.fields).columns)
+        studies = read_context(session.rubric, options, str(preds), refs, options.section)
+    check_fields(options.by, TableBuilder(session.rubric, studies.fields).columns)
     described = preview.described(studies)
     with session:
         cost = forecast(session, studies)
@@ -200,7 +200,7 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
     from judge.pages import comparison as comparison_page
-    from judge.pages.frontend import as_json
+    from judge.pages.bundle import as_json
     from judge.stats.significance import Resampling
     from judge.tables import comparison as comparison_tables
 

@@ -87,19 +87,19 @@ def _columns(scored: pd.DataFrame, names: Sequence[str]) -> list[Values]:
     return [scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names]
 
 
-def bounds(found: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
+def bounds(figure: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
     """Return the least and the greatest value if all unread studies were at one end of the scale.
 
     None where there is no unread study or no value, for a ratio of sums, and for a scale without
     an end.
     """
     low, high = (0.0, 1.0) if statistic.kind == "rate" else statistic.scale
-    if not n_unread or found.value is None or low is None or high is None:
+    if not n_unread or figure.value is None or low is None or high is None:
         return None
     if statistic.kind == "ratio" or (statistic.is_reciprocal and low <= 0):
         return None
-    total = found.n * (1 / found.value if statistic.is_reciprocal else found.value)
-    least, most = ((total + n_unread * end) / (found.n + n_unread) for end in (low, high))
+    total = figure.n * (1 / figure.value if statistic.is_reciprocal else figure.value)
+    least, most = ((total + n_unread * end) / (figure.n + n_unread) for end in (low, high))
     return (1 / most, 1 / least) if statistic.is_reciprocal else (least, most)
 
 
@@ -214,7 +214,7 @@ def ratio_interval(
         low, high = wilson_ends(k / n, min(n, len(sums)) if len(sums) < len(numerators) else n)
         return replace(ratio, low=low, high=high)
     with np.errstate(divide="ignore", invalid="ignore"):
-        draws = resampled(sums, lambda drawn: np.asarray(drawn[:, 0] / drawn[:, 1]))
+        draws = resampled(sums, lambda total: np.asarray(total[:, 0] / total[:, 1]))
     low_end, high_end, _ = interval(draws, len(sums), most=0)
     return replace(ratio, low=low_end, high=high_end)
 

@@ -79,8 +79,8 @@ class ScoreMatrix:
         """
         values = self.values[name]
         per = self.per.get(name, np.ones_like(values))
-        found: Values = np.divide(values, per, out=np.full_like(values, np.nan), where=per > 0)
-        return found
+        undefined = np.full_like(values, np.nan)
+        return np.asarray(np.divide(values, per, out=undefined, where=per > 0))
 
     def take(self, rows: NDArray[np.intp]) -> ScoreMatrix:
         """Return the panel of some studies alone, given by their row numbers."""
@@ -88,7 +88,7 @@ class ScoreMatrix:
             self,
             study_ids=tuple(self.study_ids[row] for row in rows),
             values={name: values[rows] for name, values in self.values.items()},
-            fields={name: tuple(of[row] for row in rows) for name, of in self.fields.items()},
+            fields={name: tuple(cells[r] for r in rows) for name, cells in self.fields.items()},
             clusters=None if self.clusters is None else self.clusters[rows],
             per={name: values[rows] for name, values in self.per.items()},
             tallies={name: counts[..., rows] for name, counts in self.tallies.items()},
@@ -147,7 +147,7 @@ def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, obj
         rows.setdefault(key, []).append(row)
 
     def order(key: tuple[Any, ...]) -> list[tuple[bool, bool, Any]]:
-        return [(one is None, isinstance(one, str), "" if one is None else one) for one in key]
+        return [(v is None, isinstance(v, str), "" if v is None else v) for v in key]
 
     return [
         (dict(zip(names, key, strict=True)), panel.take(np.array(rows[key])))
@@ -173,10 +173,10 @@ def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> 
             units = None if clusters is None else clusters[known]
             figures.append(_figure(column[known], under[known], units, metric))
         shown = np.array([figure.value for figure in figures], float)
-        better, _ = places(shown[None], higher=metric.higher_is_better)
+        better, _ = count_better(shown[None], higher=metric.higher_is_better)
         cells[metric.name] = tuple(
-            Cell(one.n, one.k, one.value, one.low, one.high, None if one.value is None else at + 1)
-            for one, at in zip(figures, better[0].tolist(), strict=True)
+            Cell(f.n, f.k, f.value, f.low, f.high, None if f.value is None else n_better + 1)
+            for f, n_better in zip(figures, better[0].tolist(), strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
 
@@ -201,7 +201,7 @@ def round_mantissa(figures: Values) -> Values:
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))
 
 
-def places(figures: Values, *, higher: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def count_better(figures: Values, *, higher: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return in each row how many figures are better than each one, and how many equal it.
 
     `figures` is rows by models; NaN is no figure.
@@ -232,17 +232,17 @@ def rank_shares(figures: Values, *, higher: bool) -> tuple[RankShares | None, ..
     known = np.asarray(~np.isnan(figures).all(axis=0))
     worst = -np.inf if higher else np.inf
     values = np.where(np.isnan(figures), worst, figures)[:, known]
-    better, tied = places(values, higher=higher)
+    better, tied = count_better(values, higher=higher)
     ranks = np.arange(values.shape[1])
-    found: list[RankShares | None] = [None] * len(known)
+    by_model: list[RankShares | None] = [None] * len(known)
     for index, first, n in zip(np.flatnonzero(known), better.T, tied.T, strict=True):
         is_shared = (first[:, None] <= ranks) & (ranks < (first + n)[:, None])
         shares = np.where(is_shared, 1 / n[:, None], 0.0).mean(axis=0)
         low, high = (
             int(np.searchsorted(np.cumsum(side), _TAIL - 1e-12)) for side in (shares, shares[::-1])
         )
-        found[index] = RankShares(tuple(map(float, shares)), low + 1, len(ranks) - high)
-    return tuple(found)
+        by_model[index] = RankShares(tuple(map(float, shares)), low + 1, len(ranks) - high)
+    return tuple(by_model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +265,13 @@ def cuts(rubric: Rubric) -> dict[Cut, str]:
     tally = rubric.tally
     if tally is None:
         return {}
-    found = {}
+    names = {}
     for row in (None, *(label.name for label in rubric.facet(tally.rows).labels)):
         for column in rubric.facet(tally.columns).labels:
             labels = {tally.columns: column.name} | ({tally.rows: row} if row else {})
             (measure,) = rubric.counting(tally.kind, labels)
-            found[row, column.name] = measure.name
-    return found
+            names[row, column.name] = measure.name
+    return names
 
 
 def item_counts(panel: ScoreMatrix, rubric: Rubric) -> list[ItemCounts]:
@@ -281,7 +281,7 @@ def item_counts(panel: ScoreMatrix, rubric: Rubric) -> list[ItemCounts]:
     tally.
     """
     clusters = panel.clusters if panel.is_clustered else None
-    found = []
+    by_model = []
     for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
         is_known = ~np.isnan(counts)
         n_scored = int(is_known.any(axis=0).sum())
@@ -292,5 +292,5 @@ def item_counts(panel: ScoreMatrix, rubric: Rubric) -> list[ItemCounts]:
             mean = mean_interval(values, (0.0, None), units)
             cells[cut] = replace(mean, numerator=float(values.sum()))
         if n_scored:
-            found.append(ItemCounts(model, n_scored, cells))
-    return found
+            by_model.append(ItemCounts(model, n_scored, cells))
+    return by_model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from judge.comparing.alignment import AlignedRuns, align
 from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
-from judge.signature import Signature
+from judge.signature import Signature, short_digest
 from judge.stats.intervals import sum_measures
 from judge.stats.prediction_powered import Values, corrected
 from judge.stats.table import grouped
@@ -233,8 +232,7 @@ def _texts(values: Sequence[Any] | pd.Series) -> list[str | None]:
 def _signature(
     readers: Sequence[Rater], n_read: int, sampling: str, by: Sequence[str], patient: str | None
 ) -> str:
-    lines = sorted(reader.run.signature for reader in readers)
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    digest = short_digest(sorted(reader.run.signature for reader in readers))
     parts = (
         "corrected:1",
         f"readers:{','.join(sorted(reader.name for reader in readers))}",

@@ -40,7 +40,7 @@ def judge_table(
     patient of each study.
     """
     totals = [quantity for quantity in quantities if not quantity.category]
-    quantity = next(iter([*filter(lambda total: total.is_level, totals), *totals]), None)
+    quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)
     kendall = {
         row["judge"]: row["kendall"]
         for row in agreement

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,7 +15,7 @@ from judge import plugins
 from judge.comparing.metric_files import read_files
 from judge.comparing.run_choice import Runs, choices
 from judge.rubrics.quantities import Quantity, quantities_of
-from judge.signature import Signature
+from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
     EXPERTS,
     Scoring,
@@ -26,8 +25,7 @@ from judge.stats.agreement import (
     limits_of_agreement,
     preference,
 )
-from judge.stats.bootstrap import LEAST_UNITS, generator
-from judge.stats.correlation import Resamples, draw
+from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
 from judge.stats.metric import MINUS
 from judge.stats.scores import Values
 from judge.stats.significance import Resampling
@@ -113,7 +111,7 @@ def compute_validation(
     """
     n = len(studies.study_ids)
     rng = generator(resampling.seed, "validation", {})
-    resamples = draw(studies.clusters, n, rng, resampling.resamples)
+    resamples = draw_resamples(studies.clusters, n, rng, resampling.resamples)
     n_judges = len(studies.judges)
     quantities = [
         quantity
@@ -253,7 +251,7 @@ def _detection(
         rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
         clusters = None if studies.clusters is None else studies.clusters[rows]
         rng = generator(resampling.seed, "validation", {"study_class": name})
-        groups.append((name, rows, draw(clusters, len(rows), rng, resampling.resamples)))
+        groups.append((name, rows, draw_resamples(clusters, len(rows), rng, resampling.resamples)))
     for group, rows, group_resamples in groups:
         values = is_clean[rows]
         readers = values[:, len(studies.judges) :]
@@ -324,11 +322,11 @@ def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) ->
         "validate:1",
         *(
             f"{side}:{len(raters)}+"
-            + _digest(sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters))
+            + short_digest(sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters))
             for side, raters in (("judges", studies.judges), ("readers", studies.readers))
         ),
-        *([f"metrics:{_digest(sorted(studies.files))}"] if studies.files else []),
-        f"studies:{len(studies.study_ids)}+{_digest(studies.study_ids)}",
+        *([f"metrics:{short_digest(sorted(studies.files))}"] if studies.files else []),
+        f"studies:{len(studies.study_ids)}+{short_digest(studies.study_ids)}",
         f"level:{studies.level or 'own'}",
         f"patient:{studies.patient_field or 'none'}",
         f"resamples:{resampling.resamples}",
@@ -338,7 +336,3 @@ def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) ->
         f"version:{plugins.version()}",
     ]
     return str(Signature(parts))
-
-
-def _digest(lines: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]

@@ -13,7 +13,7 @@ import pytest
 from page_records import records_of
 from seeded_comparison import seeded, seeded_panel
 
-from judge.pages import FRONTEND
+from judge.pages.bundle import RESULTS
 from judge.pages.comparison import page, wanted
 from judge.stats.significance import Comparison, compare
 
@@ -77,5 +77,5 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"
         r"|XMLHttpRequest|WebSocket|https?://|\bimport\(",
-        FRONTEND.script,
+        RESULTS.script,
     )
