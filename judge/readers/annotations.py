@@ -168,7 +168,7 @@ class Reading:
 class Readings:
     """The readings of one reader, in the order of the studies.
 
-    `lacks` and `own_categories` are as in `judge.rubrics.derived.as_read`. `source` is the file
+    `lacks` and `own_categories` are as in `judge.rubrics.derived.restrict`. `source` is the file
     with the candidates, `class_source` where the study classes come from, None for classes that are
     to be inferred. `left_out` has the reason for each study that could not be read.
     """

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge import rubrics
-from judge.rubrics.categories import error_item as an_error
+from judge.rubrics.categories import error_item
 from judge.rubrics.derived import for_prompt
 from judge.rubrics.fineradscore.parse import Reply
 from judge.sentences import lines
@@ -20,7 +20,7 @@ RUBRIC = rubrics.load("fineradscore")
 
 
 def error(edit: Edit | None) -> Item:
-    return an_error([Category.FALSE_FINDING], "severity", "severity2", "why", edit)
+    return error_item([Category.FALSE_FINDING], "severity", "severity2", "why", edit)
 
 
 @given(annotations())
@@ -96,7 +96,7 @@ def test_lines_without_a_space_between_them_get_one_where_something_changes() ->
     "annotation",
     [
         Annotation((error(None),)),
-        Annotation((an_error([], "severity", "severity1", "why", Edit("delete", 0, "")),)),
+        Annotation((error_item([], "severity", "severity1", "why", Edit("delete", 0, "")),)),
         Annotation((Item("matched", "lungs clear"),)),
         Annotation((), explanation="because"),
         Annotation((), values={"confidence": 0.5}),
