@@ -9,7 +9,7 @@ from support import Invoke, write_json
 
 from judge import prompts
 from judge.running.folder import Run
-from judge.studies import StudySet, from_given, read_pair
+from judge.studies import StudySet, from_python, read_pair
 from judge.studies.study_set import attach_context, read_context
 from judge.types import Failed, JudgeError, Study
 
@@ -40,7 +40,7 @@ def test_a_context_is_read_by_its_names(value: object, said: dict[str, str]) -> 
 
 def _studies(**fields: list[object]) -> StudySet:
     n = len(next(iter(fields.values()), [None]))
-    return from_given(["No effusion."] * n, ["Effusion."] * n, fields=fields)
+    return from_python(["No effusion."] * n, ["Effusion."] * n, fields=fields)
 
 
 def test_fields_are_known_by_their_names_or_named() -> None:
