@@ -57,6 +57,6 @@ def command(
     elif study_id is not None:
         print_lines(audit(opened.record(study_id), rubric, raw=raw))
     else:
-        print_tables([worst_table(worst_rows(opened.table(), rubric, worst or _WORST), rubric)])
+        print_tables(worst_table(worst_rows(opened.table(), rubric, worst or _WORST), rubric))
         if worst is None:
             note(f"judge audit {run} STUDY_ID shows one of them")

@@ -16,8 +16,6 @@ from judge.types import JudgeError
 if TYPE_CHECKING:
     from judge.batching.ledger import Batch, Ledger
 
-_TABLE = ("batch", "rubric", "judge", "made", "state", "asked", "answered")
-
 
 @click.group("batch", short_help="Look after the batches that runs are asked in.")
 def command() -> None:
@@ -29,8 +27,8 @@ def command() -> None:
 @format_of("table", "json", text="A table for people, or JSON with all that is known.")
 def list_(cache: Path | None, form: str) -> None:
     """List the batches, the oldest first, as the commands that made them last saw them."""
-    from judge.tables.document import as_json
-    from judge.tables.run import Table
+    from judge.tables.data import as_json
+    from judge.tables.document import Column, Table
 
     with _ledger(cache) as ledger:
         batches = ledger.batches()
@@ -40,11 +38,13 @@ def list_(cache: Path | None, form: str) -> None:
     rows = tuple(
         (
             *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
-            *(batch.remote_state or batch.state, f"{batch.n:,}", f"{batch.answered:,}"),
+            *(batch.remote_state or batch.state, batch.n, batch.answered),
         )
         for batch in batches
     )
-    print_tables([Table("Batches", _TABLE, rows, 5)])
+    columns = [Column(name, name) for name in ("batch", "rubric", "judge", "made", "state")]
+    columns += [Column(name, name, "count") for name in ("asked", "answered")]
+    print_tables(Table("batches", "Batches", tuple(columns), rows))
 
 
 @command.command("cancel", short_help="End a batch with what it has answered.")

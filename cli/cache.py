@@ -62,7 +62,7 @@ def info(cache: Path | None, check: bool, form: str) -> None:  # noqa: FBT001
         "newest": max(times, default=None),
     }
     if form == "json":
-        from judge.tables.document import as_json
+        from judge.tables.data import as_json
 
         click.echo(as_json(facts | {"models": dict(models.most_common())}))
     else:

@@ -32,7 +32,7 @@ def command(form: str, **options: Any) -> None:  # noqa: ANN401
     """
     from judge.running.check import described, facts
     from judge.running.shards import Shard
-    from judge.tables.document import as_json
+    from judge.tables.data import as_json
 
     shard = Shard.of(options["shard"]) if options["shard"] else None
     checked = []

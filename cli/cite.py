@@ -27,7 +27,7 @@ def command(runs: tuple[Path, ...], form: str) -> None:
     from judge.running.folder import Run
     from judge.signature import Signature
     from judge.tables.citation import citation, distinct
-    from judge.tables.document import as_json
+    from judge.tables.data import as_json
 
     opened = [Run(path) for path in dict.fromkeys(runs)]
     found = [

@@ -22,18 +22,18 @@ from judge.cli.options import (
     resampling,
     seed_option,
 )
-from judge.cli.output import emit, format_of, list_option, note, print_facts, print_tables
+from judge.cli.output import emit, format_of, list_option, note, print_document
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.comparing.comparison import AlignedRuns
     from judge.pages.comparison import Records
+    from judge.stats.metric import Metric
     from judge.stats.significance import Comparison
-    from judge.tables.leaderboard import Shown
 
-
-_CHOSEN_IN = ("table", "md", "latex")
-"""The formats of which --tables and --columns choose parts."""
+_ALIASES = {"pairs": "tests", "errors": "errors"}
+"""Formats that are a table as CSV."""
+_WITH_COLUMNS = ("table", "md", "latex", "csv")
 
 
 @click.command("compare", GroupedCommand)
@@ -84,12 +84,6 @@ _CHOSEN_IN = ("table", "md", "latex")
     help="Set this model's name in bold in the figures (repeat it).",
 )
 @list_option(
-    "--tables",
-    metavar="NAME",
-    help="What to print: leaderboard, errors, tests, ranks, correlations (repeat it, or separate "
-    "with commas). Default: all.",
-)
-@list_option(
     "--columns",
     metavar="METRIC",
     help="The metrics that the leaderboards have, named as for --sort (repeat it, or separate "
@@ -97,8 +91,9 @@ _CHOSEN_IN = ("table", "md", "latex")
 )
 @format_of(
     *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
-    text="What to print on standard output; pairs is the tests as CSV, errors the errors by "
-    "category, rexrank ReXrank's columns.",
+    text="What to print on standard output; pairs and errors are csv with --table tests and "
+    "errors, rexrank has ReXrank's columns.",
+    tables=("leaderboard", "errors", "tests", "ranks", "correlations"),
 )
 def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Rank models by their runs on the same studies, and test which differences are real.
@@ -116,12 +111,10 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.comparing.names import choice
     from judge.pages.comparison import MARK
     from judge.stats.metric import find
-    from judge.tables.leaderboard import TABLES, Shown, check_tables
 
     form = options["form"]
-    if (options["tables"] or options["columns"]) and form not in _CHOSEN_IN:
-        raise JudgeError(f"--tables and --columns go with --format {', '.join(_CHOSEN_IN)}")
-    check_tables(options["tables"])
+    if options["columns"] and form not in _WITH_COLUMNS:
+        raise JudgeError(f"--columns goes with --format {', '.join(_WITH_COLUMNS)}")
     if options["highlight"] and not (options["figures"] or options["html"]):
         raise click.UsageError("--highlight goes with --figures or --html")
     check_drawn(options["html"], options["figures"], MARK)
@@ -154,7 +147,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         say_drawn(drawn, options["figures"])
     if options["html"]:
         _write_page(comparison, records, options)
-    _print(comparison, compared, form, Shown(options["tables"] or TABLES, columns))
+    _print(comparison, compared, form, columns)
 
 
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
@@ -162,11 +155,10 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import RunChoice
     from judge.stats.significance import Resampling
-    from judge.tables.leaderboard import TABLES, Shown
 
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
     compared, comparison = compare_runs(named, Resampling(), by=by)
-    _print(comparison, compared, form, Shown(TABLES, None))
+    _print(comparison, compared, form)
 
 
 def _records(comparison: Comparison, compared: AlignedRuns) -> Records:
@@ -194,40 +186,23 @@ def _write_page(comparison: Comparison, records: Records, options: Mapping[str, 
     note(f"page  {options['html']}")
 
 
-def _print(comparison: Comparison, compared: AlignedRuns, form: str, shown: Shown) -> None:
-    from judge.tables import comparison as formats
-    from judge.tables.document import as_json
-    from judge.tables.leaderboard import all_tables
+def _print(
+    comparison: Comparison,
+    compared: AlignedRuns,
+    form: str,
+    columns: Sequence[Metric] | None = None,
+) -> None:
+    from judge.tables.comparison import as_data, as_rexrank, comparison_document
 
-    if form == "table":
-        print_facts(_facts(comparison, compared))
-        print_tables(all_tables(comparison, shown))
-        emit(f"signature  {comparison.signature}")
+    if form == "rexrank":
+        emit(as_rexrank(comparison))
+        for text in comparison.notes:
+            note(text)
         return
-    if form == "json":
-        emit(as_json(formats.as_data(comparison, [run.described() for run in compared.runs])))
-    elif form in _CHOSEN_IN:
-        written = formats.as_markdown if form == "md" else formats.as_latex
-        emit(written(comparison, shown))
-    else:
-        rows = {
-            "csv": formats.as_csv,
-            "pairs": formats.pairs_as_csv,
-            "errors": formats.errors_as_csv,
-            "rexrank": formats.as_rexrank,
-        }
-        emit(rows[form](comparison))
-    for text in comparison.notes:
-        note(text)
-
-
-def _facts(comparison: Comparison, compared: AlignedRuns) -> list[tuple[str, str]]:
-    panel = comparison.panel
-    facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
-    for rubric in dict.fromkeys(run.rubric for run in compared.runs):
-        judges = dict.fromkeys(run.judge for run in compared.runs if run.rubric == rubric)
-        facts.append((f"judge of {rubric}", ", ".join(judges)))
-    facts.append(("section", compared.runs[0].section))
-    if panel.is_clustered or (comparison.how and len(panel.models) > 1):
-        facts.append(("resampled by", panel.patient_field or "study"))
-    return facts + [("note", text) for text in comparison.notes]
+    is_csv = form == "csv" or form in _ALIASES
+    document = comparison_document(comparison, compared, columns, complete=is_csv)
+    if form in _ALIASES:
+        document = document.only([_ALIASES[form]])
+    is_json = form == "json"
+    data = as_data(comparison, [run.described() for run in compared.runs]) if is_json else None
+    print_document(document, "csv" if is_csv else form, data)

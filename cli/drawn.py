@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from judge.cli.options import Decorator, NamedPath, cannot_write, check_writable, replacing, target
-from judge.cli.output import emit, note, print_facts, print_tables
+from judge.cli.output import note
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.figures import WrittenFigures
-
-_WRITERS = {"md": "as_markdown", "latex": "as_latex", "csv": "as_csv"}
 
 
 def figures_option(shown: str = "") -> Decorator:
@@ -50,20 +47,6 @@ def say_drawn(drawn: WrittenFigures, folder: Path) -> None:
     for text in drawn.notes:
         note(text)
     note(f"figures  {len(drawn.files)} files in {folder}")
-
-
-def put(found: Mapping[str, Any], printed: ModuleType, form: str) -> None:
-    """Print what was found in `form`, by the module that has its tables."""
-    from judge.tables.document import as_json
-
-    if form == "table":
-        print_facts(printed.facts(found))
-        print_tables(printed.tables(found))
-        emit(f"signature  {found['signature']}")
-        return
-    emit(as_json(found) if form == "json" else getattr(printed, _WRITERS[form])(found))
-    for text in found.get("notes", ()):
-        note(text)
 
 
 def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:

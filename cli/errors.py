@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from judge.cli.options import allow_option, common_option, patient_option
-from judge.cli.output import emit, format_option, note, print_facts, print_tables
+from judge.cli.output import format_option, note, print_document
 
 
 @click.command("errors")
@@ -37,22 +37,10 @@ def command(runs: tuple[str, ...], top: int, form: str, **options: Any) -> None:
     """
     from judge.comparing.names import choice
     from judge.comparing.recurring import recurring_in
-    from judge.tables import recurring as printed
-    from judge.tables.document import as_json
+    from judge.tables.recurring import as_data, recurring_document
 
-    found = recurring_in([choice(run) for run in runs], **options)
-    if form == "json":
-        emit(as_json(printed.as_data(found)))
-    elif form == "csv":
-        emit(printed.as_csv(found))
-    elif form == "md":
-        emit(printed.as_markdown(found, top))
-    else:
-        print_facts(printed.facts(found))
-        table = printed.table(found, top)
-        print_tables([table] if table else [])
-        for text in printed.sentences(found):
-            emit(text)
-        emit(f"signature  {found.data['signature']}")
-        if table:
-            note("judge audit RUN STUDY_ID shows one of the examples")
+    recurring = recurring_in([choice(run) for run in runs], **options)
+    document = recurring_document(recurring, top, complete=form == "csv")
+    print_document(document, form, as_data(recurring))
+    if form == "table" and document.tables:
+        note("judge audit RUN STUDY_ID shows one of the examples")

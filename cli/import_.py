@@ -91,7 +91,7 @@ def command(
         layout, readings, inputs, out, model=model, section=known, arguments=arguments
     )
     if form == "json":
-        from judge.tables.document import as_json
+        from judge.tables.data import as_json
 
         emit(as_json([{"run": str(run.path), **run.summary()} for run in runs]))
     else:
@@ -99,7 +99,8 @@ def command(
 
 
 def _print_runs(runs: Sequence[Run], layout: str) -> None:
-    from judge.tables.run import Table, headline_figures
+    from judge.tables.document import Column, Table
+    from judge.tables.run import headline_figures
 
     facts, rows, head = [("layout", layout), ("rubric", runs[0].rubric.title)], [], []
     whose: dict[str, list[str]] = {}
@@ -109,11 +110,14 @@ def _print_runs(runs: Sequence[Run], layout: str) -> None:
             whose.setdefault(text, []).append(name)
         figures = headline_figures(summary, run.rubric)
         head = [label for label, _ in figures]
-        counts = (f"{summary[name]:,}" for name in ("n_studies", "n_scored"))
+        counts = (summary[name] for name in ("n_studies", "n_scored"))
         rows.append((name, *counts, *(text for _, text in figures)))
     for text, names in whose.items():
         facts.append(("note", text if len(names) == len(runs) else f"{', '.join(names)}: {text}"))
     print_facts(facts)
-    print_tables([Table("Readers", ("judge", "studies", "scored", *head), tuple(rows))])
+    columns = [Column("judge", "judge")]
+    columns += [Column(name, name, "count") for name in ("studies", "scored")]
+    columns += [Column(label, label, "number") for label in head]
+    print_tables(Table("readers", "Readers", tuple(columns), tuple(rows)))
     for run in runs:
         note(f"run folder  {run.path}")

@@ -383,7 +383,7 @@ def _print(
         return
     summaries = [run.summary for run in finished.values()]
     if len(finished) > 1 and form == "json":
-        from judge.tables.document import as_json
+        from judge.tables.data import as_json
 
         emit(as_json({summary["section"]: summary for summary in summaries}))
         return
@@ -393,7 +393,7 @@ def _print(
     if len(finished) > 1:
         from judge.tables.run import tracks_table
 
-        print_tables([tracks_table(summaries, rubric)])
+        print_tables(tracks_table(summaries, rubric))
 
 
 @contextmanager

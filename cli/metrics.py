@@ -192,7 +192,7 @@ def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
     facts += class_facts(sum(tracks[0].studies.class_inferred), len(tracks[0].studies))
     figures = {track.section: _figures(track, by) for track in tracks}
     print_facts(facts)
-    print_tables([metric_table(f"Metrics of {tracks[0].model}", figures, by)])
+    print_tables(metric_table(f"Metrics of {tracks[0].model}", figures, by))
 
 
 def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:

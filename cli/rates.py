@@ -9,7 +9,7 @@ import click
 from judge.cli.options import patient_option
 from judge.cli.output import (
     by_option,
-    format_option,
+    format_of,
     print_summary,
     readings_at_random_option,
 )
@@ -30,7 +30,11 @@ from judge.types import JudgeError
 )
 @readings_at_random_option
 @patient_option
-@format_option
+@format_of(
+    *("table", "json", "csv", "md"),
+    text="What to print on standard output: tables for people, or JSON, CSV, Markdown.",
+    tables=("rates", "corrected", "errors", "unread", "warnings"),
+)
 def command(
     run: Path,
     by: list[str],

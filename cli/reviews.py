@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judge.cli.output import format_of, note, print_tables
+from judge.cli.output import format_of, note, print_document
 
 
 @click.command("reviews")
@@ -22,8 +22,7 @@ def command(run: Path, form: str) -> None:
     """
     from judge.running.folder import Run
     from judge.service import reviews
-    from judge.tables.document import as_json
-    from judge.tables.run import review_tables
+    from judge.tables.run import reviews_document
 
     opened = Run(run)
     events = reviews.read(run)
@@ -39,8 +38,6 @@ def command(run: Path, form: str) -> None:
     found = reviews.measured(
         events, lambda study_id: errors.get(study_id, frozenset()), opened.rubric
     )
-    if form == "json":
-        click.echo(as_json(found))
-        return
-    print_tables(review_tables(found, opened.rubric))
-    note(found["note"])
+    print_document(reviews_document(found, opened.rubric), form, found)
+    if form == "table":
+        note(found["note"])

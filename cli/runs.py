@@ -20,10 +20,9 @@ from judge.text import NOTHING, counted
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
-    from judge.tables.run import Table
+    from judge.tables.document import Table
 
 _PATH = click.Path(path_type=Path)
-_COLUMNS = ("run", "model", "judge", "studies", "scored")
 
 
 @click.command("runs")
@@ -36,7 +35,7 @@ def runs(folders: tuple[Path, ...], form: str) -> None:
     run itself is listed too. What cannot be read is named on standard error.
     """
     from judge.running.session import RUNS
-    from judge.tables.document import as_json
+    from judge.tables.data import as_json
     from judge.types import JudgeError
 
     chosen = folders or (RUNS,)
@@ -47,7 +46,9 @@ def runs(folders: tuple[Path, ...], form: str) -> None:
         emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in found]))
     elif found:
         titles = dict.fromkeys(run["title"] for run in found)
-        print_tables([_table(title, [r for r in found if r["title"] == title]) for title in titles])
+        print_tables(
+            *(_table(title, [r for r in found if r["title"] == title]) for title in titles)
+        )
     else:
         places = ", ".join(map(str, chosen))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
@@ -89,19 +90,22 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
-    from judge.tables.run import Table
+    from judge.tables.document import Column, Table
 
     figures = list(dict.fromkeys(name for run in runs for name in run["figures"]))
     rows = tuple(
         (
             *(run["run"], run["model"] or NOTHING, run["judge"]),
-            *(f"{run[name]:,}" for name in ("studies", "scored")),
+            *(run[name] for name in ("studies", "scored")),
             *(run["figures"].get(name, "") for name in figures),
             str(run["finished"] or NOTHING)[:16],
         )
         for run in runs
     )
-    return Table(title, (*_COLUMNS, *figures, "finished"), rows, n_left=3)
+    columns = [Column(name, name) for name in ("run", "model", "judge")]
+    columns += [Column(name, name, "count") for name in ("studies", "scored")]
+    columns += [Column(name, name, "number") for name in (*figures, "finished")]
+    return Table("runs", title, tuple(columns), rows)
 
 
 _runs = click.argument("runs", nargs=-1, required=True, type=_PATH)

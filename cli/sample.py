@@ -40,8 +40,8 @@ def command(*, path: Path, n: int | None, by: list[str], seed: int | None, form:
     from judge.readers import kept
     from judge.readers.sample import SAMPLE, sampled
     from judge.running.folder import Run
-    from judge.tables.document import as_json
-    from judge.tables.run import Table
+    from judge.tables.data import as_json
+    from judge.tables.document import Column, Table
     from judge.text import group_value
 
     sample = sampled(Run(path), n, by, seed)
@@ -63,8 +63,9 @@ def command(*, path: Path, n: int | None, by: list[str], seed: int | None, form:
     facts += [("read", f"{read[reader]:,} by {reader}") for reader in sorted(read)]
     print_facts(facts)
     rows = [
-        (*map(group_value, one.key.values()), f"{one.n_studies:,}", f"{one.n_drawn:,}")
-        for one in sample.strata
+        (*map(group_value, one.key.values()), one.n_studies, one.n_drawn) for one in sample.strata
     ]
-    print_tables([Table("Sample", (*sample.by, "studies", "drawn"), tuple(rows), len(sample.by))])
+    columns = [Column(field, field) for field in sample.by]
+    columns += [Column(name, name, "count") for name in ("studies", "drawn")]
+    print_tables(Table("sample", "Sample", tuple(columns), tuple(rows)))
     note(f"kept in {path / SAMPLE}")

@@ -13,7 +13,6 @@ from judge.cli.drawn import (
     check_drawn,
     figures_option,
     html_option,
-    put,
     say_drawn,
     write_html,
 )
@@ -38,7 +37,7 @@ from judge.cli.options import (
     settings_of,
     with_options,
 )
-from judge.cli.output import format_of, list_option, note, print_tables
+from judge.cli.output import format_of, list_option, note, print_document, print_tables
 
 if TYPE_CHECKING:
     from judge.running.session import Finished, JudgeSession
@@ -76,13 +75,17 @@ _CANDIDATES = (
         help="What to judge by; forged answers are in its layout. Default: green.",
     ),
 )
+_TABLES = (
+    *("detection", "matrix", "false_alarms", "monotone", "wrong_way", "stability", "hostile"),
+)
 _OUTPUT = with_options(
     heading("Output"),
     figures_option("errors found by class, false alarms by change"),
     html_option("Write a page: the tables, and each pair with what was changed in it."),
     format_of(
         *("table", "md", "csv", "json"),
-        text="What to print on standard output; csv has a figure a row.",
+        text="What to print on standard output; csv has one table.",
+        tables=_TABLES,
     ),
 )
 
@@ -170,7 +173,7 @@ def _make(**options: Any) -> None:  # noqa: ANN401
     """
     from judge.stress import candidates
     from judge.stress.changes import chosen
-    from judge.tables.run import Table
+    from judge.tables.document import Column, Table
 
     changes = chosen(options["changes"], options["rubric"])
     counts = candidates.write(options["out"], _drawn(options), changes, options["seed"])
@@ -178,9 +181,14 @@ def _make(**options: Any) -> None:  # noqa: ANN401
     for name, reasons in counts.items():
         n = reasons.pop(candidates.MADE, 0)
         why = "; ".join(f"{reason} ({k:,})" for reason, k in reasons.most_common())
-        rows.append((name, why, f"{n:,}", f"{reasons.total():,}"))
-    head = ("change", "why not made", "made", "not made")
-    print_tables([Table("Candidates", head, tuple(rows), n_left=2)])
+        rows.append((name, why, n, reasons.total()))
+    columns = (
+        Column("change", "change"),
+        Column("why", "why not made"),
+        Column("made", "made", "count"),
+        Column("not_made", "not made", "count"),
+    )
+    print_tables(Table("candidates", "Candidates", columns, tuple(rows)))
     note(f"written to {options['out']}")
 
 
@@ -259,7 +267,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) ->
 
 def _show(report: StressReport, form: str, html: Path | None, figures: Path | None) -> None:
     """Print a report; write its page and its figures first: who reads the output may stop early."""
-    from judge.tables import stress
+    from judge.tables.stress import stress_document
 
     data = report.plain()
     if figures:
@@ -273,4 +281,4 @@ def _show(report: StressReport, form: str, html: Path | None, figures: Path | No
         drawn = stress_page_figures(data) if available() else None
         write_html(page(data, report.first.run.rubric, pairs(report), drawn), html, MARK)
         note(f"page  {html}")
-    put(data, stress, form)
+    print_document(stress_document(data), form, data)

@@ -11,7 +11,6 @@ from judge.cli.drawn import (
     check_drawn,
     figures_option,
     html_option,
-    put,
     say_drawn,
     write_html,
 )
@@ -24,10 +23,16 @@ from judge.cli.options import (
     resampling,
     seed_option,
 )
-from judge.cli.output import format_of, note
+from judge.cli.output import format_of, note, print_document
 
 if TYPE_CHECKING:
     from judge.validating.raters import RatedStudies
+
+
+_TABLES = (
+    *("agreement", "no_significant_error", "no_actionable_error", "limits", "errors"),
+    *("preference", "alternative_annotator"),
+)
 
 
 @click.command("validate", GroupedCommand)
@@ -70,7 +75,8 @@ if TYPE_CHECKING:
 )
 @format_of(
     *("table", "md", "latex", "csv", "json"),
-    text="What to print on standard output; csv has a number a row.",
+    text="What to print on standard output; csv has one table.",
+    tables=_TABLES,
 )
 def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Say how far the judges of RUN agree with readers, and readers among themselves.
@@ -84,7 +90,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """
     from judge.comparing.names import choice
     from judge.pages.validation import MARK
-    from judge.tables import validation as printed
+    from judge.tables.validation import validation_document
     from judge.validating.raters import rated, raters
     from judge.validating.validation import validate
 
@@ -106,7 +112,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     if options["html"]:
         write_html(pieces, options["html"], MARK)
         note(f"page  {options['html']}")
-    put(found, printed, options["form"])
+    print_document(validation_document(found), options["form"], found)
 
 
 def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:

@@ -46,7 +46,7 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
             {"name": name, "value": value}
             for name, value in headline(summary, rubric, figures=False)
         ],
-        "tables": [asdict(table) for table in tables(summary, rubric)],
+        "tables": [table.plain() for table in tables(summary, rubric)],
         "figures": {
             "rates": [_rates(summary, one) for one in rubric.shown("groups") if one.kind == "rate"],
             "tally": _tally(summary, rubric),

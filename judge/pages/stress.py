@@ -166,7 +166,7 @@ def overview(report: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         "format": 1,
         "notes": [report["judge"]["note"]] if report["judge"]["note"] else [],
         "facts": [{"name": name, "value": value} for name, value in facts(report)],
-        "tables": [asdict(table) for table in tables(report)],
+        "tables": [table.plain() for table in tables(report)],
         "rubric": {"title": rubric.title, **declared(rubric), "counts": counts(rubric)},
         "came": [label.format(level=level) for label in CAME.values()],
         "signature": report["signature"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ def overview(of: Beside, rows: Sequence[int]) -> dict[str, Any]:
     return {
         "format": 1,
         "facts": [{"name": name, "value": value} for name, value in facts(found)],
-        "tables": [asdict(table) for table in tables(found)],
+        "tables": [table.plain() for table in tables(found)],
         "raters": [
             {
                 "name": rater.name,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judge.display import Displayed
 from judge.plugins import version
 from judge.rubrics.contract import Scale
 from judge.running.folder import MANIFEST, Run
@@ -38,8 +39,8 @@ Frame = pd.DataFrame
 RunLike = Run | str | Path
 
 
-@dataclass(frozen=True)
-class StressReport:
+@dataclass(frozen=True, repr=False)
+class StressReport(Displayed):
     """What a judge saw of known errors, and where it did not stay still.
 
     `first` is its first reading, which all figures but those of stability are of.

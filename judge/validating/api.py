@@ -7,29 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from judge.comparing.metric_files import read_files
 from judge.comparing.names import Runs, choices
+from judge.display import Displayed
 from judge.stats.agreement import EXPERTS
 from judge.stats.significance import Resampling
-from judge.tables.validation import rows
 from judge.validating import validation
 from judge.validating.raters import rated, raters
 
 _USUAL = Resampling()
 
 
-@dataclass(frozen=True)
-class Validation:
-    """How far judges agree with readers.
+@dataclass(frozen=True, repr=False)
+class Validation(Displayed):
+    """How far judges agree with readers; `print` shows the agreement.
 
-    `figures` has one row a figure, as `judge validate --format csv` prints it: `table` and
-    `quantity` say what it is, `rater` whose; `n` studies or errors, `value` with its 95% interval
-    `low` to `high`, and a `reason` where it has none. `data` is what `--format json` prints.
+    `data` is what `judge validate --format json` prints, and `frame(NAME)` one of its tables.
     """
 
-    figures: pd.DataFrame
     data: dict[str, Any]
     notes: tuple[str, ...]
     signature: str
@@ -64,4 +59,4 @@ def validate(
         level,
     )
     data = validation.validate(studies, resampling, epsilon)
-    return Validation(pd.DataFrame(rows(data)), data, tuple(data["notes"]), str(data["signature"]))
+    return Validation(data, tuple(data["notes"]), str(data["signature"]))
