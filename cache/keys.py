@@ -78,10 +78,10 @@ def _once(function: Callable[[Any], _Result]) -> Callable[[Any], _Result]:
 
     def remembered(value: Any) -> _Result:  # noqa: ANN401
         nonlocal last
-        kept = last  # one name: several threads may ask
-        if kept[0] is not value:
-            kept = last = (value, function(value))
-        return kept[1]
+        latest = last  # one name: several threads may ask
+        if latest[0] is not value:
+            latest = last = (value, function(value))
+        return latest[1]
 
     return remembered
 

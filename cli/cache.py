@@ -87,8 +87,8 @@ def import_(sources: tuple[str, ...], cache: Path | None) -> None:
     """
     from judge.cache import CompletionCache
     from judge.cache.store import DATABASE, read_entries
-    from judge.running.answers import entries as answers_of
     from judge.running.folder import Run
+    from judge.running.rescoring import entries as answers_of
 
     folders = [Path(source) for source in sources]
     answers = [

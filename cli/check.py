@@ -30,7 +30,7 @@ def command(form: str, **options: Any) -> None:  # noqa: ANN401
     fields, what is left out, and the first three studies. Then `judge RUBRIC --dry-run` says what
     judging them would cost, and `--limit 50` judges fifty of them.
     """
-    from judge.running.check import described, facts
+    from judge.running.preview import described, facts
     from judge.running.shards import Shard
     from judge.tables.data import as_json
 

@@ -22,7 +22,15 @@ from judge.cli.options import (
     resampling,
     seed_option,
 )
-from judge.cli.output import emit, format_of, list_option, note, print_document
+from judge.cli.output import (
+    emit,
+    format_of,
+    groupings_option,
+    list_option,
+    note,
+    print_document,
+    tracked,
+)
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -39,11 +47,9 @@ _WITH_COLUMNS = ("table", "md", "latex", "csv")
 @click.command("compare", GroupedCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 @heading("Studies")
-@list_option(
-    "--by",
-    metavar="FIELD",
-    help="Also a leaderboard for each value of this field (study_class, site, dataset, ...; repeat "
-    "it, or separate with commas, for combinations).",
+@groupings_option(
+    "Also a leaderboard for each value of this field (study_class, site, dataset, ...), for each "
+    "--by; of the combinations of fields for a,b."
 )
 @common_option
 @allow_option
@@ -89,6 +95,17 @@ _WITH_COLUMNS = ("table", "md", "latex", "csv")
     help="The metrics that the leaderboards have, named as for --sort (repeat it, or separate "
     "with commas). Default: all.",
 )
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --format rexrank: write a CSV for all studies and for each group of --by here.",
+)
+@click.option(
+    "--model-info",
+    metavar="FILE",
+    help="With --format rexrank: a CSV or JSON file with model, date, institution and url.",
+)
 @format_of(
     *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
     text="What to print on standard output; pairs and errors are csv with --table tests and "
@@ -115,6 +132,11 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     form = options["form"]
     if options["columns"] and form not in _WITH_COLUMNS:
         raise JudgeError(f"--columns goes with --format {', '.join(_WITH_COLUMNS)}")
+    out = options["out"]
+    if form != "rexrank" and (out or options["model_info"]):
+        raise JudgeError("--out and --model-info go with --format rexrank")
+    if form == "rexrank" and options["by"] and not out:
+        raise JudgeError("--format rexrank with --by writes a CSV a group: add --out DIR")
     if options["highlight"] and not (options["figures"] or options["html"]):
         raise click.UsageError("--highlight goes with --figures or --html")
     check_drawn(options["html"], options["figures"], MARK)
@@ -128,6 +150,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         allow=options["allow"],
         patient_field=options["patient_field"],
         metrics=files,
+        track=tracked,
     )
     metrics = comparison.panel.metrics
     columns = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None
@@ -147,7 +170,23 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         say_drawn(drawn, options["figures"])
     if options["html"]:
         _write_page(comparison, records, options)
+    if form == "rexrank":
+        _rexrank(comparison, out, options["model_info"])
+        return
     _print(comparison, compared, form, columns)
+
+
+def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
+    from judge.tables.rexrank import as_rexrank, read_model_info, write_rexrank
+
+    info = read_model_info(model_info) if model_info else {}
+    if out:
+        for file in write_rexrank(comparison, out, info):
+            note(f"ReXrank's columns  {file}")
+    else:
+        emit(as_rexrank(comparison, info))
+    for text in comparison.notes:
+        note(text)
 
 
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
@@ -192,13 +231,8 @@ def _print(
     form: str,
     columns: Sequence[Metric] | None = None,
 ) -> None:
-    from judge.tables.comparison import as_data, as_rexrank, comparison_document
+    from judge.tables.comparison import as_data, comparison_document
 
-    if form == "rexrank":
-        emit(as_rexrank(comparison))
-        for text in comparison.notes:
-            note(text)
-        return
     is_csv = form == "csv" or form in _ALIASES
     document = comparison_document(comparison, compared, columns, complete=is_csv)
     if form in _ALIASES:

@@ -71,19 +71,19 @@ def command(
     the run whose studies were read. A study whose rows contradict each other is left out, counted
     and named. No judge is asked.
     """
-    from judge.readers import datasets, own
-    from judge.readers.runs import write_runs
+    from judge.readers import datasets, page_annotations
+    from judge.readers.reader_runs import write_runs
     from judge.running.folder import Run
     from judge.studies.names import known_section
 
     known = known_section(section)
     arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}
     arguments |= {"reader": reader, "strict": strict}
-    if layout == own.LAYOUT:
+    if layout == page_annotations.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported of one run at a time")
         opened = Run(Path(files[0]))
-        readings, inputs = own.finished(opened, reader)
+        readings, inputs = page_annotations.finished(opened, reader)
         model = model or opened.manifest.get("model")
     else:
         layout, readings, inputs = datasets.read(layout, files, reader, encoding, strict=strict)

@@ -48,14 +48,14 @@ from judge.text import counted, harmless
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
-    from judge.running.cost import Budget
+    from judge.running.cost import SpendingLimit
     from judge.running.engine import (
         Progress,
         ProgressListener,
         RunStoppedError,
         UnreadableError,
     )
-    from judge.running.session import Finished, JudgeSession
+    from judge.running.session import JudgeSession, RunResult
     from judge.running.shards import Shard
     from judge.studies import StudySet
     from judge.types import Study
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 class Owner:
     """Who started the command, where that is a service: who pays, and who is told how it goes."""
 
-    budget: Budget | None
+    budget: SpendingLimit | None
     tick: Callable[[Progress], None]
 
 
@@ -270,7 +270,7 @@ def command_for(rubric: Rubric) -> click.Command:
     )(callback)
 
 
-def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dict[str, Finished]:
+def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dict[str, RunResult]:
     from judge.backends import LEXICON
     from judge.running.session import JudgeSession
     from judge.running.session import run as run_session
@@ -283,7 +283,7 @@ def _judge(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> dic
 
         shard = Shard.of(options["shard"])
 
-    def session(name: str, budget: Budget | None = None) -> JudgeSession:
+    def session(name: str, budget: SpendingLimit | None = None) -> JudgeSession:
         return JudgeSession.load(
             rubric.name, name, settings, policy=policy, cache=options["cache"], budget=budget
         )
@@ -371,7 +371,7 @@ def _read(
 
 
 def _print(
-    finished: Mapping[str, Finished], options: Mapping[str, Any], *, are_models: bool
+    finished: Mapping[str, RunResult], options: Mapping[str, Any], *, are_models: bool
 ) -> None:
     from judge.running.folder import Run
 

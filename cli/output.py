@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judge.tables.document import Document, Table
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
+T = TypeVar("T")
 
 _TABLES = "judge.tables"
 _TABLE_FORMS = ("table", "md", "latex", "csv")
@@ -85,12 +86,23 @@ def _parts(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...])
     return names
 
 
-by_option = list_option(
-    "--by",
+def groupings_option(text: str, **more: Any) -> Decorator:  # noqa: ANN401 - as click takes them
+    """Return `--by`: a table for each time it is given, of combinations of fields for `a,b`."""
+    return click.option(
+        "--by", multiple=True, callback=_groupings, metavar="FIELD[,FIELD]", help=text, **more
+    )
+
+
+def _groupings(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(",".join(_parts(ctx, param, (grouping,))) for grouping in value)
+
+
+by_option = groupings_option(
+    "Group the rates by this field; a table for each --by, of combinations for a,b.",
     default=("study_class",),
     show_default=True,
-    metavar="FIELD",
-    help="Group the rates by this field (repeat it, or separate with commas, for several).",
 )
 
 readings_at_random_option = click.option(
@@ -154,6 +166,16 @@ def print_document(document: Document, form: str, data: object = None) -> None:
         from judge.tables.latex import as_latex
 
         emit(as_latex(document))
+
+
+def tracked(items: Iterable[T], n: int) -> Iterable[T]:
+    """Pass on `n` items as they come, with a progress bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    shown = Console(stderr=True)
+    hidden = not sys.stderr.isatty()
+    return track(items, "Comparing", n, console=shown, transient=True, disable=hidden)
 
 
 def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None:

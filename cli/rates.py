@@ -57,7 +57,7 @@ def command(
             raise JudgeError("--readings-at-random goes with --readings")
         print_summary(opened.regrouped(by, patient_field), opened.rubric, form)
         return
-    from judge.validating.corrected import corrected_summary
+    from judge.validating.bias_correction import corrected_summary
 
     summary = corrected_summary(
         opened, by, readers, at_random=at_random, patient_field=patient_field

@@ -171,8 +171,8 @@ def panel(runs: tuple[Path, ...], out: Path, rule: Any, form: str) -> None:  # n
 @format_option
 def rescore(run: Path, out: Path | None, form: str) -> None:
     """Read the raw answers of RUN again with today's parser, without asking a judge."""
-    from judge.running.answers import rescore as rescore_run
     from judge.running.folder import Run
+    from judge.running.rescoring import rescore as rescore_run
 
     path, n_changed = rescore_run(Run(run), out)
     again = Run(path)

@@ -1,4 +1,4 @@
-"""`judge sample RUN`: the studies that readers read, drawn at random."""
+"""`judge sample RUN`: draw the studies that readers read, at random."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from judge.cli.output import emit, format_of, list_option, note, print_facts, pr
     "-n",
     type=click.IntRange(min=1),
     metavar="N",
-    help="So many studies in all: what the sample kept with the run lacks is drawn. Without it "
-    "the one that is kept is shown.",
+    help="Draw this many studies in all, with those drawn before. Default: show the sample of "
+    "the run.",
 )
 @list_option(
     "--by",
@@ -31,13 +31,13 @@ from judge.cli.output import emit, format_of, list_option, note, print_facts, pr
 @heading("Output")
 @format_of("table", "json", text="What to print: tables for people, or JSON.")
 def command(*, path: Path, n: int | None, by: list[str], seed: int | None, form: str) -> None:
-    """Draw N studies of RUN at random, in the order in which readers are to read them.
+    """Draw N studies of RUN at random, in the order in which readers should read them.
 
-    The sample is kept with the run. A larger one later begins with those of this one, and is as
-    good as drawn at once. A reader who stops early has read a random sample too. Studies that the
-    judge could not score are drawn as any other.
+    The sample is saved with the run. A larger sample begins with the studies of the smaller one,
+    and a reader who stops early has read a random sample too. Studies without a score are drawn
+    like all others.
     """
-    from judge.readers import kept
+    from judge.readers import annotation_store as store
     from judge.readers.sample import SAMPLE, sampled
     from judge.running.folder import Run
     from judge.tables.data import as_json
@@ -46,26 +46,30 @@ def command(*, path: Path, n: int | None, by: list[str], seed: int | None, form:
 
     sample = sampled(Run(path), n, by, seed)
     n_studies = sum(stratum.n_studies for stratum in sample.strata)
-    readings = kept.current(path).values()
-    drawn = frozenset(sample.order)
-    read = Counter(one.reader for one in readings if one.done and one.study_id in drawn)
+    order = frozenset(sample.order)
+    readings = [r for r in store.current(path).values() if r.done and r.study_id in order]
+    read = Counter(reading.reader for reading in readings)
+    not_judged = Counter(reading.reader for reading in readings if reading.cannot_judge)
     if form == "json":
         strata = [
-            {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": one.n_drawn}
-            for one in sample.strata
+            {"key": {**stratum.key}, "n_studies": stratum.n_studies, "n_drawn": stratum.n_drawn}
+            for stratum in sample.strata
         ]
-        found = {"run": str(path), "seed": sample.seed, "by": [*sample.by], "strata": strata}
-        found |= {"n_studies": n_studies, "n_drawn": len(sample.order)}
-        emit(as_json({**found, "order": [*sample.order], "read": read}))
+        drawn = {"run": str(path), "seed": sample.seed, "by": [*sample.by], "strata": strata}
+        drawn |= {"n_studies": n_studies, "n_drawn": len(sample.order), "order": [*sample.order]}
+        emit(as_json({**drawn, "read": read, "not_judged": not_judged}))
         return
     facts = [("drawn", f"{len(sample.order):,} of {n_studies:,} studies")]
     facts += [("by", ", ".join(sample.by)), ("seed", str(sample.seed))]
-    facts += [("read", f"{read[reader]:,} by {reader}") for reader in sorted(read)]
+    for reader in sorted(read):
+        unjudged = f", {not_judged[reader]:,} not judged" if not_judged[reader] else ""
+        facts.append(("read", f"{read[reader]:,} by {reader}{unjudged}"))
     print_facts(facts)
     rows = [
-        (*map(group_value, one.key.values()), one.n_studies, one.n_drawn) for one in sample.strata
+        (*map(group_value, stratum.key.values()), stratum.n_studies, stratum.n_drawn)
+        for stratum in sample.strata
     ]
     columns = [Column(field, field) for field in sample.by]
     columns += [Column(name, name, "count") for name in ("studies", "drawn")]
     print_tables(Table("sample", "Sample", tuple(columns), tuple(rows)))
-    note(f"kept in {path / SAMPLE}")
+    note(f"sample saved in {path / SAMPLE}")

@@ -40,7 +40,7 @@ from judge.cli.options import (
 from judge.cli.output import format_of, list_option, note, print_document, print_tables
 
 if TYPE_CHECKING:
-    from judge.running.session import Finished, JudgeSession
+    from judge.running.session import JudgeSession, RunResult
     from judge.stress.report import StressReport
     from judge.studies import StudySet
 
@@ -62,7 +62,11 @@ _CANDIDATES = (
         "them, else the whole report.",
     ),
     click.option(
-        "-n", type=click.IntRange(1), default=200, metavar="N", help="Draw N studies. Default: 200."
+        "-n",
+        type=click.IntRange(1),
+        default=200,
+        metavar="N",
+        help="SeededChoice N studies. Default: 200.",
     ),
     click.option(
         "--seed", type=click.IntRange(0), default=1, help="Of every random choice. Default: 1."
@@ -138,20 +142,23 @@ def _run(*, html: Path | None, figures: Path | None, **options: Any) -> None:  #
     from judge.pages.stress import MARK
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.stress import candidates
-    from judge.stress.changes import chosen
+    from judge.stress.perturbations import choose_perturbations
     from judge.stress.report import stress_report
 
     check_drawn(html, figures, MARK)
     sessions = [*_sessions(options)]
-    drawn, changes = _drawn(options), chosen(options["changes"], options["rubric"])
+    drawn, changes = _drawn(options), choose_perturbations(options["changes"], options["rubric"])
     if options["dry_run"]:
-        made: dict[str, Counter[str]] = {}
-        asked = [study for study, _ in candidates.make(drawn, changes, options["seed"], made)]
+        counts: dict[str, Counter[str]] = {}
+        asked = [
+            study
+            for study, _ in candidates.make_candidates(drawn, changes, options["seed"], counts)
+        ]
         foretell(sessions, asked)
         return
-    candidates.write(options["out"], drawn, changes, options["seed"])
+    candidates.write_candidates(options["out"], drawn, changes, options["seed"])
     note(f"folder  {options['out']}")
-    studies = candidates.read(options["out"], str(drawn.section))
+    studies = candidates.read_candidates(options["out"], str(drawn.section))
     try:
         with shared_servers(sessions):
             finished = [_judge(session, studies, options) for session in sessions]
@@ -172,11 +179,11 @@ def _make(**options: Any) -> None:  # noqa: ANN401
     could not be made is counted with its reason.
     """
     from judge.stress import candidates
-    from judge.stress.changes import chosen
+    from judge.stress.perturbations import choose_perturbations
     from judge.tables.document import Column, Table
 
-    changes = chosen(options["changes"], options["rubric"])
-    counts = candidates.write(options["out"], _drawn(options), changes, options["seed"])
+    changes = choose_perturbations(options["changes"], options["rubric"])
+    counts = candidates.write_candidates(options["out"], _drawn(options), changes, options["seed"])
     rows = []
     for name, reasons in counts.items():
         n = reasons.pop(candidates.MADE, 0)
@@ -224,13 +231,13 @@ def _drawn(options: dict[str, Any]) -> StudySet:
 def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
     from judge.backends import LEXICON
-    from judge.running.cost import Budget
+    from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
 
     if options["repeats"] > 1 and options["sampling_seed"] is not None:
         raise click.UsageError("--sampling-seed asks for the same answer each time; leave it out")
     settings, policy = settings_of(options), policy_of(options)
-    budget = None if policy.max_cost is None else Budget(policy.max_cost)
+    budget = None if policy.max_cost is None else SpendingLimit(policy.max_cost)
     name = options["judge_name"] or LEXICON
     for repeat in range(options["repeats"]):
         session = JudgeSession.load(
@@ -248,7 +255,7 @@ def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
         yield session
 
 
-def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> Finished:
+def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> RunResult:
     from judge.running.session import default_folder, run, with_classes
     from judge.stress.report import RUNS
 

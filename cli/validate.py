@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _TABLES = (
-    *("agreement", "no_significant_error", "no_actionable_error", "limits", "errors"),
+    *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits", "errors"),
     *("preference", "alternative_annotator"),
 )
 

@@ -18,7 +18,7 @@ from judge.backends import LEXICON, JudgeSettings
 from judge.running.aggregate import panel as panel_of
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
-from judge.running.records import Judged, corrected_report
+from judge.running.records import StudyResult, corrected_report
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.running.session import run as run_session
 from judge.running.shards import Shard
@@ -131,9 +131,9 @@ def annotate(
     rows: list[int] = []
     answers: dict[str, list[Any]] = {"answer": [], "corrected": []}
 
-    def keep(judged: Judged) -> None:
+    def keep(judged: StudyResult) -> None:
         table.add(judged.study, judged.outcome, judged.measures)
-        rows.append(judged.at)
+        rows.append(judged.row)
         answers["answer"].append(judged.completion.text if judged.completion else None)
         answers["corrected"].append(corrected_report(session.rubric, judged.study, judged.outcome))
 

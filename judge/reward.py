@@ -24,9 +24,9 @@ from judge.api import ContextOptions, context_of, session_of
 from judge.backends import LEXICON
 from judge.plugins import version
 from judge.rubrics.quantities import reward_of
-from judge.running.records import Judged
+from judge.running.background_judge import BackgroundJudge
+from judge.running.records import StudyResult
 from judge.running.session import RequestPolicy
-from judge.running.thread import JudgeThread
 from judge.signature import Signature
 from judge.studies import from_given
 from judge.studies.names import plain, says_nothing
@@ -77,7 +77,7 @@ class Reward(AbstractContextManager["Reward"]):
         self._context = context_of(rubric, values)
         values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)
         self._session = session_of(rubric, judge, values)
-        self._thread = JudgeThread(self._session)
+        self._thread = BackgroundJudge(self._session)
         self._report = report
         self.measure = reward_of(self._session.rubric, measure)
         sign = "" if self.measure.higher_is_better else "minus_"
@@ -123,7 +123,7 @@ class Reward(AbstractContextManager["Reward"]):
             _check_trl()
 
         async def judge_batch(
-            standing: JudgeThread,
+            standing: BackgroundJudge,
             prompts: object,  # noqa: ARG001
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
@@ -157,7 +157,7 @@ class Reward(AbstractContextManager["Reward"]):
         value = _finite(unscored)
 
         async def judge_row(
-            standing: JudgeThread,
+            standing: BackgroundJudge,
             data_source: object,  # noqa: ARG001
             solution_str: str,
             ground_truth: object,
@@ -201,7 +201,7 @@ class Reward(AbstractContextManager["Reward"]):
 
     async def _rewards(
         self,
-        standing: JudgeThread,
+        standing: BackgroundJudge,
         completions: Sequence[Any],
         references: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],
@@ -248,7 +248,7 @@ class Reward(AbstractContextManager["Reward"]):
         text = text_of(completion)
         return None if text is None else self._report(text)
 
-    def _value(self, judged: Judged) -> float | str:
+    def _value(self, judged: StudyResult) -> float | str:
         if judged.measures is None:
             assert isinstance(judged.outcome, Unparsed | Failed)
             return f"{type(judged.outcome).__name__.lower()}, {judged.outcome.reason}"

@@ -75,13 +75,13 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
     heads = [(m.start(), m.start()) for m in _HEADING.finditer(text)] if has_heads else []
     spans: list[tuple[int, int]] = []
     start = 0
-    for end, at in (*sorted({*cuts, *heads}), (len(text), len(text))):
-        if end == at:
+    for end, stop in (*sorted({*cuts, *heads}), (len(text), len(text))):
+        if end == stop:
             ends = True
-        elif text[at] == "\n":
-            ends = _line_ends(text, at, newlines, width)
+        elif text[stop] == "\n":
+            ends = _line_ends(text, stop, newlines, width)
         else:
-            ends = _stop_ends(text, start, at)
+            ends = _stop_ends(text, start, stop)
         if ends:
             piece = text[start:end]
             if any(map(str.isalnum, piece)):
@@ -108,11 +108,11 @@ def skips(sentence: str) -> bool | None:
     return False if _READ.match(sentence) else None
 
 
-def _stop_ends(text: str, start: int, at: int) -> bool:
-    if text[at] != ".":
+def _stop_ends(text: str, start: int, stop: int) -> bool:
+    if text[stop] != ".":
         return True
-    before = text[max(start, at - 14) : at]
-    if at - start < 14 and _NUMBER_ONLY.match(before):
+    before = text[max(start, stop - 14) : stop]
+    if stop - start < 14 and _NUMBER_ONLY.match(before):
         return False
     word = _LAST_WORD.search(before)
     last = word.group().lower() if word else ""
@@ -120,26 +120,26 @@ def _stop_ends(text: str, start: int, at: int) -> bool:
         return False
     if last not in _UNITS and last not in _LATIN:
         return True
-    following = text[at + 1 : at + 4].lstrip()
+    following = text[stop + 1 : stop + 4].lstrip()
     if last in _UNITS:
         return not (following[:1].isdigit() if last in ("no", "nos") else following[:1].islower())
     return following[:1].isupper() and not following[1:2].isupper()
 
 
-def _line_ends(text: str, at: int, newlines: list[int], width: int) -> bool:
-    index = bisect_right(newlines, at)
+def _line_ends(text: str, stop: int, newlines: list[int], width: int) -> bool:
+    index = bisect_right(newlines, stop)
     before = newlines[index - 2] + 1 if index >= 2 else 0
     after = newlines[index] if index < len(newlines) else len(text)
-    upcoming = text[at + 1 : min(after, at + 80)]
+    upcoming = text[stop + 1 : min(after, stop + 80)]
     if not upcoming.strip() or ITEM.match(upcoming) or _HEADING.match(upcoming.lstrip()):
         return True
-    tail = text[max(before, at - 40) : at].rstrip()
+    tail = text[max(before, stop - 40) : stop].rstrip()
     words = tail.split()
     if not words or tail[-1] in ",(-/" or _OPEN_ENDED.match(words[-1]):
         return not words
     first = upcoming.split()[0]
     if first[0].islower():
         return False
-    length = at - before
+    length = stop - before
     # A wrapped line ends where the next word no longer fitted.
     return length < _WRAPPED or length + 1 + len(first) <= width

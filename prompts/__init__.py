@@ -303,7 +303,9 @@ def _check_template(
     if unknown := sorted(used.difference(known)):
         raise ValueError(f"unknown variable ${unknown[0]} in {key}; there are: {_listed(known)}")
     if missing := [one_of for one_of in required if used.isdisjoint(one_of)]:
-        raise ValueError(f"{key} lacks {' and '.join(_listed(each, ' or ') for each in missing)}")
+        raise ValueError(
+            f"{key} lacks {' and '.join(_listed(variables, ' or ') for variables in missing)}"
+        )
 
 
 def _listed(variables: Iterable[str], joint: str = ", ") -> str:

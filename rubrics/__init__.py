@@ -51,8 +51,8 @@ def built_in() -> list[str]:
 
 def names() -> list[str]:
     """Return the names of all rubrics: those built in and then those that packages add, sorted."""
-    own = built_in()
-    return [*own, *filter(_NAME.fullmatch, plugins.RUBRICS.names(own))]
+    known = built_in()
+    return [*known, *filter(_NAME.fullmatch, plugins.RUBRICS.names(known))]
 
 
 def load(name: str) -> Rubric:
@@ -81,9 +81,13 @@ def summary(name: str) -> str:
     return line[1] if line else load(name).summary
 
 
-def _guarded(name: str, of: object, functions: Iterable[str]) -> dict[str, Any]:
-    given = {one: getattr(of, one) for one in functions}
-    return {one: plugins.RUBRICS.guarded(name, work) for one, work in given.items() if work}
+def _guarded(name: str, owner: object, functions: Iterable[str]) -> dict[str, Any]:
+    functions_by_name = {function: getattr(owner, function) for function in functions}
+    return {
+        function: plugins.RUBRICS.guarded(name, work)
+        for function, work in functions_by_name.items()
+        if work
+    }
 
 
 def prompt_files(name: str) -> dict[str, Path]:

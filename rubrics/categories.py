@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
@@ -41,6 +42,23 @@ def no_error(grade: str, named: str) -> Statistic:
         higher_is_better=True,
         definition=f"studies without {named}",
         study_label=named,
+    )
+
+
+def no_urgent(mistake: Literal["missed", "false"], measure: str, words: str) -> Statistic:
+    """Return the share of the studies in which no urgent finding is missed, or is false.
+
+    It is the scored studies of which `measure`, the number of such findings, is 0 / the scored
+    studies. A study without an urgent finding counts as one in which none is missed.
+    """
+    return Statistic(
+        f"no_{mistake}_urgent",
+        f"no {mistake} urgent finding",
+        "rate",
+        (measure,),
+        higher_is_better=True,
+        definition=f"studies without {words}",
+        study_label=words,
     )
 
 
@@ -119,10 +137,10 @@ def _named(text: str) -> Category | None:
     if re.search(r"[0-9?]", text):
         return None
     words = re.findall(r"[^\W_]+", CAMEL.sub(" ", text).lower())
-    kept = [_SINGULAR.get(word, word) for word in words if word not in _ARTICLES]
-    while kept and kept[-1] in ("error", "errors"):
-        kept.pop()
-    return _NAMED.get(" ".join(kept))
+    nouns = [_SINGULAR.get(word, word) for word in words if word not in _ARTICLES]
+    while nouns and nouns[-1] in ("error", "errors"):
+        nouns.pop()
+    return _NAMED.get(" ".join(nouns))
 
 
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
@@ -154,14 +172,14 @@ class Counting:
         self._none: dict[str, int] = {}
         self._of_kind: dict[str, list[tuple[str, tuple[tuple[str, str], ...]]]] = {}
         for measure in measures:
-            if one := measure.counts:
+            if counted := measure.counts:
                 self._none[measure.name] = 0
-                labels = tuple(one.labels.items())
-                self._of_kind.setdefault(one.kind, []).append((measure.name, labels))
+                labels = tuple(counted.labels.items())
+                self._of_kind.setdefault(counted.kind, []).append((measure.name, labels))
 
     def __call__(self, annotation: Annotation) -> dict[str, int]:
         """Return how many items each of the measures finds."""
-        found = self._none.copy()
+        counts = self._none.copy()
         for item in annotation.items:
             carried = item.labels
             for name, labels in self._of_kind.get(item.kind, ()):
@@ -169,8 +187,8 @@ class Counting:
                     if value not in carried.get(facet, ()):
                         break
                 else:
-                    found[name] += 1
-        return found
+                    counts[name] += 1
+        return counts
 
 
 SIGNIFICANCE = "significance"
@@ -211,7 +229,10 @@ def stated(annotation: Annotation) -> dict[str, int]:
     if not annotation.stated_counts:
         return _counting(annotation)
     twelve = {name: annotation.stated_counts[name] for name in KEYS}
-    sums = {f"n_{level}": sum(twelve[KEY[level, one]] for one in CATEGORIES) for level in LEVELS}
+    sums = {
+        f"n_{level}": sum(twelve[KEY[level, category]] for category in CATEGORIES)
+        for level in LEVELS
+    }
     return {**sums, **twelve}
 
 

@@ -333,11 +333,13 @@ class Rubric:
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        labels = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
+        labels = {
+            facet.name: frozenset(label.name for label in facet.labels) for facet in self.facets
+        }
         object.__setattr__(self, "_labels", labels)
         object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
         for declared in (self.measures, self.statistics, self.kinds, self.facets):
-            names = [one.name for one in declared]
+            names = [declaration.name for declaration in declared]
             if len({*names}) < len(names):
                 raise ValueError(f"{self.name} declares a name twice: {', '.join(names)}")
         for counts in (measure.counts for measure in self.measures if measure.counts):
@@ -345,33 +347,37 @@ class Rubric:
             if wrong := self._undeclared(counts.kind, named):  # it would count 0
                 raise ValueError(f"{self.name}: {wrong}")
         scales = {measure.name: measure.scale for measure in self.measures}
-        for one in self.statistics:
+        for statistic in self.statistics:
             # A mean's interval on another scale would leave it, or the values would.
-            is_single = one.kind == "mean" and len(one.measures) == 1
-            if is_single and one.scale != scales[one.measures[0]]:
-                raise ValueError(f"{self.name} declares {one.name!r} on another scale than it has")
-            if not one.measures or bool(one.per) != (one.kind == "ratio"):
-                raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
+            is_single = statistic.kind == "mean" and len(statistic.measures) == 1
+            if is_single and statistic.scale != scales[statistic.measures[0]]:
+                raise ValueError(
+                    f"{self.name} declares {statistic.name!r} on another scale than it has"
+                )
+            if not statistic.measures or bool(statistic.per) != (statistic.kind == "ratio"):
+                raise ValueError(
+                    f"{self.name} declares the {statistic.kind} {statistic.name!r} incompletely"
+                )
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
         """Return the numbers of a study; raises `JudgeError` for what is not as declared."""
-        found = self.measure(annotation, study)
-        if wrong := self._wrong(annotation, found):
+        measures = self.measure(annotation, study)
+        if wrong := self._wrong(annotation, measures):
             packages = plugins.RUBRICS.packages(self.name)
             whose = f" of the package {' and '.join(packages)}" if packages else ""
             raise JudgeError(
                 f"the rubric {self.name}{whose} is wrong, as study {study.study_id!r} shows: "
                 f"{wrong}; mend the rubric, or tell its authors"
             )
-        return found
+        return measures
 
-    def _wrong(self, annotation: Annotation, found: object) -> str | None:
-        if not isinstance(found, Mapping):
-            return f"measure() gives {found!r:.80}, which is no mapping"
-        if odd := found.keys() ^ {measure.name for measure in self.measures}:
+    def _wrong(self, annotation: Annotation, measures: object) -> str | None:
+        if not isinstance(measures, Mapping):
+            return f"measure() gives {measures!r:.80}, which is no mapping"
+        if odd := measures.keys() ^ {measure.name for measure in self.measures}:
             return f"measure() and the declared measures differ in {', '.join(sorted(odd))}"
         for measure in self.measures:
-            value = found[measure.name]
+            value = measures[measure.name]
             if value is None:
                 if measure.undefined is None:
                     return f"{measure.name} is None, and is declared never undefined"
@@ -436,7 +442,7 @@ class Rubric:
 
     def shown(self, where: Literal["head", "groups", "compare"]) -> tuple[Statistic, ...]:
         """Return the statistics that are printed there, in their order."""
-        return tuple(one for one in self.statistics if where in one.shown)
+        return tuple(statistic for statistic in self.statistics if where in statistic.shown)
 
     def counting(self, kind: str, labels: Mapping[str, str]) -> tuple[Measure, ...]:
         """Return the measures whose sum counts the items of a kind with all of the labels.
@@ -444,9 +450,11 @@ class Rubric:
         Those that have exactly these facets, else those that have the fewest more.
         """
         fitting = [
-            (measure, len(one.labels))
+            (measure, len(counted.labels))
             for measure in self.measures
-            if (one := measure.counts) and one.kind == kind and labels.items() <= one.labels.items()
+            if (counted := measure.counts)
+            and counted.kind == kind
+            and labels.items() <= counted.labels.items()
         ]
         least = min((n for _, n in fitting), default=0)
         return tuple(measure for measure, n in fitting if n == least)

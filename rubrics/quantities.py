@@ -9,7 +9,7 @@ from typing import Literal
 from judge.rubrics.contract import Measure, Rubric
 from judge.types import JudgeError
 
-RATING, SCORE = "rating", "score"
+RATING, SCORE, MISSED_URGENT = "rating", "score", "missed_urgent"
 _LEVELS = {"significant": "n_significant", "actionable": "n_actionable"}
 _ERRORS = ("n_significant", "n_insignificant")
 """The counts that rubrics share, whatever their scales."""
@@ -45,17 +45,17 @@ def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[st
     tally = rubric.tally
     if tally is None:
         return {}
-    labels = [one for one in rubric.facet(tally.columns).labels if one.name not in lacks]
-    meanings = {one.means for one in labels}
+    labels = [label for label in rubric.facet(tally.columns).labels if label.name not in lacks]
+    meanings = {label.means for label in labels}
     scale = (SIGNIFICANT,) if SIGNIFICANT in meanings else _SCALE
     return {
         level: tuple(
             measure.name
             for label in labels
-            if label.means in scale[at:]
+            if label.means in scale[place:]
             for measure in rubric.counting(tally.kind, {tally.columns: label.name})
         )
-        for at, level in enumerate(scale)
+        for place, level in enumerate(scale)
         if level in meanings
     }
 
@@ -87,33 +87,43 @@ def quantities_of(
     With a `level` significant errors are those of that level or worse, else the rubric's own.
 
     `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
-    of their levels; `score` is the rubric's first.
+    of their levels; `missed_urgent` counts the findings of the rate `no_missed_urgent`; `score` is
+    the rubric's first.
     """
     known = {measure.name for measure in rubric.measures}
-    found = []
+    quantities = []
     if known.issuperset(_ERRORS):
-        found.append(Quantity("errors", "errors", "count", _ERRORS))
+        quantities.append(Quantity("errors", "errors", "count", _ERRORS))
     counted: dict[str, tuple[str, ...]] = {
         name: (measure,) for name, measure in _LEVELS.items() if measure in known
     }
     if level is not None:
         counted = {SIGNIFICANT: measures} if (measures := at_level(rubric, level, lacks)) else {}
-    found += [
+    quantities += [
         Quantity(name, f"{name} errors", "count", measures, is_level=True)
         for name, measures in counted.items()
     ]
+    quantities += [
+        Quantity(MISSED_URGENT, "missed urgent findings", "count", rate.measures, is_level=True)
+        for rate in rubric.statistics
+        if rate.name == f"no_{MISSED_URGENT}"
+    ]
     for score in rubric.with_role("score")[:1]:
         better = score.higher_is_better
-        found.append(Quantity(SCORE, score.label, "score", (score.name,), better))
-    if of := rubric.tally:
-        columns = [one for one in rubric.facet(of.columns).labels if one.name not in lacks]
-        for row in rubric.facet(of.rows).labels:
-            cuts = ({of.columns: column.name, of.rows: row.name} for column in columns)
-            parts = [one.name for cut in cuts for one in rubric.counting(of.kind, cut)]
-            label = rubric.facet(of.rows).text(row.name)
+        quantities.append(Quantity(SCORE, score.label, "score", (score.name,), better))
+    if tally := rubric.tally:
+        columns = [
+            column for column in rubric.facet(tally.columns).labels if column.name not in lacks
+        ]
+        for row in rubric.facet(tally.rows).labels:
+            cuts = ({tally.columns: column.name, tally.rows: row.name} for column in columns)
+            parts = [measure.name for cut in cuts for measure in rubric.counting(tally.kind, cut)]
+            label = rubric.facet(tally.rows).text(row.name)
             made_of = tuple(parts)
-            found.append(Quantity(f"errors_{row.name}", label, "count", made_of, category=row.name))
-    return {one.name: one for one in found}
+            quantities.append(
+                Quantity(f"errors_{row.name}", label, "count", made_of, category=row.name)
+            )
+    return {quantity.name: quantity for quantity in quantities}
 
 
 def reward_of(rubric: Rubric, name: str | None) -> Measure:
@@ -121,15 +131,15 @@ def reward_of(rubric: Rubric, name: str | None) -> Measure:
 
     Raises `JudgeError` as `measure_of`, and for any other: more findings make no better report.
     """
-    found = measure_of(rubric, name)
-    printed = {one for statistic in rubric.statistics for one in statistic.measures}
+    measure = measure_of(rubric, name)
+    printed = {measure for statistic in rubric.statistics for measure in statistic.measures}
     graded = {kind.name for kind in rubric.kinds if kind.graded_by is not None}
-    is_counted = found.counts is not None and found.counts.kind in graded
-    is_printed = found.name in printed and found.role != "check"
-    if found.role in ("score", "count") or is_printed or is_counted:
-        return found
+    is_counted = measure.counts is not None and measure.counts.kind in graded
+    is_printed = measure.name in printed and measure.role != "check"
+    if measure.role in ("score", "count") or is_printed or is_counted:
+        return measure
     raise JudgeError(
-        f"{rubric.name}'s {found.name} is no reward: choose a score or a count of errors"
+        f"{rubric.name}'s {measure.name} is no reward: choose a score or a count of errors"
     )
 
 
@@ -138,7 +148,7 @@ def measure_of(rubric: Rubric, name: str | None) -> Measure:
 
     Raises `JudgeError` for one that there is not, and where no score is the main one.
     """
-    measures = {one.name: one for one in rubric.measures}
+    measures = {measure.name: measure for measure in rubric.measures}
     if name is not None:
         if name not in measures:
             raise JudgeError(
@@ -146,10 +156,10 @@ def measure_of(rubric: Rubric, name: str | None) -> Measure:
             )
         return measures[name]
     scores = rubric.with_role("score")
-    own = [one for one in scores if one.name == rubric.name] or list(scores)
-    if len(own) != 1:
+    main = [score for score in scores if score.name == rubric.name] or list(scores)
+    if len(main) != 1:
         raise JudgeError(
             f"{rubric.name} has no single main score: choose a measure, one of "
-            f"{', '.join([one.name for one in scores] or measures)}"
+            f"{', '.join([score.name for score in scores] or measures)}"
         )
-    return own[0]
+    return main[0]

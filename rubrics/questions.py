@@ -76,21 +76,27 @@ def check_end(completion: Completion) -> None:
 def composed(answers: Mapping[str, Completion]) -> Completion:
     """Return the answers to a study's steps as one completion, whose text is JSON of them all."""
     written = {
-        name: {"text": one.text, "finish_reason": one.finish_reason}
-        if one.finish_reason in _ENDS
-        else one.text
-        for name, one in answers.items()
+        name: {"text": answer.text, "finish_reason": answer.finish_reason}
+        if answer.finish_reason in _ENDS
+        else answer.text
+        for name, answer in answers.items()
     }
-    each = list(answers.values())
-    used = [astuple(one.usage) for one in each if one.usage]
-    ends = [one.finish_reason for one in each if one.finish_reason not in ("stop", *_ENDS)]
+    completions = list(answers.values())
+    used = [astuple(completion.usage) for completion in completions if completion.usage]
+    ends = [
+        completion.finish_reason
+        for completion in completions
+        if completion.finish_reason not in ("stop", *_ENDS)
+    ]
     return Completion(
         text=json.dumps(written, ensure_ascii=False, indent=1),
         finish_reason=ends[0] if ends else "stop",
-        model=each[-1].model if each else "",
+        model=completions[-1].model if completions else "",
         usage=Usage(*map(sum, zip(*used, strict=True))) if used else None,
-        created=max((one.created for one in each if one.created), default=None),
-        mode=each[-1].mode if each else None,
+        created=max(
+            (completion.created for completion in completions if completion.created), default=None
+        ),
+        mode=completions[-1].mode if completions else None,
     )
 
 
@@ -102,15 +108,15 @@ def parts(text: str) -> dict[str, str]:
         raise UnparsedError(error.reason, error.detail) from error
     if not isinstance(value, dict):
         raise UnparsedError("unexpected form", "not the answers to several questions")
-    found: dict[str, str] = {}
+    answers: dict[str, str] = {}
     for name, part in value.items():
         if isinstance(part, dict) and part.keys() == _CUT:
             with of_step(name):
                 check_end(Completion(str(part["text"]), str(part["finish_reason"]), ""))
         if not isinstance(part, str):
             raise UnparsedError("unexpected form", f"{name}: no text")
-        found[name] = part
-    return found
+        answers[name] = part
+    return answers
 
 
 @contextmanager

@@ -30,11 +30,11 @@ def own_name(text: str) -> str | None:
     return name if _NAME.fullmatch(name) else None
 
 
-def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -> Rubric:
+def as_read(rubric: Rubric, lacks: Mapping[str, str], further: Sequence[str] = ()) -> Rubric:
     """Return `rubric` as a reader used it who was not asked for what it `lacks`.
 
     `lacks` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
-    in a few words; whatever counts or needs one of them is undefined. `own` are further
+    in a few words; whatever counts or needs one of them is undefined. `further` are further
     categories of the reader's. Raises ValueError for what the rubric has not.
     """
     known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
@@ -43,10 +43,10 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
         raise ValueError(f"{rubric.name} has no {min(unknown)!r} to lack")
     tally = rubric.tally
     facets, added = rubric.facets, tuple[Measure, ...]()
-    if own:
-        if tally is None or any(_NAME.fullmatch(name) is None for name in own):
-            raise ValueError(f"{rubric.name} takes no categories such as {own[0]!r}")
-        labels = tuple(Label(name, name.replace("_", " ")) for name in own)
+    if further:
+        if tally is None or any(_NAME.fullmatch(name) is None for name in further):
+            raise ValueError(f"{rubric.name} takes no categories such as {further[0]!r}")
+        labels = tuple(Label(name, name.replace("_", " ")) for name in further)
         facets = tuple(
             replace(facet, labels=(*facet.labels, *labels)) if facet.name == tally.rows else facet
             for facet in facets
@@ -66,8 +66,8 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
     of_items, count = rubric.measure, Counting(added)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
-        found = {**of_items(annotation, study), **count(annotation)}
-        return found | dict.fromkeys(undefined)
+        measures = {**of_items(annotation, study), **count(annotation)}
+        return measures | dict.fromkeys(undefined)
 
     return replace(
         rubric,

@@ -106,8 +106,8 @@ def same_words(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Return whether `text` has no letter, or only a word that stands for nothing."""
-    said = same_words(text)
-    return said.rstrip("0123456789 ") in _NOTHING or not any(map(str.isalpha, said))
+    words = same_words(text)
+    return words.rstrip("0123456789 ") in _NOTHING or not any(map(str.isalpha, words))
 
 
 @lru_cache(4096)
@@ -211,8 +211,10 @@ def checked(model: type[_Model], value: object) -> _Model:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the reply"
         # The reasons that a form gives have a space in them, pydantic's own have none.
-        own = first["type"] if " " in first["type"] else "unexpected form"
-        raise UnparsedError(_REASONS.get(first["type"], own), f"{where}: {first['msg']}") from error
+        kind = first["type"] if " " in first["type"] else "unexpected form"
+        raise UnparsedError(
+            _REASONS.get(first["type"], kind), f"{where}: {first['msg']}"
+        ) from error
 
 
 def read_back(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:
@@ -256,7 +258,7 @@ def words(value: object) -> object:
 Words = Annotated[StrictStr, BeforeValidator(words)]
 """A text of one or more lines."""
 Verbatim = Annotated[
-    StrictStr, BeforeValidator(lambda one: visible(one) if isinstance(one, str) else one)
+    StrictStr, BeforeValidator(lambda text: visible(text) if isinstance(text, str) else text)
 ]
 """A text as it is."""
 Line = Annotated[StrictStr, BeforeValidator(one_line)]
@@ -290,19 +292,19 @@ class Form(BaseModel):
         if not isinstance(value, dict) or value.keys() == _fields(cls):
             return value
         names = {plain_key(name): name for name in cls.model_fields}
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         explained = 0
         for key, item in value.items():
             plain = plain_key(key)
             name = names.get(plain, str(key))
-            if name in found:
+            if name in fields:
                 raise PydanticCustomError("duplicate key", "the same key twice")
             if plain in _EXPLANATIONS and plain not in names and isinstance(item, str):
                 explained += 1
                 if explained == 1:
                     continue
-            found[name] = item
-        return {**cls.optional, **found}
+            fields[name] = item
+        return {**cls.optional, **fields}
 
 
 @cache

@@ -12,7 +12,7 @@ from judge import rubrics
 from judge.jsonio import from_line, to_line
 from judge.rubrics import Rubric
 from judge.running.folder import ANNOTATIONS
-from judge.running.records import Judged, read
+from judge.running.records import StudyResult, read
 from judge.running.session import write_run
 from judge.signature import studies_digest
 from judge.stats.table import DEFAULT_BY
@@ -113,6 +113,6 @@ def answered(
     for at, (study, answer) in enumerate(zip(studies, answers.values(), strict=True)):
         completion = None if answer is None else Completion(answer, "stop", judge)
         end = (Failed("timeout"), None) if completion is None else read(rubric, study, completion)
-        ends.append(Judged(at, study, *end, completion))
+        ends.append(StudyResult(at, study, *end, completion))
     write_run(path, rubric, ends, made_by, {"inputs": [], "fields": list(fields)}, DEFAULT_BY)
     return path

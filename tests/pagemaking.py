@@ -10,7 +10,7 @@ from typing import Any
 from judge import rubrics
 from judge.rubrics import Rubric
 from judge.running.folder import Run, writing
-from judge.running.records import FORMAT, Judged, read
+from judge.running.records import FORMAT, StudyResult, read
 from judge.stats.table import summarise
 from judge.types import (
     Annotated,
@@ -78,7 +78,7 @@ def write_run(
     }
     with writing(path, rubric, fields) as writer:
         for at, (study, outcome, measures, completion) in enumerate(ends):
-            writer.add(Judged(at, study, outcome, measures, completion, 1))
+            writer.add(StudyResult(at, study, outcome, measures, completion, 1))
         table = writer.table()
         writer.finish(
             table,

@@ -90,6 +90,17 @@ def test_a_run_is_printed_in_each_form(invoke: Invoke) -> None:
         ("all", "", ""),
     ]
     assert sum(int(row["n_studies"]) for row in rows[:-1]) == int(rows[-1]["n_studies"]) == 15
+    by = ("--by", "site", "--by", "study_class")
+    rows = list(csv.DictReader(io.StringIO(invoke("rates", folder, *by, "--format", "csv").stdout)))
+    assert [(row["row"], row["site"], row["study_class"]) for row in rows] == [
+        ("site", "harbour", ""),
+        ("site", "riverside", ""),
+        ("study_class", "", "abnormal"),
+        ("study_class", "", "normal"),
+        ("all", "", ""),
+    ]
+    printed = invoke("rates", folder, *by, "--format", "md").stdout
+    assert (printed.count("| site |"), printed.count("| study_class |")) == (1, 1), printed
     markdown = invoke("rates", folder, "--format", "md").stdout
     tables = [block for block in markdown.split("\n\n") if block.startswith("|")]
     assert len(tables) == 3

@@ -23,14 +23,14 @@ KILLED_AT_FILE = """
 import os, signal, sys
 from judge.cli import main
 from judge.running import folder
-n, move = int(sys.argv.pop(1)), folder.put_in_place
-def put_in_place(*args):
+n, move = int(sys.argv.pop(1)), folder.replace_file
+def replace_file(*args):
     global n
     n -= 1
     if not n:
         os.kill(os.getpid(), signal.SIGKILL)
     move(*args)
-folder.put_in_place = put_in_place
+folder.replace_file = replace_file
 main()
 """
 

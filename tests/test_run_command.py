@@ -15,10 +15,10 @@ from judge import JudgeError, annotate, backends, rubrics
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run, writing
 from judge.running.records import (
-    Judged,
-    judged_of,
+    StudyResult,
     outcome_of,
     read,
+    result_of,
     study_of,
     to_record,
 )
@@ -32,14 +32,14 @@ SESSION = JudgeSession(GREEN, LEXICON, RequestPolicy(), Path("unused"))
 CLEAR, EFFUSION = "The lungs are clear.", "Large left pleural effusion."
 
 
-def judged(studies: StudySet) -> list[Judged]:
+def judged(studies: StudySet) -> list[StudyResult]:
     """Real judgements by the built-in judge."""
-    ends: list[Judged] = []
+    ends: list[StudyResult] = []
     judge_set(SESSION, studies, ends.append, ProgressListener())
     return ends
 
 
-def judged_pair(reference: str, candidate: str, at: int = 0) -> Judged:
+def judged_pair(reference: str, candidate: str, at: int = 0) -> StudyResult:
     studies = from_given(
         [reference],
         [candidate],
@@ -47,7 +47,7 @@ def judged_pair(reference: str, candidate: str, at: int = 0) -> Judged:
         study_classes=["abnormal"],
         fields={"site": ["x"]},
     )
-    return replace(judged(studies)[0], at=at)
+    return replace(judged(studies)[0], row=at)
 
 
 def test_an_answer_cut_at_the_limit_is_never_read() -> None:
@@ -79,7 +79,7 @@ def test_a_record_gives_back_what_went_in(outcome: Unparsed | Failed | None) -> 
     record = json.loads(json.dumps(to_record(judged, GREEN)))
     assert study_of(record) == judged.study
     assert outcome_of(record) == judged.outcome
-    assert judged_of(0, record) == judged
+    assert result_of(0, record) == judged
     if outcome is not None:
         assert record["measures"] is record["annotation"] is None
 

@@ -19,8 +19,8 @@ from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, 
 
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 HOLD = (
-    "import sys, time; from pathlib import Path; from judge.running.folder import held\n"
-    "with held(Path(sys.argv[1])) as place:\n"
+    "import sys, time; from pathlib import Path; from judge.running.folder import staging_folder\n"
+    "with staging_folder(Path(sys.argv[1])) as place:\n"
     "    (place / 'mine').write_text('mine'); print(place, flush=True); sys.stdin.read()\n"
 )
 

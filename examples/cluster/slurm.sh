@@ -24,6 +24,6 @@ shift 3
 task=${SLURM_ARRAY_TASK_ID:?start it with sbatch}
 
 # exec: a signal reaches judge itself; one that is killed at once loses no answer either. A cache
-# folder a task, since a cache on a network file system is for one machine (docs/cluster.md).
+# folder a task, since a cache on a network file system is for one machine (docs/gpu.md).
 exec judge green "$preds" "$refs" --shard "$task/$shards" \
     --out "$folder/shard-$task" --cache "$folder/cache-$task" "$@"

@@ -69,9 +69,9 @@ class UnreadableReplyError(TransientError):
 class RefusedError(Exception):
     """The server refuses the request, which may be for `what`: a parameter's name, or a mode."""
 
-    def __init__(self, what: str | Mode, detail: str = "") -> None:
-        super().__init__(what, detail)
-        self.what = what
+    def __init__(self, reason: str | Mode, detail: str = "") -> None:
+        super().__init__(reason, detail)
+        self.what = reason
         self.detail = detail
 
 

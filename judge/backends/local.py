@@ -313,8 +313,8 @@ class LocalJudge(Judge):
         prompt, limit = self.prompt, self.encoder.limit
         words = {"words": prompt.words, "prompt": prompt.name, "limit": limit}
         return tuple(
-            CountedNote(note.format(**words), self._counts[what], self._counts["prompts"])
-            for what, note in _NOTES.items()
+            CountedNote(note.format(**words), self._counts[kind], self._counts["prompts"])
+            for kind, note in _NOTES.items()
         )
 
     def request(self, study: Study) -> CompletionRequest:

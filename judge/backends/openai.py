@@ -134,7 +134,7 @@ class OpenAIJudge(Judge):
             if self._is_mode_taken or refused not in NEXT:
                 raise JudgeError(f"the model {self.version} refuses the request: {detail}")
             self.mode = NEXT[refused]
-            what, instead = LABELS[refused], f"asking for {LABELS[self.mode]}"
+            refused_label, instead = LABELS[refused], f"asking for {LABELS[self.mode]}"
         elif refused in self.asked:
             raise JudgeError(f"the model {self.version} refuses {refused}; ask without it")
         elif refused in self._refused:
@@ -142,9 +142,9 @@ class OpenAIJudge(Judge):
         else:
             self._refused.add(refused)
             replacement = _REPLACEMENTS.get(refused)
-            what = refused
+            refused_label = refused
             instead = f"sending {replacement} instead" if replacement else "leaving it out"
-        self.say(f"The model {self.version} refuses {what}; {instead}.")
+        self.say(f"The model {self.version} refuses {refused_label}; {instead}.")
 
     @property
     def tool(self) -> str | None:

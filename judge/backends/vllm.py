@@ -287,7 +287,7 @@ class Server(Servers):
             raise
 
     async def _wait_until_healthy(self, process: Process) -> None:
-        began = said = time.monotonic()
+        began = reported = time.monotonic()
         while process.exit_status is None:
             seconds = time.monotonic() - began
             if await asyncio.to_thread(_is_healthy, self._port):
@@ -299,8 +299,8 @@ class Server(Servers):
                     f"vLLM was not ready after {seconds / 60:.3g} minutes ({newest}); look at its "
                     f"log {self._launch.log}"
                 )
-            if time.monotonic() - said >= _SECONDS_BETWEEN_LINES:
-                said = time.monotonic()
+            if time.monotonic() - reported >= _SECONDS_BETWEEN_LINES:
+                reported = time.monotonic()
                 self._say(f"  {seconds:.0f} s: {newest}")
             await asyncio.sleep(_TICK)
         raise JudgeError(f"vLLM did not start {self._end_of(process)} (see docs/gpu.md)")

@@ -38,13 +38,13 @@ def main(command: list[str]) -> int:
         if select.select([0], [], [], _TICK)[0] and not os.read(0, 1):
             break
     deadline = time.monotonic() + _GRACE
-    asked: set[int] = set()
+    signalled: set[int] = set()
     while children := _children(child):
         is_late = time.monotonic() > deadline
-        for pid in children if is_late else children - asked:
+        for pid in children if is_late else children - signalled:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL if is_late else signal.SIGTERM)
-        asked |= children
+        signalled |= children
         time.sleep(_TICK)
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 

@@ -42,7 +42,7 @@ from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.running.cost import Prices
 from judge.running.engine import (
-    FirstAnswers,
+    EarlyAnswers,
     Progress,
     ProgressListener,
     Question,
@@ -328,7 +328,7 @@ class BatchRun:
         """Yield what is to be asked and its most dollars; count what running batches ask."""
         session, progress = self.session, self._progress
         assert session.cache is not None
-        first = FirstAnswers(session.policy.give_up_after)
+        first = EarlyAnswers(session.policy.give_up_after)
         try:
             for study in self.studies:
                 (exchange,) = recall(session, session.cache, study)
@@ -457,7 +457,7 @@ class BatchRun:
         """Read a batch that has ended; return whether its questions have met their ends."""
         if remote.status == "failed":
             errors = (remote.errors and remote.errors.data) or []
-            faults = "; ".join(f"line {one.line}: {one.message}" for one in errors)[:500]
+            faults = "; ".join(f"line {error.line}: {error.message}" for error in errors)[:500]
             self._settle(batch, 0.0)
             self.ledger.drop(batch)
             if all(error.code != _NO_ROOM for error in errors):
@@ -469,8 +469,8 @@ class BatchRun:
                 return True
             contents = await self._collect(batch, remote)
             spent = contents.spent
-            nothing = AskError("no answer", f"the batch is {remote.status}")
-            ends = dict.fromkeys(self.ledger.keys(batch), nothing) | contents.ends
+            no_answer = AskError("no answer", f"the batch is {remote.status}")
+            ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | contents.ends
             batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
             self.ledger.end(batch, ends)
         self._settle(batch, spent.dollars)

@@ -80,7 +80,7 @@ def compare(
             file of predictions.
         sort: The metric to rank by, its name or label; by default the first that the most models
             have.
-        by: Fields to group the studies by.
+        by: Groupings of the studies: `site`, or `site,study_class` for the pairs of two fields.
         common: Compare on the studies that all runs have.
         allow: What may differ: "judge", "prompt", "references".
         patient_field: Resample by this field; by default `patient`, `patient_id`, `subject_id` or

@@ -23,8 +23,8 @@ from judge.signature import Signature
 from judge.stats.metric import Metric, find, rubric_metrics
 from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values, cuts
 from judge.stats.rates import summed
-from judge.stats.significance import Comparison, Resampling, compare
-from judge.stats.table import OUTCOMES
+from judge.stats.significance import Comparison, Resampling, Track, compare
+from judge.stats.table import OUTCOMES, fields_of
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")
@@ -119,6 +119,7 @@ def compare_runs(
     allow: Collection[str] = (),
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
+    track: Track = lambda tested, _n: tested,
 ) -> tuple[AlignedRuns, Comparison]:
     """Open runs, align them and compare them; without `how` nothing is tested.
 
@@ -136,6 +137,7 @@ def compare_runs(
         how=how,
         signature=comparison_signature(aligned_runs, how, by),
         notes=aligned_runs.notes,
+        track=track,
     )
     return aligned_runs, comparison
 
@@ -160,9 +162,10 @@ def aligned(
     models = tuple(dict.fromkeys(run.model for run in runs))
     values, per, tallies = _rubric_values(runs, loaded, models)
     patients = loaded.patients(patient_field)
-    names = [*by, *GROUP_FIELDS, *([patients[0]] if patients else [])]
+    group_fields = fields_of(*by)
+    names = [*group_fields, *GROUP_FIELDS, *([patients[0]] if patients else [])]
     merged = {
-        name: loaded.field(name, _JUDGE_AGAIN if name in by else "")
+        name: loaded.field(name, _JUDGE_AGAIN if name in group_fields else "")
         for name in dict.fromkeys(names)
     }
     values |= _file_values(metrics, loaded.study_ids, models, {metric.name for metric in values})
@@ -471,7 +474,7 @@ def comparison_signature(compared: AlignedRuns, how: Resampling | None, by: Sequ
         f"judge:{','.join(judges)}",
         f"studies:{len(panel.study_ids)}+{_digest(sorted(panel.study_ids))}",
         *compared.asked,
-        f"by:{','.join(by) or 'none'}",
+        f"by:{'+'.join(by) or 'none'}",
         f"patient:{panel.patient_field or 'none'}",
     ]
     if how:

@@ -91,7 +91,9 @@ class LoadedRuns:
             differing = [
                 row
                 for row, (value, known) in enumerate(zip(column, merged, strict=True))
-                if None not in (value, known) and as_text(value) != as_text(known)
+                if value != known
+                and None not in (value, known)
+                and as_text(value) != as_text(known)
             ]
             if differing:
                 row = differing[0]

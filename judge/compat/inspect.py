@@ -18,9 +18,9 @@ from judge.api import JudgeOptions, session_of
 from judge.backends import LEXICON
 from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import measure_of
-from judge.running.records import Judged, to_record
+from judge.running.background_judge import BackgroundJudge
+from judge.running.records import StudyResult, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
-from judge.running.thread import JudgeThread
 from judge.studies import from_given
 from judge.studies.names import says_nothing
 from judge.studies.study_set import attach_context
@@ -60,7 +60,7 @@ def _radiology_judge(
     options |= {"reply": reply, "sampling": sampling, "cache": cache, "policy": policy}
     session = session_of(rubric, judge, options)
     chosen = measure_of(session.rubric, measure)
-    thread = JudgeThread(session)
+    thread = BackgroundJudge(session)
 
     async def score(state: TaskState, target: Target) -> Score:
         if len(target) != 1 or says_nothing(target.text):
@@ -94,7 +94,7 @@ def _lost(output: ModelOutput) -> tuple[str, str] | None:
     return (reason, f"the model stopped: {stopped}. {output.error or ''}") if reason else None
 
 
-def _score(judged: Judged, signature: str, session: JudgeSession, measure: Measure) -> Score:
+def _score(judged: StudyResult, signature: str, session: JudgeSession, measure: Measure) -> Score:
     record = to_record(judged, session.rubric)
     metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
     metadata |= {"signature": signature, "judge_note": session.judge.note}

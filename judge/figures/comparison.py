@@ -141,7 +141,7 @@ class _Drawing:
                     f"Share of scored studies with {' or '.join(labels)}, as judged by {name}, "
                     f"{per}; bars are 95% Wilson intervals, n is the number of scored studies.",
                     specs.dots(
-                        f"Judged by {name}",
+                        f"StudyResult by {name}",
                         [
                             self.dot(title, cell, model, label)
                             for title, group in panels

@@ -188,7 +188,7 @@ def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
 
 def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
     for field in GROUP_FIELDS:
-        if (field,) == c.by or field not in c.panel.fields:
+        if field in c.by or field not in c.panel.fields:
             continue
         parts = groups_of(c.panel, [field])
         if len(parts) <= _MOST_GROUPS:

@@ -1,6 +1,6 @@
-"""The page on which a reader reads a run's studies blind: both reports, and nobody's verdict.
+"""The page for blind reading: both reports of a study, without any verdict.
 
-It shares scripts and styles with the pages of results, and none that ask for what a judge said.
+It shares scripts and styles with the pages of results, but none that ask for a judge's answers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ FRONTEND = Frontend(
     (STATIC / "reading", STATIC),
     styles=("base.css", "read.css"),
     scripts=(
-        *("dom.js", "load.js", "words.js", "diff.js", "keys.js", "reader.js", "scheme.js"),
-        *("text.js", "lines.js", "image.js", "saver.js", "desk.js", "main.js"),
+        *("dom.js", "load.js", "words.js", "diff.js", "keys.js", "reader.js", "marks.js"),
+        *("report.js", "lines.js", "image.js", "saver.js", "editor.js", "practice.js", "main.js"),
     ),
 )

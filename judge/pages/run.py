@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Measure, Rubric, Statistic
-from judge.stats.table import FIXED, codes, worst_order
+from judge.stats.table import FIXED, codes, fields_of, worst_order
 from judge.tables.run import headline, run_title, tables
 from judge.text import group_value, number, percent
 
@@ -158,8 +158,11 @@ def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
 
 
 def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    by = summary["by"]
-    rows = [(", ".join(group_value(row[name]) for name in by), row) for row in summary["rates"]]
+    by = fields_of(*summary["by"])
+    rows = [
+        (", ".join(group_value(row[name]) for name in by if name in row), row)
+        for row in summary["rates"]
+    ]
     return {
         **{name: getattr(statistic, name) for name in ("name", "label", "definition")},
         "rows": [

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MARK = "<!doctype html><!-- judge audit -->"
 """How such a file begins, so that it is known again."""
 
-_PACKET = 50
+PACKET = 50
 """Studies a packet: opening one unpacks its neighbours too, and more compress better."""
 
 
@@ -51,11 +51,11 @@ def _data(
     rubric: Rubric,
 ) -> Iterator[tuple[str, bytes]]:
     yield "overview", as_json(overview(summary, table, rubric))
-    yield "index", as_json({"packet": _PACKET, **index(table, rubric)})
+    yield "index", as_json({"packet": PACKET, **index(table, rubric)})
     n_written = 0
     views = (study_view(record, rubric) for record in records)
-    while packet := list(islice(views, _PACKET)):
-        yield f"packet-{n_written // _PACKET}", as_json(packet)
+    while packet := list(islice(views, PACKET)):
+        yield f"packet-{n_written // PACKET}", as_json(packet)
         n_written += len(packet)
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")

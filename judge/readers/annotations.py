@@ -1,4 +1,4 @@
-"""What readers wrote about reports, as one long table, and as the readings that it makes."""
+"""Readers' annotations of reports as one long table, and the readings made of it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,21 @@ from judge.rubrics.green.layout import MATCHED, matched_finding
 from judge.rubrics.reading import REFERENCE
 from judge.running.records import SampleRead
 from judge.studies.names import Section
-from judge.types import Annotation, Edit, Item, JudgeError, Side, Study
+from judge.types import (
+    Annotated,
+    Annotation,
+    Edit,
+    Item,
+    JudgeError,
+    Outcome,
+    Side,
+    Study,
+    Unparsed,
+)
 
 CODES = tuple(label.name for label in CATEGORY.labels)
 """The six categories in their order."""
+CANNOT_JUDGE = "the reader cannot judge it"
 NO_REPORTS = "the reports are not in the reader's files"
 NO_MATCHED = "the readers marked no matched findings"
 NO_CATEGORY = "the readers gave no category"
@@ -26,38 +37,49 @@ FINERADSCORE: Final = "fineradscore"
 RubricName = Literal["green", "fineradscore"]
 _GRADED_BY = {GREEN: "significance", FINERADSCORE: "severity"}
 EVERYONE: Final = ""
-"""In place of a reader: all who read the study."""
+"""Stands for all readers of a study."""
 
 Key = tuple[str, str]
-"""A reader and a study."""
+"""A reader and a study id."""
 
 
 class FaultError(Exception):
-    """A row that contradicts itself or another one. Its text says which row, and why."""
+    """A row that contradicts itself or another one; the message has the row and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reader said of one study; `study.fields` has the reader's own values too."""
+    """What one reader said of one study; `study.fields` has the reader's own values too.
+
+    `cannot_judge` is the reason of a reader who could not judge the study.
+    """
 
     study: Study
     annotation: Annotation
+    cannot_judge: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The study's outcome in the run of the reader."""
+        if self.cannot_judge:
+            return Unparsed(CANNOT_JUDGE, self.cannot_judge)
+        return Annotated(self.annotation)
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """All that one reader said, in the order of the studies.
+    """The readings of one reader, in the order of the studies.
 
-    `lacks` and `own` are as in `judge.rubrics.reading.as_read`. `source` is the file with the
-    candidates, `class_source` says where the studies' classes come from, None where they are to be
-    inferred. `left_out` are the studies that could not be read, each with the reason.
+    `lacks` and `own_categories` are as in `judge.rubrics.reading.as_read`. `source` is the file
+    with the candidates, `class_source` where the study classes come from, None for classes that are
+    to be inferred. `left_out` has the reason for each study that could not be read.
     """
 
     reader: str
     rubric: str
-    said: Sequence[Reading]
+    readings: Sequence[Reading]
     lacks: Mapping[str, str] = field(default_factory=dict)
-    own: Sequence[str] = ()
+    own_categories: Sequence[str] = ()
     section: Section = "report"
     source: str | None = None
     notes: tuple[str, ...] = ()
@@ -68,10 +90,10 @@ class Readings:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`count` errors that a reader wrote down of a study; a count of 0 says that it was read.
+    """`count` errors that a reader found in a study; a count of 0 means that it was read.
 
-    `side` is the report that the words are from. `category` is one of `CODES`, `MATCHED`, another
-    name, or several of these with a comma; `level` is of the rubric's scale.
+    `side` is the report from which the words are. `category` is one of `CODES`, `MATCHED`, another
+    name, or several of these with a comma; `level` is one of the rubric's scale.
     """
 
     reader: str
@@ -84,7 +106,7 @@ class Row:
     edit: Edit | None = None
 
     def item(self, rubric: RubricName) -> Item:
-        """Return one of the errors as an item of an annotation."""
+        """Return an error as an item of an annotation."""
         if self.category == MATCHED:
             return matched_finding(self.text)
         labels: dict[str, tuple[str, ...]] = {_GRADED_BY[rubric]: (str(self.level),)}
@@ -95,9 +117,9 @@ class Row:
 
 @dataclass(slots=True)
 class AnnotationTable:
-    """What readers wrote about reports: the rows of a layout's files, in their order.
+    """The rows of a layout's files, in their order.
 
-    `studies` have the reports by id, `fields` the reader's own values of a study. `left_out` says
+    `studies` has the reports by id, `fields` a reader's values of a study, `left_out` the reason
     why a study cannot be read, by reader and study.
     """
 
@@ -115,21 +137,21 @@ class AnnotationTable:
         self.rows.append(Row(reader, study_id, **values))
 
     def leave_out(self, reader: str, study_id: str, why: object) -> None:
-        """Leave a study out, for one reader or `EVERYONE`; the first reason stays."""
+        """Leave a study out, for one reader or `EVERYONE`; the first reason is kept."""
         self.left_out.setdefault((reader, study_id), str(why))
 
     @contextmanager
     def checking(self, reader: str, study_id: str) -> Iterator[None]:
-        """Leave the study out where a `FaultError` is raised inside."""
+        """Leave the study out if a `FaultError` is raised inside."""
         try:
             yield
         except FaultError as fault:
             self.leave_out(reader, study_id, fault)
 
     def describe(self, study_id: str, place: str, **values: object) -> None:
-        """Set the reports and fields of a study; None says nothing.
+        """Set reports and fields of a study; empty values are skipped.
 
-        A study whose values differ between two rows is left out for everyone.
+        A study with different values in two rows is left out for everyone.
         """
         study = self.studies.get(study_id, Study(study_id, "", ""))
         texts = ("reference", "candidate", "study_class")
@@ -146,7 +168,7 @@ class AnnotationTable:
         self.studies[study_id] = study
 
     def readings(self) -> list[Readings]:
-        """Return the readings of each reader; raises `JudgeError` where none is left."""
+        """Return the readings of each reader; raises `JudgeError` if there are none."""
         by_key: dict[Key, list[Row]] = defaultdict(list)
         for row in self.rows:
             by_key[row.reader, row.study_id].append(row)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import Field, ValidationError
+from typing_extensions import TypedDict
+
+from judge.readers.annotation_files import SIGNIFICANCE, Cells, File, only, open_file
 from judge.readers.annotations import (
     CODES,
     FINERADSCORE,
@@ -18,18 +22,18 @@ from judge.readers.annotations import (
     Key,
     Readings,
 )
-from judge.readers.files import SIGNIFICANCE, Cells, File, only, open_file
-from judge.readers.tidy import tidy
+from judge.readers.tidy_table import tidy
 from judge.rubrics.categories import CATEGORY, LEVELS
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.reading import EDIT
+from judge.running.records import adapter, first_of
 from judge.sentences import lines
 from judge.studies.names import stem_of
 from judge.studies.study_set import InputFile
-from judge.types import Edit, JudgeError
+from judge.types import Edit, JudgeError, Side
 
 AUTO = "auto"
-"""The layout that the columns of the files show."""
+"""The layout is recognized by the columns of the files."""
 _BY_NUMBER = {str(number): code for number, code in enumerate(CODES, start=1)}
 
 _REPORTS = ("study_id", "gt_report")
@@ -110,13 +114,7 @@ _GRADES = {"urgent": "severity3", "actionable_not_urgent": "severity2"}
 _GRADES |= dict.fromkeys(("not_actionable_not_urgent", "benign_expected"), "severity1")
 # An attribute error has a weight in place of a grade.
 _WEIGHTS = {"significant": "severity2", "negligible": "severity1"}
-_ATTRIBUTES = {"location": "c", "severity": "d"} | {
-    name: name
-    for name in (
-        *("descriptor", "measurement", "certainty", "unspecific", "overinterpretation"),
-        "temporal",
-    )
-}
+_CATEGORY_OF = {"location": "c", "severity": "d"}
 _RADPREF_LACKS = {
     EDIT: NO_EDIT,
     "severity4": "the readers' scale ends with urgent",
@@ -130,6 +128,40 @@ _PATIENT_FIELDS = {
     "Comparison": "comparison",
     "StudyDescription": "study_description",
 }
+_Attribute = (
+    Literal["location", "severity", "descriptor", "measurement", "certainty"]
+    | Literal["unspecific", "overinterpretation", "temporal"]
+)
+
+
+class _Graded(TypedDict):
+    clinical_significance: Literal[
+        "urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"
+    ]
+    explanation: NotRequired[str | None]
+
+
+class _FalseFinding(_Graded):
+    error_type: Literal["false"]
+
+
+class _WrongAttributes(TypedDict):
+    error_type: Literal["attribute"]
+    attributes: Annotated[
+        dict[_Attribute, Literal["significant", "negligible"]], Field(min_length=1)
+    ]
+    explanation: NotRequired[str | None]
+
+
+class _RadPrefReading(TypedDict):
+    """A reader's annotation of one candidate; errors have the index of their finding as key."""
+
+    finding_errors: dict[
+        str, Annotated[_FalseFinding | _WrongAttributes, Field(discriminator="error_type")]
+    ]
+    missing_findings: dict[str, _Graded]
+    rating: NotRequired[int | float | None]
+    rating_explanation: NotRequired[str | None]
 
 
 def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
@@ -156,71 +188,50 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     for file, reader in zip(files, readers, strict=True):
         for study, sides in file.data["annotations"].items() if file is not reports[0] else ():
             for side in _SIDES:
-                key = (reader, f"{study}/{side}")
+                key, place = (reader, f"{study}/{side}"), f"{file.name}, study {study!r}, {side}"
                 with table.checking(*key):
                     if study not in records:
                         raise FaultError(f"{file.name}: the file of reports has no such study")
-                    if side in _object(sides, f"{file.name}, study {study!r}"):
-                        place = f"{file.name}, study {study!r}, {side}"
-                        _radpref_reading(table, key, records[study], sides[side], place)
+                    if isinstance(sides, dict) and side in sides:
+                        _add_radpref(table, key, records[study], sides[side], place)
     return table
 
 
-def _radpref_reading(
+def _add_radpref(
     table: AnnotationTable, key: Key, record: Mapping[str, Any], reading: object, place: str
 ) -> None:
-    reading, side, n_benign = _object(reading, place), key[1].rpartition("/")[2], 0
-    rating = reading.get("rating")
-    if isinstance(rating, bool) or not isinstance(rating, int | float | None):
-        raise FaultError(f"{place}: the rating is {rating!r}, no number")
+    try:
+        checked: _RadPrefReading = adapter(_RadPrefReading).validate_python(reading, strict=True)
+    except ValidationError as error:
+        raise FaultError(f"{place}: {first_of(error)}") from error
+    side, n_benign = key[1].rpartition("/")[2], 0
     table.add(*key, count=0)
-    for name, report, texts in (
-        ("finding_errors", "candidate", f"{side}_findings"),
-        ("missing_findings", "reference", "ground_truth_findings"),
-    ):
-        words = record.get(texts)
-        for number, entry in _object(reading.get(name), f"{place}, {name}").items():
-            where = f"{place}, {name} {number}"
-            error = _object(entry, where)
-            if not number.isdigit() or not isinstance(words, list) or int(number) >= len(words):
-                raise FaultError(f"{where}: {texts} has no such finding")
-            text, said = str(words[int(number)]), error.get("explanation")
-            kind = error.get("error_type") if name == "finding_errors" else "missing"
-            if kind == "attribute":
-                category, level, detail = _attributes(error.get("attributes"), where)
-                text = f"{text} ({detail})"
-            elif kind in ("false", "missing"):
-                grade = error.get("clinical_significance")
-                if grade not in _GRADES:
-                    raise FaultError(f"{where}: clinical_significance is {grade!r}")
-                category, level = "a" if kind == "false" else "b", _GRADES[grade]
-                n_benign += grade == "benign_expected"
-            else:
-                raise FaultError(f"{where}: error_type is {kind!r}")
-            text = f"{text}: {said}" if said else text
-            table.add(*key, side=report, category=category, level=level, text=text)
-    values = {"rating": rating, "comment": reading.get("rating_explanation")}
+    errors: list[tuple[Side, str, str, Mapping[str, Any]]] = [
+        ("candidate", f"{side}_findings", *entry) for entry in checked["finding_errors"].items()
+    ]
+    errors += [
+        ("reference", "ground_truth_findings", *entry)
+        for entry in checked["missing_findings"].items()
+    ]
+    for report, findings, number, error in errors:
+        texts = record.get(findings)
+        if not number.isdigit() or not isinstance(texts, list) or int(number) >= len(texts):
+            raise FaultError(f"{place}: {findings} has no finding {number}")
+        text, explanation = str(texts[int(number)]), error.get("explanation")
+        if attributes := error.get("attributes"):
+            category = ",".join(sorted({_CATEGORY_OF.get(name, name) for name in attributes}))
+            level = max(_WEIGHTS[weight] for weight in attributes.values())
+            detail = ", ".join(f"{name} {weight}" for name, weight in attributes.items())
+            text = f"{text} ({detail})"
+        else:
+            grade = error["clinical_significance"]
+            category, level = "a" if report == "candidate" else "b", _GRADES[grade]
+            n_benign += grade == "benign_expected"
+        text = f"{text}: {explanation}" if explanation else text
+        table.add(*key, side=report, category=category, level=level, text=text)
+    values = {"rating": checked.get("rating"), "comment": checked.get("rating_explanation")}
     values = {name: value for name, value in values.items() if value is not None}
     table.fields[key] = {**values, "benign_expected": n_benign}
-
-
-def _attributes(attributes: object, place: str) -> tuple[str, str, str]:
-    """Return the categories of an attribute error, its level, and the attributes in words."""
-    named = _object(attributes, f"{place}, attributes")
-    for name, weight in named.items():
-        if name not in _ATTRIBUTES or weight not in _WEIGHTS:
-            raise FaultError(f"{place}: the attribute {name!r} is {weight!r}")
-    if not named:
-        raise FaultError(f"{place}: it names no attribute")
-    categories = ",".join(sorted({_ATTRIBUTES[name] for name in named}))
-    level = max(_WEIGHTS[weight] for weight in named.values())
-    return categories, level, ", ".join(f"{name} {weight}" for name, weight in named.items())
-
-
-def _object(value: object, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise FaultError(f"{place} is no object")
-    return value
 
 
 _REFISCO = ("id", "impression_original", "impression_edited", "score", "annotator")
@@ -262,29 +273,29 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             readings[reader, study].append(row)
         elif row["source"] is not None:
             readings[reader, f"{study}/{row['source']}"].append(row)
-        else:  # of which impression it is a line nobody knows
+        else:  # the impression of such a line is unknown
             for source in filter(None, sources[study]):
                 table.leave_out(reader, f"{study}/{source}", f"{row.place}: source is blank")
     errors: dict[Key, list[dict[str, Any]]] = {}
     candidates: dict[str, set[str]] = defaultdict(set)
-    for (reader, study_id), of_study in readings.items():
-        with table.checking(reader, study_id):
-            errors[reader, study_id] = [*_refisco_errors(_impression(of_study), of_study)]
-            candidates[study_id].add(_impression(of_study))
-    for (reader, study_id), of_study in readings.items():
+    for key, lines_read in readings.items():
+        with table.checking(*key):
+            errors[key] = [*_refisco_errors(_impression(lines_read), lines_read)]
+            candidates[key[1]].add(_impression(lines_read))
+    for (reader, study_id), lines_read in readings.items():
         if (reader, study_id) in table.left_out:
             continue
-        first = of_study[0]
+        first = lines_read[0]
         fields = {"indication": first["indication"], "model": first["source"]}
         fields["patient"] = first["id"] if study_id != first["id"] else None
         # Readers who saw other lines of an impression read another candidate.
         name = study_id if len(candidates[study_id]) == 1 else f"{study_id}/{reader}"
-        table.describe(name, first.place, candidate=_impression(of_study), **fields)
+        table.describe(name, first.place, candidate=_impression(lines_read), **fields)
         for error in errors[reader, study_id]:
             table.add(reader, name, **error)
         comments = [
             f"{row['impression_original']}: {row['notes']}"
-            for row in of_study
+            for row in lines_read
             if row["notes"] and _is_kept(row)
         ]
         if comments:
@@ -293,7 +304,7 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
 
 
 def _impression(rows: Sequence[Cells]) -> str:
-    """Return the candidate that the rows make; an empty line keeps them apart."""
+    """Return the candidate made of the rows, with an empty line between them."""
     originals = [" ".join(text.split()) for row in rows if (text := row["impression_original"])]
     return rows[0]["report"] or "\n\n".join(originals)
 
@@ -374,7 +385,7 @@ LAYOUTS: Mapping[
         radevalx,
     ),
 }
-"""What each layout needs, whether a file has it, and the function that reads it."""
+"""By layout: the needed columns in words, whether a file has them, the function that reads it."""
 
 
 def read(
@@ -385,11 +396,11 @@ def read(
     *,
     strict: bool = False,
 ) -> tuple[str, list[Readings], tuple[InputFile, ...]]:
-    """Read files of one layout; returns its name, what the readers said, and the files.
+    """Read files of one layout; return its name, the readings of each reader, and the files.
 
-    `layout` is one of `LAYOUTS`, or `AUTO`. `reader` is who read where the files do not say it,
-    by default the name of the file. A study with a row that contradicts itself or another is left
-    out, with the reason; `strict` refuses it. Raises `JudgeError` for a file of another layout.
+    `layout` is one of `LAYOUTS`, or `AUTO`. `reader` is the reader's name where the files do not
+    have it, by default the name of the file. A study with contradictory rows is left out with the
+    reason; `strict` refuses it. Raises `JudgeError` for a file of another layout.
     """
     if layout not in (*LAYOUTS, AUTO):
         names = ", ".join((*LAYOUTS, AUTO, "readings"))
@@ -413,7 +424,7 @@ def read(
             f"study {study_id!r}{whose}: {why} ({len(table.left_out)} in all); leave --strict out "
             "to leave them out"
         )
-    # The file with the candidates is that of both sides, as of one file of studies.
+    # A file with the candidates counts as both sides, like a file of studies.
     roles = ["both" if file.name == table.source else "readings" for file in files]
     inputs = [
         InputFile(source, role, file.sha256, len(file))

@@ -1,10 +1,9 @@
-"""The queue of a run's studies to be read: drawn at random from each stratum, and longer later.
+"""A random sample of a run's studies for readers, stratified by fields.
 
-Each study has one place in one order of all studies, which the seed decides: within its stratum
-by chance, and the strata in turn so that the first n are about proportional to their sizes. A
-sample of n is the first n of that order. So a larger sample keeps the smaller one, and is
-distributed as if it had been drawn at once; and so is the part that was read by a reader who
-stops early.
+The seed puts all studies in one order: random within a stratum, with the strata in turn so that the
+first n are about proportional to their sizes. A sample of n is the first n of that order. A larger
+sample therefore keeps the smaller one and is distributed as if drawn at once, and the studies that
+a reader has read who stops early are a random sample too.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from judge.running.folder import Run, held, put_in_place
+from judge.running.folder import Run, replace_file, staging_folder
 from judge.running.records import SampleRead, adapter, first_of
 from judge.stats.table import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
@@ -26,12 +25,12 @@ from judge.types import JudgeError
 SAMPLE = "sample.json"
 DEFAULT_SEED = 1
 LEAST = 2
-"""Studies of a stratum that are drawn before it takes its turn by size: fewer have no variance."""
+"""The studies drawn first from each stratum: fewer have no variance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """The studies with the same values of some fields: how many there are, how many were drawn."""
+    """The studies with the values `key` of the fields, `n_drawn` of which were drawn."""
 
     key: Mapping[str, Any]
     n_studies: int
@@ -40,7 +39,7 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The studies that were drawn, in the order in which they are to be read."""
+    """The drawn studies, in the order in which they are to be read."""
 
     seed: int
     by: tuple[str, ...]
@@ -51,12 +50,12 @@ class Sample:
 def sampled(
     run: Run, n: int | None = None, by: Sequence[str] | None = None, seed: int | None = None
 ) -> Sample:
-    """Return the sample of `n` studies that is kept with a run; what it lacks is drawn and kept.
+    """Return the sample of at least `n` studies in a run's folder, drawing the missing studies.
 
-    Drawn from all studies, those that the judge could not score among them: without them the rest
-    would be the easier ones. Without `n` it is the kept one as it is; one that is larger stays.
-    `by` and `seed` are by default as kept, else `DEFAULT_BY` and 1. Raises `JudgeError` where
-    another sample is kept, and as `draw` does.
+    The sample is of all studies, including those that the judge could not score: the others would
+    be the easier ones. Without `n` it is the stored sample. `by` and `seed` are by default those of
+    the stored sample, else `DEFAULT_BY` and 1. Raises `JudgeError` where a different sample is
+    stored, and as `draw` does.
     """
     known = kept_sample(run)
     by = tuple(dict.fromkeys(by or (known.by if known else DEFAULT_BY)))
@@ -73,18 +72,18 @@ def sampled(
     sample = draw(_columns(run, by), n, by, seed)
     text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
     try:
-        with held(run.path) as staging:
+        with staging_folder(run.path) as staging:
             (staging / SAMPLE).write_text(text, "utf-8")
-            put_in_place(staging / SAMPLE, run.path / SAMPLE)
+            replace_file(staging / SAMPLE, run.path / SAMPLE)
     except OSError as error:
         raise JudgeError(f"cannot write to {run.path}: {error.strerror or error}") from error
     return sample
 
 
 def kept_sample(run: Run) -> Sample | None:
-    """Return the sample that is kept with a run, None where none was drawn.
+    """Return the sample in a run's folder, None where none was drawn.
 
-    Raises `JudgeError` for a damaged one, and for one that is not of the run's studies.
+    Raises `JudgeError` for a damaged sample, and for a sample of other studies.
     """
     from pydantic import ValidationError
 
@@ -107,10 +106,7 @@ def kept_sample(run: Run) -> Sample | None:
 
 
 def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | None:
-    """Return how the studies that were read were drawn; None where that is not at random.
-
-    The first n of a sample are a sample of n themselves.
-    """
+    """Return how the studies `read` were drawn; None unless they are the first of the sample."""
     if {*sample.order[: len(read)]} != {*read}:
         return None
     columns = _columns(run, sample.by)
@@ -131,16 +127,15 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
-    """Draw `n` studies, all where there are no more; `columns` has `study_id` and the fields `by`.
+    """Draw `n` studies, or all if there are fewer; `columns` has `study_id` and the fields `by`.
 
-    From each stratum `LEAST` come first, or all that it has; then the one whose turn it is by
-    size (Sainte-Laguë: the next study is of the stratum with the largest N / (2 k + 1), of which
-    k are drawn), so that no stratum ever loses one to a larger n. Within a stratum each set of
-    studies is as likely as any other of its size. It depends on no version of a generator of
-    random numbers, and not on the order of the studies: models of the same studies have the same
-    sample.
+    `LEAST` studies of each stratum come first; each further study is of the stratum with the
+    largest N / (2 k + 1), N its size and k its drawn studies (Sainte-Laguë), so that a larger n
+    takes no study away. Within a stratum the draw is a simple random sample by a hash of seed and
+    id: it depends on no random number generator and not on the order of the studies, so runs of
+    several models over the same studies have the same sample.
 
-    Raises `JudgeError` where n is below what all strata need.
+    Raises `JudgeError` if n is smaller than the strata need.
     """
     strata: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     for study_id, key in zip(columns["study_id"], _keys(columns, by), strict=True):
@@ -153,11 +148,12 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
         )
     places = []
     for key, members in strata.items():
-        for at, (lot, study_id) in enumerate(sorted((_lot(seed, one), one) for one in members)):
-            turn = 0.0 if at < LEAST else (2 * at + 1) / len(members)
-            places.append((min(at, LEAST), turn, lot, study_id, key))
-    drawn = sorted(places, key=lambda place: place[:4])[:n]
-    n_drawn = Counter(key for *_, key in drawn)
+        ranked = sorted((_rank(seed, study_id), study_id) for study_id in members)
+        for k, (rank, study_id) in enumerate(ranked):
+            turn = 0.0 if k < LEAST else (2 * k + 1) / len(members)
+            places.append((min(k, LEAST), turn, rank, study_id, key))
+    order = sorted(places, key=lambda place: place[:4])[:n]
+    n_drawn = Counter(key for *_, key in order)
     sizes = [
         Stratum(dict(zip(by, key, strict=True)), len(members), n_drawn[key])
         for key, members in strata.items()
@@ -165,8 +161,8 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
     return Sample(
         seed,
         tuple(by),
-        tuple(sizes[at] for at in in_natural_order([stratum.key for stratum in sizes])),
-        tuple(study_id for *_, study_id, _ in drawn),
+        tuple(sizes[index] for index in in_natural_order([stratum.key for stratum in sizes])),
+        tuple(study_id for *_, study_id, _ in order),
     )
 
 
@@ -180,7 +176,7 @@ def _keys(columns: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[tuple
     return list(zip(*([_plain(value) for value in columns[name]] for name in by), strict=True))
 
 
-def _lot(seed: int, study_id: str) -> str:
+def _rank(seed: int, study_id: str) -> str:
     return hashlib.sha256(json.dumps([seed, study_id]).encode()).hexdigest()
 
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from judge.rubrics.contract import Facet, Label, Measure, Rubric, Statistic
 from judge.running.folder import MADE_BY, Run, RunWriter, claim
-from judge.running.records import Judged, judged_of
-from judge.running.session import read_today, write_run
+from judge.running.records import StudyResult, result_of
+from judge.running.session import with_current_version, write_run
 from judge.signature import Signature
 from judge.stats.agreement import krippendorff
 from judge.stats.table import patients, reserved_names
@@ -52,19 +52,21 @@ class Aggregation:
     rule: Rule
     names: tuple[str, ...]
 
-    def column(self, what: str) -> str:
+    def column(self, suffix: str) -> str:
         """Return the name of an added number, such as `judges_n`."""
-        return f"{self.of}s_{what}"
+        return f"{self.of}s_{suffix}"
 
     def rubric(self, rubric: Rubric) -> Rubric:
         """Return `rubric` with the numbers that it has of several parts, and a facet of these."""
         is_whole = self.rule != "mean"
-        own = [replace(each, is_whole=each.is_whole and is_whole) for each in rubric.measures]
+        measures = [
+            replace(measure, is_whole=measure.is_whole and is_whole) for measure in rubric.measures
+        ]
         parts = f"{self.of}s"
         n = len(self.names)
         added = [Measure(self.column("n"), parts, (0, n), is_whole=True)]
         statistics = list(rubric.statistics)
-        for at, rate in enumerate(rubric.statistics):
+        for index, rate in enumerate(rubric.statistics):
             if rate.kind != "rate":
                 continue
             says = f"{parts} that say {rate.label}"
@@ -79,7 +81,7 @@ class Aggregation:
                 )
             )
             if not is_whole:
-                statistics[at] = replace(
+                statistics[index] = replace(
                     rate,
                     kind="mean",
                     measures=(self.column(rate.name),),
@@ -105,7 +107,7 @@ class Aggregation:
             )
         changed = replace(
             rubric,
-            measures=(*own, *added),
+            measures=(*measures, *added),
             statistics=tuple(statistics),
             tally=rubric.tally if is_whole else None,
         )
@@ -138,8 +140,12 @@ class Aggregation:
                     )
                 )
         named = [(self.names[part], annotation) for part, annotation in parts]
-        explanations = [f"[{name}] {one.explanation}" for name, one in named if one.explanation]
-        warnings = (f"{name}: {text}" for name, one in named for text in one.warnings)
+        explanations = [
+            f"[{name}] {annotation.explanation}"
+            for name, annotation in named
+            if annotation.explanation
+        ]
+        warnings = (f"{name}: {text}" for name, annotation in named for text in annotation.warnings)
         return Annotation(tuple(items), "\n\n".join(explanations), warnings=tuple(warnings))
 
     def _label(self, part: int) -> str:
@@ -148,7 +154,7 @@ class Aggregation:
 
 def rates(rubric: Rubric) -> list[Statistic]:
     """Return the rates, of which each part of a study says yes or no."""
-    return [one for one in rubric.statistics if one.kind == "rate"]
+    return [statistic for statistic in rubric.statistics if statistic.kind == "rate"]
 
 
 def score_of(rubric: Rubric) -> Measure | None:
@@ -164,8 +170,8 @@ _RULES = {
     "mean": "the mean of its {0}s', and a rate is the mean of the {0}s' rates",
     "best": "that of the {} that gives the best score",
 }
-Parts = Sequence[tuple[Study, Sequence[Judged]]]
-"""Each study with its ends in the parts that have it; `Judged.at` is the part's number."""
+Parts = Sequence[tuple[Study, Sequence[StudyResult]]]
+"""Each study with its ends in the parts that have it; `StudyResult.row` is the part's number."""
 
 
 def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFrame:
@@ -225,13 +231,13 @@ def agreement(
 
     `patients` has each study's patient by number, None where no patient has several studies.
     """
-    said = {(one.name, one.label): _says(one.measures, scored) for one in rates(rubric)}
-    levels = ["nominal"] * len(said)
+    columns = {(rate.name, rate.label): _says(rate.measures, scored) for rate in rates(rubric)}
+    levels = ["nominal"] * len(columns)
     if score := score_of(rubric):
-        said[f"score {score.name}", score.label] = scored[score.name]
+        columns[f"score {score.name}", score.label] = scored[score.name]
         levels.append("interval")
     alphas = []
-    for ((name, label), column), level in zip(said.items(), levels, strict=True):
+    for ((name, label), column), level in zip(columns.items(), levels, strict=True):
         values = column.groupby([scored["row"], scored["part"]]).first().unstack()
         clusters = None if patients is None else patients[values.index]
         alpha = krippendorff(values.to_numpy(float), clusters)
@@ -245,7 +251,7 @@ def aggregate(
     studies: Parts,
     best_field: str = "",
     patients: NDArray[np.intp] | None = None,
-) -> tuple[list[Judged], list[dict[str, Any]], list[str]]:
+) -> tuple[list[StudyResult], list[dict[str, Any]], list[str]]:
     """Return the end of each study by those of its parts, how the parts agree, and notes.
 
     A study is scored where all of its parts scored it. By the rule `best` it has the reference of
@@ -255,7 +261,7 @@ def aggregate(
 
     names = [measure.name for measure in rubric.measures]
     cells = [
-        (row, end.at, *(end.measures[name] for name in names))
+        (row, end.row, *(end.measures[name] for name in names))
         for row, (_, ends) in enumerate(studies)
         for end in ends
         if end.measures is not None
@@ -268,53 +274,57 @@ def aggregate(
     judged, lost, n_lost = [], Counter[int](), 0
     for row, (study, ends) in enumerate(studies):
         annotations = {
-            end.at: end.outcome.annotation for end in ends if isinstance(end.outcome, Annotated)
+            end.row: end.outcome.annotation for end in ends if isinstance(end.outcome, Annotated)
         }
         if len(annotations) < len(ends):
-            judged.append(Judged(row, study, _not_scored(how, ends), None, None))
-            lost.update(end.at for end in ends if end.at not in annotations)
+            judged.append(StudyResult(row, study, _not_scored(how, ends), None, None))
+            lost.update(end.row for end in ends if end.row not in annotations)
             n_lost += 1
             continue
         if how.rule == "best":
-            (picked,) = (end for end in ends if end.at == values[row]["part"])
-            annotation = annotations[picked.at]
-            fields = {**study.fields, best_field: how.names[picked.at]}
+            (picked,) = (end for end in ends if end.row == values[row]["part"])
+            annotation = annotations[picked.row]
+            fields = {**study.fields, best_field: how.names[picked.row]}
             study = replace(study, reference=picked.study.reference, fields=fields)
         else:
             annotation = how.annotation(rubric, [*annotations.items()])
         measures = {
-            one.name: None if value != value else int(value) if one.is_whole else float(value)
-            for one in combined.measures
-            for value in [values[row][one.name]]
+            measure.name: None
+            if value != value
+            else int(value)
+            if measure.is_whole
+            else float(value)
+            for measure in combined.measures
+            for value in [values[row][measure.name]]
         }
-        judged.append(Judged(row, study, Annotated(annotation), measures, None))
+        judged.append(StudyResult(row, study, Annotated(annotation), measures, None))
     notes = [f"each number of a study is {_RULES[how.rule].format(how.of)}"]
     alphas = agreement(rubric, scored, patients) if how.of == "judge" else []
     if alphas:
-        each = ", ".join(
-            f"{one['label']} {NOTHING if one['value'] is None else number(one['value'])} "
-            f"({one['level']})"
-            for one in alphas
+        texts = ", ".join(
+            f"{alpha['label']} {NOTHING if alpha['value'] is None else number(alpha['value'])} "
+            f"({alpha['level']})"
+            for alpha in alphas
         )
-        notes.append(f"Krippendorff's alpha between the {how.of}s: {each}")
+        notes.append(f"Krippendorff's alpha between the {how.of}s: {texts}")
     if n_lost:
-        whose = ", ".join(f"{how.names[part]} {n:,}" for part, n in sorted(lost.items()))
+        unscored = ", ".join(f"{how.names[part]} {n:,}" for part, n in sorted(lost.items()))
         many = counted(n_lost, "study is", "studies are")
-        notes.append(f"{many} not scored by every {how.of}: {whose}")
+        notes.append(f"{many} not scored by every {how.of}: {unscored}")
     return judged, alphas, notes
 
 
-def _not_scored(how: Aggregation, ends: Sequence[Judged]) -> Outcome:
-    lost = [(end.at, end.outcome) for end in ends if not isinstance(end.outcome, Annotated)]
+def _not_scored(how: Aggregation, ends: Sequence[StudyResult]) -> Outcome:
+    lost = [(end.row, end.outcome) for end in ends if not isinstance(end.outcome, Annotated)]
     if len(ends) == 1:
         return lost[0][1]
     why = "against all references" if how.of == "reference" else "by all judges"
-    each = "; ".join(
+    reasons = "; ".join(
         f"{how.names[part]}: {type(outcome).__name__.lower()}, {outcome.reason}"
         for part, outcome in lost
     )
     kind = Unparsed if all(isinstance(outcome, Unparsed) for _, outcome in lost) else Failed
-    return kind(f"not scored {why}", each)
+    return kind(f"not scored {why}", reasons)
 
 
 def _apart(rubric: Rubric, fields: Iterable[str]) -> Rubric:
@@ -344,21 +354,21 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
     claim(out, line)
     rubric = _apart(how.rubric(first.rubric), fields)
     records = zip(*(run.records() for run in runs), strict=True)
-    ends = [[judged_of(part, record) for part, record in enumerate(each)] for each in records]
+    ends = [[result_of(part, record) for part, record in enumerate(results)] for results in records]
     of_patients = patients(first.table())
     judged, alphas, about = aggregate(
-        *(how, first.rubric, [(each[0].study, each) for each in ends]),
+        *(how, first.rubric, [(results[0].study, results) for results in ends]),
         patients=of_patients and of_patients[1],
     )
     named = list(zip(runs, how.names, strict=True))
     of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
     notes = [(note, name) for run, name in named for note in run.summary()["notes"]]
     prompts = dict.fromkeys(run.manifest["prompt"] for run in runs)
-    whose = f"{', '.join(how.names[:-1])} and {how.names[-1]}" if n <= 3 else f"{n} judges"
+    judges = f"{', '.join(how.names[:-1])} and {how.names[-1]}" if n <= 3 else f"{n} judges"
     made_by = {name: first.manifest.get(name) for name in MADE_BY[:-1]} | {
         "signature": line,
         "judge": {
-            "name": f"{rule} of {whose}",
+            "name": f"{rule} of {judges}",
             "version": version,
             "note": "; ".join(_whose(of_judges, n)) or None,
         },
@@ -369,13 +379,13 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
         {"name": name, "folder": run.path.name, "signature": run.signature} for run, name in named
     ]
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    asked = {"rule": rule, "runs": [str(run.path) for run in runs]}
+    arguments = {"rule": rule, "runs": [str(run.path) for run in runs]}
     manifest = {
         "inputs": first.manifest["inputs"],
         "fields": fields,
         "omitted_ids": first.manifest.get("omitted_ids", {}),
         # Among them how the files were read, for which judge compare asks.
-        "arguments": {**(first.manifest["arguments"] or {}), **asked},
+        "arguments": {**(first.manifest["arguments"] or {}), **arguments},
         "combined": {"of": how.of, "rule": rule, "agreement": alphas, "parts": parts},
         "started": now,
         "finished": now,
@@ -396,11 +406,11 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
                 f"{run.path} is not the run of one judge over all studies: a panel takes no "
                 "reader, no shard and no other panel"
             )
-        for what in ("rubric", "section", "class", "studies"):
-            ours, theirs = (Signature.parse(each.signature)[what] for each in (first, run))
+        for part in ("rubric", "section", "class", "studies"):
+            ours, theirs = (Signature.parse(judged.signature)[part] for judged in (first, run))
             if ours != theirs:
                 raise JudgeError(
-                    f"the judges of a panel have the same {what}: it is {ours} in {first.path} "
+                    f"the judges of a panel have the same {part}: it is {ours} in {first.path} "
                     f"and {theirs} in {run.path}; judge the same files"
                 )
         # Answers of one judge would count twice, however often it was asked again.
@@ -416,7 +426,8 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:
     names = [run.manifest["judge"]["name"] for run in runs]
     return tuple(
-        name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)
+        name if names.count(name) == 1 else f"{name} ({number})"
+        for number, name in enumerate(names, 1)
     )
 
 
@@ -429,16 +440,18 @@ def _settings(run: Run, without: str = "") -> str:
 def _signature(runs: Sequence[Run], version: str) -> str:
     parts = [Signature.parse(run.signature) for run in runs]
     known = parts[0]
-    prompts = sorted({one.get("prompt", "none") for one in parts} - {"none"}) or ["none"]
-    told = {name: sorted({one.get(name, "none") for one in parts}) for name in _TOLD}
+    prompts = sorted({run_parts.get("prompt", "none") for run_parts in parts} - {"none"}) or [
+        "none"
+    ]
+    context = {name: sorted({run_parts.get(name, "none") for run_parts in parts}) for name in _TOLD}
     line = [
         *(known["rubric"], f"judge:{version}", f"prompt:{','.join(prompts)}"),
         f"section:{known['section']}",
-        *(f"{k}:{','.join(v)}" for k, v in told.items() if v != ["none"] or k in known),
+        *(f"{k}:{','.join(v)}" for k, v in context.items() if v != ["none"] or k in known),
         *(f"{k}:{known[k]}" for k in ("class", "omitted", "studies") if k in known),
         *(f"runs:{','.join(_digest(run.signature) for run in runs)}", "version:"),
     ]
-    return str(read_today(str(Signature(line)), runs[0].rubric))
+    return str(with_current_version(str(Signature(line)), runs[0].rubric))
 
 
 def _digest(text: str) -> str:
@@ -451,7 +464,8 @@ def _whose(notes: Iterable[tuple[str, str]], n_judges: int) -> list[str]:
     for note, name in notes:
         names.setdefault(note, []).append(name)
     return [
-        note if len(own) == n_judges else f"{', '.join(own)}: {note}" for note, own in names.items()
+        note if len(judges) == n_judges else f"{', '.join(judges)}: {note}"
+        for note, judges in names.items()
     ]
 
 
@@ -467,15 +481,15 @@ class SeveralReferences:
     def __init__(self, studies: StudySet, rule: Rule) -> None:
         self._studies = studies
         every = enumerate(studies.every_reference)
-        questions = [(row, name, text) for row, own in every for name, text in own]
+        questions = [(row, name, text) for row, texts in every for name, text in texts]
         self._questions = [(row, name) for row, name, _ in questions]
         self._names = [*dict.fromkeys(name for _, name in self._questions)]
-        self._ends: list[Judged] = []
+        self._ends: list[StudyResult] = []
         self.how = Aggregation("reference", rule, tuple(self._names))
         self.fields = [free_name("best_reference", studies.fields)] if rule == "best" else []
         ids = [f"{studies.study_ids[row]} ({name})" for row, name in self._questions]
         if len(set(ids)) < len(ids):
-            ids = [f"{at}: {study_id}" for at, study_id in enumerate(ids, 1)]
+            ids = [f"{number}: {study_id}" for number, study_id in enumerate(ids, 1)]
         texts = tuple(text for *_, text in questions)
         bare = replace(studies, every_reference=()).take([row for row, *_ in questions], ids)
         self.asked = replace(bare, references=texts, full_references=texts)
@@ -490,21 +504,21 @@ class SeveralReferences:
         """Return the rubric of the run that is made of all references."""
         return _apart(self.how.rubric(rubric), [*self._studies.fields, *self.fields])
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: StudyResult) -> None:
         """Take the end of one question in, in any order."""
         self._ends.append(judged)
 
     def write(self, writer: RunWriter, rubric: Rubric) -> list[str]:
         """Write the studies, all of whose questions have ended; returns notes."""
-        ends = sorted(self._ends, key=lambda end: end.at)
+        ends = sorted(self._ends, key=lambda end: end.row)
         pairs = zip(self._questions, ends, strict=True)
         parts = []
-        for row, own in groupby(pairs, lambda pair: pair[0][0]):
+        for row, group in groupby(pairs, lambda pair: pair[0][0]):
             study, texts = self._studies.study(row), self._studies.every_reference[row]
             if len(texts) > 1:
                 every = "\n\n".join(f"[{name}]\n{text}" for name, text in texts)
                 study = replace(study, reference=every)
-            numbers = [replace(end, at=self._names.index(name)) for (_, name), end in own]
+            numbers = [replace(end, row=self._names.index(name)) for (_, name), end in group]
             parts.append((study, numbers))
         judged, _, notes = aggregate(self.how, rubric, parts, best_field="".join(self.fields))
         for end in judged:
@@ -512,5 +526,5 @@ class SeveralReferences:
         for end in ends:
             writer.count_mode(end)
         per_study = Counter(map(len, self._studies.every_reference))
-        each = (f"{n} for {counted(k, 'study', 'studies')}" for n, k in sorted(per_study.items()))
-        return [*notes, f"references of a study: {', '.join(each)}"]
+        counts = (f"{n} for {counted(k, 'study', 'studies')}" for n, k in sorted(per_study.items()))
+        return [*notes, f"references of a study: {', '.join(counts)}"]

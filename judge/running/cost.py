@@ -23,7 +23,7 @@ _TOKENS_A_TURN = 16
 _IN_BATCHES = {"processing": "batch"}
 
 
-class Budget:
+class SpendingLimit:
     """US dollars that may be spent, by a run, several runs or batches together.
 
     What a request can cost at the most is set aside before it is sent, and replaced by what its
@@ -31,7 +31,7 @@ class Budget:
     nothing.
     """
 
-    def __init__(self, limit: float | None, within: Budget | None = None) -> None:
+    def __init__(self, limit: float | None, within: SpendingLimit | None = None) -> None:
         self.limit = limit
         self.within = within
         self._spent = 0.0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from judge import plugins
 from judge.backends.base import AskError, StudyError
 from judge.rubrics.questions import Step, Steps, check_end, composed
-from judge.running.records import Answered, Judged, read
+from judge.running.records import CachedAnswer, StudyResult, read
 from judge.studies import StudySet
 from judge.text import harmless
 from judge.types import (
@@ -129,7 +129,7 @@ class StoppedError(Exception):
     """The run was told to stop before this question was answered."""
 
 
-class Stop:
+class StopSignal:
     """Tells everyone to ask nothing new. `why` is None while the run goes on."""
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class Question:
         return key_of(self.record)
 
 
-Answer = Callable[[Question], Awaitable[Answered]]
+Answer = Callable[[Question], Awaitable[CachedAnswer]]
 """Gets the answer to a question; raises `AskError` without one."""
 
 
@@ -209,23 +209,23 @@ class Exchange:
         self.step = step.name if step else ""
         self.first = Question(request, 0, session.repeat)
         self.question: Question | None = self.first
-        self.answers: list[Answered] = []
+        self.answers: list[CachedAnswer] = []
         self.outcome: Outcome | None = None
         self.measures: Measures | None = None
         self._session = session
         self._read = read
 
-    def take(self, answered: Answered) -> None:
+    def take(self, answered: CachedAnswer) -> None:
         """Read an answer; one that cannot be read is followed by the next time of asking."""
         assert self.question is not None
-        asked, self.question = self.question, None
+        question, self.question = self.question, None
         self.answers.append(answered)
         self.outcome, self.measures = self._read(answered.completion)
-        if isinstance(self.outcome, Unparsed) and asked.attempt < self._session.policy.reask:
+        if isinstance(self.outcome, Unparsed) and question.attempt < self._session.policy.reask:
             judge, completion = self._session.judge, answered.completion
-            again = judge.repair_request(asked.request, completion, self.outcome)
+            again = judge.repair_request(question.request, completion, self.outcome)
             if again is not None:
-                self.question = replace(asked, request=again, attempt=asked.attempt + 1)
+                self.question = replace(question, request=again, attempt=question.attempt + 1)
 
     def lose(self, error: AskError) -> None:
         """Note that the question that was to be asked next has no answer."""
@@ -264,14 +264,16 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
     return Annotated(Annotation()), None
 
 
-def _end(session: JudgeSession, at: int, study: Study, exchanges: list[Exchange]) -> Judged:
+def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange]) -> StudyResult:
     answers = [answered for exchange in exchanges for answered in exchange.answers]
-    attempt = max(len(each.answers) - (not isinstance(each.outcome, Failed)) for each in exchanges)
+    attempt = max(
+        len(exchange.answers) - (not isinstance(exchange.outcome, Failed)) for exchange in exchanges
+    )
     for exchange in exchanges:
         if isinstance(failed := exchange.outcome, Failed):
             if exchange.step:
                 failed = replace(failed, detail=f"{exchange.step}: {failed.detail}")
-            return Judged(at, study, failed, None, None, attempt, earlier=(*answers,))
+            return StudyResult(row, study, failed, None, None, attempt, earlier=(*answers,))
     first = exchanges[0]
     outcome, measures = first.outcome, first.measures
     if session.rubric.steps is not None and not session.judge.runs_inline:
@@ -284,14 +286,14 @@ def _end(session: JudgeSession, at: int, study: Study, exchanges: list[Exchange]
         outcome, measures = read(session.rubric, study, whole)
         if unread and not isinstance(outcome, Unparsed):
             raise ValueError(f"the answer to {min(unread)} cannot be read, and all of them can")
-        answers.append(Answered(whole, COMPOSED))
+        answers.append(CachedAnswer(whole, COMPOSED))
     assert outcome is not None
     *earlier, final = answers
     last = (outcome, measures, final.completion, attempt, final.key)
-    return Judged(at, study, *last, earlier=(*earlier,))
+    return StudyResult(row, study, *last, earlier=(*earlier,))
 
 
-async def judge_study(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
+async def judge_study(session: JudgeSession, row: int, study: Study, answer: Answer) -> StudyResult:
     """Ask about one study until its answers are read or nothing is left to ask."""
 
     async def settle(exchange: Exchange) -> None:
@@ -314,7 +316,7 @@ async def judge_study(session: JudgeSession, at: int, study: Study, answer: Answ
         for error in await asyncio.gather(*map(settle, now), return_exceptions=True):
             if error is not None:
                 raise error
-    return _end(session, at, study, exchanges)
+    return _end(session, row, study, exchanges)
 
 
 def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[Exchange]:
@@ -327,14 +329,14 @@ def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[
                 completion = cache.find(question.key)
                 if completion is None:
                     break
-                exchange.take(Answered(completion, question.key))
+                exchange.take(CachedAnswer(completion, question.key))
     return exchanges
 
 
 # All studies
 
 
-class FirstAnswers:
+class EarlyAnswers:
     """The first `n` studies that were answered, from the cache or not; 0 looks at none."""
 
     def __init__(self, n: int) -> None:
@@ -368,7 +370,7 @@ class FirstAnswers:
 
 
 async def judge_all(
-    session: JudgeSession, studies: StudySet, sink: Callable[[Judged], None]
+    session: JudgeSession, studies: StudySet, sink: Callable[[StudyResult], None]
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
 
@@ -377,14 +379,14 @@ async def judge_all(
     """
     answer, stop, progress = session.answer, session.stop, session.progress
     numbered, n_ended = enumerate(studies), 0
-    first = FirstAnswers(session.policy.give_up_after)
+    first = EarlyAnswers(session.policy.give_up_after)
     at_once = max(1, min(session.concurrency, len(studies)))
 
     async def work() -> None:
         nonlocal n_ended
         try:
-            for at, study in numbered:
-                end = await judge_study(session, at, study, answer)
+            for row, study in numbered:
+                end = await judge_study(session, row, study, answer)
                 n_ended += 1
                 progress.ended(end.outcome)
                 first.add(study, end.outcome, end.completion)
@@ -408,7 +410,7 @@ async def judge_all(
 def judge_set(
     session: JudgeSession,
     studies: StudySet,
-    sink: Callable[[Judged], None],
+    sink: Callable[[StudyResult], None],
     listener: ProgressListener,
 ) -> Progress:
     """Judge every study of a set, giving each end to `sink`; returns what it took.
@@ -448,7 +450,7 @@ async def _tick(progress: Progress, listener: ProgressListener) -> None:
 
 
 @contextmanager
-def _interruptible(stop: Stop, listener: ProgressListener) -> Iterator[None]:
+def _interruptible(stop: StopSignal, listener: ProgressListener) -> Iterator[None]:
     """Let Ctrl-C stop the run in order, and a second one at once; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -35,9 +35,9 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import asked_by, on_scale
 from judge.running.records import (
     FORMAT,
-    Judged,
     Manifest,
     Reading,
+    StudyResult,
     Summary,
     adapter,
     first_of,
@@ -76,7 +76,7 @@ Stamp = tuple[int, int, int]
 
 
 @contextmanager
-def held(run: Path) -> Iterator[Path]:
+def staging_folder(run: Path) -> Iterator[Path]:
     """Lock the folder `run` for writing, and give a new folder in it for the files to be written.
 
     What a killed process left is removed. Raises `JudgeError` where another process holds the lock.
@@ -114,14 +114,14 @@ def _clear(place: Path) -> None:
 
 
 @contextmanager
-def folder_at_once(out: Path) -> Iterator[Path]:
+def atomic_folder(out: Path) -> Iterator[Path]:
     """Give a folder that takes the place of `out` at the end, or leaves nothing behind."""
     whole = Path(os.path.realpath(out))
     staged = whole.parent / f".{whole.name}.new"
     made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
     try:
         staged.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with held(staged) as place:
+        with staging_folder(staged) as place:
             yield place
             place.replace(whole)
     except OSError as error:
@@ -132,7 +132,7 @@ def folder_at_once(out: Path) -> Iterator[Path]:
                 folder.rmdir()
 
 
-def put_in_place(file: Path, target: Path) -> None:
+def replace_file(file: Path, target: Path) -> None:
     """Move a written file to where it belongs: its owner's alone, or as open as the old one was."""
     file.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600)
     file.replace(target)
@@ -146,7 +146,7 @@ def entries_of(out: Path) -> set[str]:
         raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error
 
 
-def no_run(path: Path, manifest: str) -> str:
+def not_a_run(path: Path, manifest: str) -> str:
     """Say what a path without a manifest is; raises OSError where that cannot be seen."""
     if path.is_dir() and any((below / manifest).is_file() for below in path.iterdir()):
         return f"{path} is a folder of runs: name one of them, or {path}/* for all"
@@ -198,7 +198,7 @@ class Run(Displayed):
             if not path.exists():
                 raise JudgeError(f"no such run: {path}")
             if not (path / MANIFEST).is_file():
-                raise JudgeError(no_run(path, MANIFEST))
+                raise JudgeError(not_a_run(path, MANIFEST))
         except OSError as error:
             raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
         manifest = {"inputs": [], "arguments": {}} | _read(path / MANIFEST, dict[str, Any])
@@ -225,8 +225,8 @@ class Run(Displayed):
             rubric = rubrics.load(name)
             if scale := self.manifest.get("scale"):
                 rubric = on_scale(rubric, (scale[0], scale[1]))
-            asked = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            rubric = asked_by(rubric, *asked)
+            prompt_and_judge = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
+            rubric = asked_by(rubric, *prompt_and_judge)
             if self.combined is not None:
                 return self.combined.rubric(rubric)
             if self.reading is None:
@@ -283,9 +283,11 @@ class Run(Displayed):
         why: object
         try:
             with pq.ParquetFile(path) as file:
-                there = file.schema_arrow.names
-                if not (why := ", ".join(name for name in needed if name not in there)):
-                    wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in there]
+                present = file.schema_arrow.names
+                if not (why := ", ".join(name for name in needed if name not in present)):
+                    wanted = [
+                        name for name in dict.fromkeys([*needed, *optional]) if name in present
+                    ]
                     return file.read(columns=None if names is None else wanted)
                 why = f"it lacks {why}"
         except (pa.ArrowException, OSError) as error:
@@ -426,7 +428,7 @@ def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunW
     try:
         for folder in reversed(made):
             folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
-        with held(path) as staging, (staging / ANNOTATIONS).open("w+b") as file:
+        with staging_folder(path) as staging, (staging / ANNOTATIONS).open("w+b") as file:
             yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
     except OSError as error:
         raise JudgeError(f"cannot write to {path}: {error.strerror or error}") from error
@@ -459,14 +461,14 @@ class RunWriter:
         """How replies of a fixed form were asked for, and how many studies each way."""
         return dict(sorted(self._modes.items()))
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: StudyResult) -> None:
         """Write one study down; studies may come in any order."""
-        self._rows.append((judged.at, self._file.tell()))
+        self._rows.append((judged.row, self._file.tell()))
         self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
         self._table.add(judged.study, judged.outcome, judged.measures)
         self.count_mode(judged)
 
-    def count_mode(self, judged: Judged) -> None:
+    def count_mode(self, judged: StudyResult) -> None:
         """Count how a reply of a fixed form was asked for."""
         if judged.completion and judged.completion.mode:
             self._modes[judged.completion.mode] += 1
@@ -499,4 +501,4 @@ class RunWriter:
             (self.staging / name).write_bytes(text.encode("utf-8", "replace"))
         for name in _FILES:
             if (self.staging / name).exists():
-                put_in_place(self.staging / name, self.path / name)
+                replace_file(self.staging / name, self.path / name)

@@ -118,7 +118,7 @@ def first_of(error: ValidationError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CachedAnswer:
     """A raw answer and the key of its entry in the cache; None for one that no cache keeps."""
 
     completion: Completion
@@ -126,21 +126,21 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """One study's end: its place among the studies, its outcome and what that rests on.
+class StudyResult:
+    """How judging one study ended: its row in the set, the outcome and the answers behind it.
 
     `attempt` counts from 0 and says which answer it is; `key` is its key in the cache, if it is
     kept. Without the `earlier` answers the study cannot be judged again from the cache.
     """
 
-    at: int
+    row: int
     study: Study
     outcome: Outcome
     measures: Measures | None
     completion: Completion | None
     attempt: int = 0
     key: str | None = None
-    earlier: tuple[Answered, ...] = ()
+    earlier: tuple[CachedAnswer, ...] = ()
 
 
 def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome, Measures | None]:
@@ -158,7 +158,7 @@ def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome,
     return Annotated(annotation), rubric.measured(annotation, study)
 
 
-def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
+def to_record(judged: StudyResult, rubric: Rubric) -> dict[str, Any]:
     """Return all that is known about one study: the reports, the outcome, its evidence."""
     study, outcome = judged.study, judged.outcome
     annotation = outcome.annotation if isinstance(outcome, Annotated) else None
@@ -178,7 +178,7 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
         "attempt": judged.attempt,
         **({"modality": study.modality} if study.modality else {}),
         **_answer(judged.completion, judged.key),
-        "earlier": [_answer(each.completion, each.key) for each in judged.earlier],
+        "earlier": [_answer(answer.completion, answer.key) for answer in judged.earlier],
     }
 
 
@@ -208,11 +208,11 @@ def study_of(record: Mapping[str, Any]) -> Study:
     return Study(**{name: record[name] for name in names}, modality=record.get("modality"))
 
 
-def answered_of(part: Mapping[str, Any]) -> Answered | None:
+def answered_of(part: Mapping[str, Any]) -> CachedAnswer | None:
     """Return the answer in a record or in one of its `earlier` ones, None where there is none."""
     if part["answer"] is None:
         return None
-    return Answered(adapter(Completion).validate_python(part["answer"]), part["cache_key"])
+    return CachedAnswer(adapter(Completion).validate_python(part["answer"]), part["cache_key"])
 
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:
@@ -223,10 +223,10 @@ def outcome_of(record: Mapping[str, Any]) -> Outcome:
     return kind(record["reason"], record["detail"])
 
 
-def judged_of(at: int, record: Mapping[str, Any]) -> Judged:
+def result_of(row: int, record: Mapping[str, Any]) -> StudyResult:
     """Return the end of the study in a record, at its place among the studies."""
     answered = answered_of(record)
     completion, key = (answered.completion, answered.key) if answered else (None, None)
     earlier = tuple(filter(None, map(answered_of, record["earlier"])))
     ends = (outcome_of(record), record["measures"], completion, record["attempt"], key, earlier)
-    return Judged(at, study_of(record), *ends)
+    return StudyResult(row, study_of(record), *ends)

@@ -27,11 +27,11 @@ from judge.running.engine import (
     Progress,
     ProgressListener,
     Question,
-    Stop,
+    StopSignal,
     judge_set,
 )
 from judge.running.folder import RunWriter, claim, writing
-from judge.running.records import FORMAT, Answered, Judged
+from judge.running.records import FORMAT, CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
@@ -42,8 +42,8 @@ from judge.types import JudgeError
 if TYPE_CHECKING:
     from judge.cache import CompletionCache
     from judge.running.aggregate import Rule
-    from judge.running.asking import Asker
-    from judge.running.cost import Budget
+    from judge.running.cached_client import CachedClient
+    from judge.running.cost import SpendingLimit
     from judge.running.shards import Shard
 
 _PACKAGE = "package"
@@ -83,8 +83,8 @@ class RequestPolicy:
             if value is None and name in ("concurrency", "max_cost"):
                 continue
             if type(value) not in kinds or not value >= least:  # NaN is not
-                what = "whole number" if kinds == (int,) else "number"
-                raise JudgeError(f"{name} is a {what} from {least} on, not {value!r:.80}")
+                kind = "whole number" if kinds == (int,) else "number"
+                raise JudgeError(f"{name} is a {kind} from {least} on, not {value!r:.80}")
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
@@ -101,7 +101,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         judge: Judge,
         policy: RequestPolicy,
         folder: Path,
-        budget: Budget | None = None,
+        budget: SpendingLimit | None = None,
         repeat: int = 0,
     ) -> None:
         if judge.prompt is not None:
@@ -118,9 +118,9 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.asked_before = Progress(total=0)
         self.budget = budget
         if policy.max_cost is not None:
-            from judge.running.cost import Budget
+            from judge.running.cost import SpendingLimit
 
-            self.budget = Budget(policy.max_cost, budget)
+            self.budget = SpendingLimit(policy.max_cost, budget)
         self._folder = folder
         self._opened = ExitStack()
         self.begin()
@@ -134,7 +134,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         *,
         policy: RequestPolicy | None = None,
         cache: str | Path | None = None,
-        budget: Budget | None = None,
+        budget: SpendingLimit | None = None,
         repeat: int = 0,
     ) -> Self:
         """Return the session of the judge and the rubric of these names; nothing is asked."""
@@ -176,12 +176,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     def judged_by(self) -> list[str]:
         """Return the parts of a signature that say who judged by what, whatever the studies."""
         rubric, judge = self.rubric, self.judge
-        asked = [*_asked(rubric, judge), f"reask:{self.policy.reask}"]
+        settings = [*_asked(rubric, judge), f"reask:{self.policy.reask}"]
         return [
             *_rubric(rubric),
             f"judge:{judge.version}",
             _prompt(judge),
-            *([] if judge.runs_inline else asked),
+            *([] if judge.runs_inline else settings),
         ]
 
     @property
@@ -197,8 +197,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def begin(self, n_studies: int = 0) -> None:
         """Count anew, for a run that nobody has stopped yet."""
-        self.progress, self.stop = Progress(total=n_studies), Stop()
-        self._asker: Asker | None = None
+        self.progress, self.stop = Progress(total=n_studies), StopSignal()
+        self._asker: CachedClient | None = None
 
     @property
     def answer(self) -> Answer:
@@ -206,13 +206,13 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if self.cache is None:
             return self._at_once
         if self._asker is None:
-            from judge.running.asking import Asker
+            from judge.running.cached_client import CachedClient
 
-            self._asker = Asker(self, self.cache)
+            self._asker = CachedClient(self, self.cache)
         return self._asker.answer
 
-    async def _at_once(self, question: Question) -> Answered:
-        return Answered(await self.judge.complete(question.request), key=None)
+    async def _at_once(self, question: Question) -> CachedAnswer:
+        return CachedAnswer(await self.judge.complete(question.request), key=None)
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
@@ -246,7 +246,7 @@ def _rubric(rubric: Rubric) -> list[str]:
     return [f"{rubric.name}:{rubric.version}", *parts]
 
 
-def read_today(line: str, rubric: Rubric) -> Signature:
+def with_current_version(line: str, rubric: Rubric) -> Signature:
     """Return the signature `line` with today's rubric and program, for answers read again."""
     _, *judged, _ = Signature.parse(line).without(_PACKAGE).parts
     return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
@@ -262,7 +262,7 @@ _PACKAGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class RunResult:
     """A run's folder, what is printed of it, and what it took."""
 
     path: Path
@@ -280,9 +280,9 @@ def run(
     shard: Shard | None = None,
     references: Rule | None = None,
     listener: ProgressListener | None = None,
-    also: Callable[[Judged], None] = lambda _judged: None,
+    also: Callable[[StudyResult], None] = lambda _judged: None,
     asking: AbstractContextManager[object] | None = None,
-) -> Finished:
+) -> RunResult:
     """Judge `studies` and write the run's folder, whole or not at all.
 
     `out` defaults to a folder below `judge-runs` that is named after the signature. `arguments` are
@@ -315,7 +315,7 @@ def run(
     check_fields(by, TableBuilder(rubric, fields).columns)
     with asking or nullcontext(), writing(path, rubric, fields) as writer:
 
-        def keep(judged: Judged) -> None:
+        def keep(judged: StudyResult) -> None:
             (several or writer).add(judged)
             also(judged)
 
@@ -332,7 +332,7 @@ def run(
                 f"this is shard {shard.index} of {shard.count}: {len(studies):,} of "
                 f"{len(whole):,} studies; judge merge joins the shards"
             )
-        notes = (_empty(studies), untold(judge, studies), *judge.counted)
+        notes = (_empty(studies), missing_prior_note(judge, studies), *judge.counted)
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -358,11 +358,11 @@ def run(
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": {**asdict(session.policy), "concurrency": session.concurrency},
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
-            "started": started.isoformat(timespec="seconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "started": started.isoformat(timespec="milliseconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
         summary = finish(writer, made_by, manifest, by)
-    return Finished(path, summary, progress)
+    return RunResult(path, summary, progress)
 
 
 def finish(
@@ -386,7 +386,7 @@ def finish(
 def write_run(
     path: Path,
     rubric: Rubric,
-    ends: Iterable[Judged],
+    ends: Iterable[StudyResult],
     made_by: Mapping[str, Any],
     manifest: Mapping[str, Any],
     by: Sequence[str],
@@ -407,7 +407,7 @@ def _empty(studies: StudySet) -> CountedNote:
     )
 
 
-def untold(judge: Judge, studies: StudySet) -> CountedNote:
+def missing_prior_note(judge: Judge, studies: StudySet) -> CountedNote:
     """Count the references that compare and whose judge has no earlier report to go by."""
     field = studies.judge_context.prior
     is_unread = field is not None and not judge.prompts
@@ -416,9 +416,9 @@ def untold(judge: Judge, studies: StudySet) -> CountedNote:
         mentions_prior(reference) and (is_unread or prior_report(prior) is None)
         for reference, prior in zip(studies.references, column, strict=False)
     )
-    what = "{n} of {of} references seem to compare with an earlier examination, whose report "
+    text = "{n} of {of} references seem to compare with an earlier examination, whose report "
     why = "the judge is not shown (--prior-field shows it)"
-    return CountedNote(what + ("this judge does not read" if is_unread else why), n, len(studies))
+    return CountedNote(text + ("this judge does not read" if is_unread else why), n, len(studies))
 
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:
@@ -426,16 +426,16 @@ def with_classes(studies: StudySet) -> tuple[StudySet, str]:
 
     A class that is not given is read off the whole reference, None where that is empty.
     """
-    inferred = [given is None for given in studies.study_classes]
+    inferred = [study_class is None for study_class in studies.study_classes]
     if not any(inferred) and studies.class_field:
         return studies, studies.class_field
     from judge.backends import lexicon  # loads pydantic, which not every run needs
 
     rules = lexicon.load()
     classes = list(studies.study_classes)
-    for at, report in enumerate(studies.full_references):
-        if classes[at] is None and not says_nothing(report):
-            classes[at] = lexicon.study_class(report, rules)
+    for row, report in enumerate(studies.full_references):
+        if classes[row] is None and not says_nothing(report):
+            classes[row] = lexicon.study_class(report, rules)
     sources = [studies.class_field] if studies.class_field else []
     if any(inferred):
         sources.append(f"inferred({rules.version})")

@@ -13,8 +13,8 @@ from typing import Any
 
 from judge.backends.base import CountedNote, summed
 from judge.running.folder import MADE_BY, Run, claim
-from judge.running.records import Judged, judged_of
-from judge.running.session import read_today, write_run
+from judge.running.records import StudyResult, result_of
+from judge.running.session import with_current_version, write_run
 from judge.signature import studies_digest
 from judge.studies import StudySet
 from judge.types import JudgeError
@@ -36,14 +36,14 @@ class Shard:
     count: int
 
     @classmethod
-    def of(cls, given: object) -> Shard:
+    def of(cls, value: object) -> Shard:
         """Return the shard that a user names, as `3/8` or (3, 8); raises `JudgeError`."""
-        text = "/".join(map(str, given)) if isinstance(given, tuple) else str(given)
+        text = "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
         if match := _FORM.fullmatch(text.strip()):
             shard = cls(*map(int, match.groups()))
             if 1 <= shard.index <= shard.count:
                 return shard
-        raise JudgeError(f"{given!r} is no shard: write I/N, such as 3/8 for the third of eight")
+        raise JudgeError(f"{value!r} is no shard: write I/N, such as 3/8 for the third of eight")
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
@@ -76,9 +76,9 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     notes = [*parts[0]["notes_of_input"], *(str(note) for note in counted if note.n)]
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
     made_by |= {"signature": line, "notes": notes}
-    own = ("shard", "rescored", "reply_modes", *made_by)
+    changed = ("shard", "rescored", "reply_modes", *made_by)
     manifest = {
-        **{name: value for name, value in first.manifest.items() if name not in own},
+        **{name: value for name, value in first.manifest.items() if name not in changed},
         "arguments": {**(first.manifest["arguments"] or {}), "shard": None},
         "shards": [{"folder": run.path.name, "signature": run.signature} for run in runs],
         "batches": [batch for run in runs for batch in run.manifest.get("batches", ())],
@@ -91,9 +91,9 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     return Run(out)
 
 
-def _joined(runs: Sequence[Run], line: str) -> Iterator[Judged]:
+def _joined(runs: Sequence[Run], line: str) -> Iterator[StudyResult]:
     studies = []
-    for judged in heapq.merge(*map(_judged, runs), key=lambda judged: judged.at):
+    for judged in heapq.merge(*map(_judged, runs), key=lambda judged: judged.row):
         studies.append(judged.study)
         yield judged
     if f"|studies:{studies_digest(studies)}|" not in line:
@@ -108,7 +108,7 @@ def _signature(runs: Sequence[Run]) -> str:
     if not runs:
         raise JudgeError("name the runs of the shards that are to be merged")
     first, indices, count = runs[0], Counter[int](), 0
-    today = str(read_today(first.signature, first.rubric))
+    today = str(with_current_version(first.signature, first.rubric))
     for run in runs:
         if (part := run.manifest.get("shard")) is None:
             raise JudgeError(f"{run.path} was judged without --shard I/N: it is no shard")
@@ -136,8 +136,8 @@ def _sum(spent: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return total | {"retries": retries, "dollars": None if None in dollars else sum(dollars)}
 
 
-def _judged(run: Run) -> Iterator[Judged]:
+def _judged(run: Run) -> Iterator[StudyResult]:
     places = map(int, run.manifest["shard"]["places"].split())
     # A line that is missing, or there twice, changes the digest of all studies.
-    for record, at in zip(run.records(), places, strict=False):
-        yield judged_of(at, record)
+    for record, row in zip(run.records(), places, strict=False):
+        yield result_of(row, record)

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
 import uvicorn
-from fastapi import APIRouter, FastAPI, Query
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -32,7 +32,7 @@ from judge.pages import reading
 from judge.pages.frontend import Frontend, content_type
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
+from judge.service import ProblemError, comparisons, data, jobs, pairs, readings, runs
 from judge.service.catalogue import Catalogue
 from judge.service.service import Here, RunId, Service, answer_errors, as_problem
 from judge.service.settings import ServiceSettings
@@ -50,7 +50,8 @@ _IDLE_SECONDS = 15
 _END_SECONDS = 3
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
-COOKIE = "judge_session"
+COOKIE = "judge_session_{port}"
+"""Browsers send a cookie to every port of a host, so its name has the port of its service."""
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -109,7 +110,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
     )
     answer_errors(app, settings)
     parts = (pairs.routes, runs.routes, runs.study_routes, comparisons.routes)
-    for part in (*parts, readings.routes, routes):
+    for part in (*parts, readings.routes, data.routes, routes):
         app.include_router(part)
     return Guard(app, settings)
 
@@ -156,7 +157,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers, limit: int) -> Response | None:
         request = HTTPConnection(scope)
-        session = request.cookies.get(COOKIE, "")
+        session = request.cookies.get(_cookie(scope), "")
         if not self._settings.token:
             if not _names_this_machine(headers.get("host", "")):
                 return as_problem(421, "This service answers to the names of this machine only.")
@@ -166,7 +167,9 @@ class Guard:
             return _no_token(scope)
         if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
-        if scope["path"].startswith("/v1/comparison") and _is_from_elsewhere(headers):
+        if scope["path"].startswith(("/v1/comparison", "/data/comparison")) and _is_from_elsewhere(
+            headers
+        ):
             # It changes nothing, but a picture on any page could ask for hours of it.
             return as_problem(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")
@@ -183,8 +186,13 @@ class Guard:
         # One slash: two would name another host.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
         response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        response.set_cookie(COOKIE, self._session, httponly=True, samesite="strict", path="/")
+        name = _cookie(scope)
+        response.set_cookie(name, self._session, httponly=True, samesite="strict", path="/")
         return response
+
+
+def _cookie(scope: Scope) -> str:
+    return COOKIE.format(port=(scope["server"] or ("", ""))[1])
 
 
 def _names_this_machine(host: str) -> bool:
@@ -227,7 +235,7 @@ def _same(given: str, right: str) -> bool:
 
 def _no_token(scope: Scope) -> Response:
     headers = {"WWW-Authenticate": "Bearer"}
-    if scope["path"].startswith(("/v1/", "/openapi")):
+    if scope["path"].startswith(("/v1/", "/data/", "/openapi")):
         detail = "A token is needed: send the header Authorization: Bearer TOKEN."
         return as_problem(401, detail, headers)
     # A form that is sent by GET replaces the address's query: it has to hold that, too.
@@ -247,12 +255,13 @@ def _runs_page() -> Response:
 
 @routes.get("/runs/{run}")
 def _run_page(run: RunId, service: Here) -> Response:
-    return _shell(pages.FRONTEND, service.catalogue.find(run).id)
+    name = service.catalogue.find(run).id
+    return _shell(pages.FRONTEND, name, data.run_address(name))
 
 
 @routes.get("/compare")
-def _comparison_page() -> Response:
-    return _shell(pages.FRONTEND)
+def _comparison_page(request: Request) -> Response:
+    return _shell(pages.FRONTEND, pieces=data.comparison_address(request.url.query))
 
 
 @routes.get("/read")
@@ -273,7 +282,7 @@ def _asset(digest: str, name: str) -> Response:
     raise ProblemError(404, "no such file")
 
 
-def _shell(frontend: Frontend, run: str = "") -> Response:
+def _shell(frontend: Frontend, run: str = "", pieces: str = "") -> Response:
     script = f'<script type="module" src="/assets/{frontend.digest}/{frontend.main}"></script>'
     needs = "<noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>"
     styles = "".join(
@@ -281,7 +290,7 @@ def _shell(frontend: Frontend, run: str = "") -> Response:
         for name in frontend.styles
     )
     return HTMLResponse(f"""<!doctype html>
-<html lang="en" data-mode="service" data-run="{escape(run)}">
+<html lang="en" data-mode="service" data-run="{escape(run)}" data-pieces="{escape(pieces)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -61,10 +61,33 @@ class OpenRun(Run):
         """What its page filters and sorts the studies by, as JSON, gzipped."""
         from judge.pages.frontend import as_json
         from judge.pages.run import index
+        from judge.pages.run_file import PACKET
 
         frame = self.table()
         self._check_fits(len(frame))
-        return gzip.compress(as_json(index(frame, self.rubric)), 6)
+        return gzip.compress(as_json({"packet": PACKET, **index(frame, self.rubric)}), 6)
+
+    def piece(self, name: str) -> bytes:
+        """Return a piece of the run's page by its name in the page's file, as gzipped JSON."""
+        from judge.pages.frontend import as_json
+        from judge.pages.run_file import PACKET
+
+        if name == "index":
+            return self.index
+        if name == "overview":
+            return gzip.compress(as_json(self.overview), 6)
+        first = PACKET * int(name.partition("-")[2])
+        rows = range(first, min(first + PACKET, len(self._rows)))
+        if not rows:
+            raise ProblemError(404, f"this run has no {name}")
+        return gzip.compress(as_json([self.view(self.row(row)) for row in rows]), 1)
+
+    def view(self, study: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the view of a study's record, with the fingerprints of its errors."""
+        from judge.study.view import study_view
+
+        fingerprints = list(reviews.errors_of(study, self.rubric))
+        return {**study_view(study, self.rubric), "fingerprints": fingerprints}
 
     @cached_property
     def overview(self) -> dict[str, Any]:

@@ -124,7 +124,23 @@ async def compare_runs(query: _Query, service: Here) -> Response:
 
     Runs that differ in what must agree are refused with what differs.
     """
-    return await _file(query, service, "comparison")
+    request = await asyncio.to_thread(query.request, service)
+    return Response(await piece_of(request, service, "comparison"), media_type=JSON)
+
+
+async def piece_of(request: dict[str, Any], service: Service, name: str) -> bytes:
+    """Return a piece of a comparison by its name in the page's file, made where it is not yet."""
+    comparison = service.comparisons.of(request)
+    # Who goes away ends nothing that others wait for.
+    await asyncio.shield(comparison.numbers)
+    if name.startswith("figure"):
+        await asyncio.wait([comparison.end])
+        if comparison.end.cancelled() or comparison.end.exception():
+            raise ProblemError(502, "the figures could not be drawn; the service's log says why")
+    try:
+        return (comparison.folder / name).read_bytes()
+    except FileNotFoundError:
+        raise ProblemError(404, "this comparison has no such metric or figure") from None
 
 
 @routes.get("/{piece:path}", include_in_schema=False)
@@ -133,21 +149,8 @@ async def _piece(
     query: _Query,
     service: Here,
 ) -> Response:
+    request = await asyncio.to_thread(query.request, service)
     kinds = {"values/": "application/octet-stream", "figures/": "image/svg+xml"}
     kind = next((kind for start, kind in kinds.items() if piece.startswith(start)), JSON)
-    return await _file(query, service, piece.replace("/", "-"), kind)
-
-
-async def _file(query: ComparisonQuery, service: Service, name: str, kind: str = JSON) -> Response:
-    request = await asyncio.to_thread(query.request, service)
-    comparison = service.comparisons.of(request)
-    # Who goes away ends nothing that others wait for.
-    await asyncio.shield(comparison.numbers)
-    if name.startswith("figures"):
-        await asyncio.wait([comparison.end])
-        if comparison.end.cancelled() or comparison.end.exception():
-            raise ProblemError(502, "the figures could not be drawn; the service's log says why")
-    try:
-        return Response((comparison.folder / name).read_bytes(), media_type=kind)
-    except FileNotFoundError:
-        raise ProblemError(404, "this comparison has no such metric or figure") from None
+    name = piece.replace("figures/", "figure-").replace("/", "-")
+    return Response(await piece_of(request, service, name), media_type=kind)

@@ -21,7 +21,7 @@ from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
 from judge.pages.run import declared
 from judge.running.engine import judge_all
-from judge.running.records import Judged, to_record
+from judge.running.records import StudyResult, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.service import ProblemError
 from judge.service.jobs import Reply
@@ -126,8 +126,8 @@ class Pairs:
         self._opened.close()
 
 
-async def _judged(session: JudgeSession, studies: StudySet) -> Judged:
-    ends: list[Judged] = []
+async def _judged(session: JudgeSession, studies: StudySet) -> StudyResult:
+    ends: list[StudyResult] = []
     asking = judge_all(session, studies, ends.append)
     try:
         if session.judge.runs_inline:  # it computes, and pages must not wait for that

@@ -1,8 +1,8 @@
-"""Reading a run's studies blind, over HTTP: both reports, and what this reader marked in them.
+"""Blind reading over HTTP: both reports of a study, and the marks of this reader.
 
-Nothing here says what a judge or another reader made of a study: no outcome, no score, no error,
-no order by them, no class that was inferred. The studies come in the order in which they were
-drawn at random, and no other can be read.
+No route returns anything that a judge or another reader said of a study: no outcome, score, error
+or inferred class, and no order by them. The studies come in the order in which they were drawn at
+random; a study that was not drawn cannot be read.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge import jsonio
 from judge.pages.run import declared
-from judge.readers import kept
-from judge.readers.kept import KeptReading, MarkedItem
+from judge.readers import annotation_store as store
+from judge.readers.annotation_store import MarkedItem, PageReading
 from judge.readers.sample import sampled
 from judge.sentences import sentences
 from judge.service import ProblemError
@@ -38,8 +38,8 @@ CONTEXT = frozenset(
         *("view_position", "body_part"),
     )
 )
-"""The fields of a study that a reader is shown. All others may tell what somebody thinks of the
-study or of the model: a rating, a score, a class, who wrote the candidate."""
+"""The fields of a study that a reader is shown. Any other may hold an opinion of the study or the
+model, such as a rating, a score or a class, or name the author of the candidate."""
 
 StudyId = Annotated[
     str, InQuery(alias="id", max_length=10_000, description="Of the sample.", examples=["STUDY"])
@@ -51,7 +51,7 @@ _IMAGE_KINDS = {".png": "image/png", ".jpg": _JPEG, ".jpeg": _JPEG, ".webp": "im
 
 
 class StudyReading(BaseModel):
-    """All that a reader has marked in a study so far. What is sent later takes its place."""
+    """Everything that a reader has marked in a study so far. A later one replaces it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,30 +70,44 @@ class StudyReading(BaseModel):
         max_length=100,
         description="`texts` of the study as it was shown; other reports are refused (409).",
     )
+    seconds: float | None = Field(
+        default=None, ge=0, le=10**7, description="How long the study was in view, so far."
+    )
+    cannot_judge: str = Field(
+        default="", max_length=1000, description="Why the reader cannot judge the study."
+    )
 
 
 @routes.get("/{run}/reading")
 def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
     """Show the studies that were drawn for reading, in that order, and how far this reader is.
 
-    `queue` has each study's `study_id` and `state` (new, begun, done), null where no sample was
-    drawn; `rubric` the kinds of items and their labels; `marked` those that the reader has used.
+    `queue` has each study's `study_id` and `state` (new, begun, done, not judged), null where no
+    sample was drawn; `rubric` the kinds of items and their labels; `marked` those that the reader
+    has used.
     """
     _, opened = service.catalogue.open(run)
-    if wrong := kept.unreadable(opened.rubric):
-        raise ProblemError(409, wrong)
-    sample = opened.sample()
-    mine = _readings_of(opened, reader)
+    if why := store.why_unreadable(opened.rubric):
+        raise ProblemError(409, why)
+    sample, rubric = opened.sample(), opened.rubric
+    readings = _readings_of(opened, reader)
     queue = None
     if sample is not None:
-        ids = [study_id for study_id in sample.order if opened.row_of(study_id) is not None]
-        queue = [{"study_id": one, "state": _state(mine.get(one))} for one in ids]
+        queue = [
+            {"study_id": study_id, "state": _state(readings.get(study_id))}
+            for study_id in sample.order
+            if opened.row_of(study_id) is not None
+        ]
     return as_json(
         {
-            "rubric": _rubric(opened),
-            "section": opened.summary().get("section"),
+            "rubric": {
+                "title": rubric.title,
+                "summary": rubric.summary,
+                "has_edits": rubric.editor is not None,
+                **declared(rubric),
+            },
             "queue": queue,
-            "marked": sorted({item.kind for one in mine.values() for item in one.items}),
+            "marked": sorted({item.kind for each in readings.values() for item in each.items}),
         }
     )
 
@@ -119,10 +133,10 @@ def show_to_reader(run: RunId, reader: ReaderName, service: Here, study_id: Stud
     """Show one study of the sample, with what this reader has marked in it and nobody else."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, study_id)
-    texts = kept.digest_of(record)
-    found = _readings_of(opened, reader).get(study_id)
-    if found and found.texts not in ("", texts):  # of other reports: its words are not in these
-        found = None
+    texts = store.texts_digest(record)
+    reading = _readings_of(opened, reader).get(study_id)
+    if reading and reading.texts not in ("", texts):  # its words are not in these reports
+        reading = None
     n_images = len(_image_paths(record["fields"])) if service.settings.images else 0
     return as_json(
         {
@@ -132,7 +146,7 @@ def show_to_reader(run: RunId, reader: ReaderName, service: Here, study_id: Stud
             "candidate": _report(record["candidate"]),
             "texts": texts,
             "n_images": n_images,
-            "reading": found and asdict(found),
+            "reading": reading and asdict(reading),
         }
     )
 
@@ -189,17 +203,23 @@ def _image(folder: Path, path: str) -> Path:
 
 @routes.post("/{run}/readings", status_code=201)
 def keep_reading(run: RunId, reading: StudyReading, service: Here) -> Response:
-    """Write down all that a reader has marked in a study. When this returns it is on disk."""
+    """Save everything that a reader has marked in a study. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, reading.study_id)
-    made = kept.new_reading(
-        reading.reader, record, reading.items, done=reading.done, comment=reading.comment
+    made = store.new_reading(
+        reading.reader,
+        record,
+        reading.items,
+        done=reading.done,
+        comment=reading.comment,
+        seconds=reading.seconds,
+        cannot_judge=reading.cannot_judge.strip(),
     )
     if reading.texts not in (None, made.texts):
-        raise ProblemError(409, "other reports were read than this run has now: load the page anew")
-    if wrong := kept.fault(made, opened.rubric, record):
-        raise ProblemError(422, wrong)
-    kept.append(opened.path, made)
+        raise ProblemError(409, "the reports of this study have changed: load the page anew")
+    if fault := store.find_fault(made, opened.rubric, record):
+        raise ProblemError(422, fault)
+    store.append(opened.path, made)
     return as_json(asdict(made), 201)
 
 
@@ -208,33 +228,21 @@ def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
     if row is None:
         raise ProblemError(404, f"no study {study_id[:120]!r} in this run")
     if sample is None:
-        raise ProblemError(409, "no studies were drawn for reading; judge sample RUN -n 100 does")
+        raise ProblemError(
+            409, "no studies were drawn for reading: draw them on the reading page of the run"
+        )
     if study_id not in sample.order:
         raise ProblemError(404, f"the study {study_id[:120]!r} was not drawn for reading")
     return opened.row(row)
 
 
-def _readings_of(opened: OpenRun, reader: str) -> dict[str, KeptReading]:
-    readings = kept.current(opened.path)
-    return {study_id: one for (who, study_id), one in readings.items() if who == reader}
+def _readings_of(opened: OpenRun, reader: str) -> dict[str, PageReading]:
+    readings = store.current(opened.path)
+    return {study_id: reading for (name, study_id), reading in readings.items() if name == reader}
 
 
-def _state(reading: KeptReading | None) -> str:
-    if reading is None:
-        return "new"
-    return "done" if reading.done else "begun"
-
-
-def _rubric(opened: OpenRun) -> dict[str, Any]:
-    """What the page needs to know of the rubric; nothing that the run's studies came to."""
-    rubric = opened.rubric
-    has_edits = rubric.editor is not None
-    return {
-        "title": rubric.title,
-        "summary": rubric.summary,
-        "has_edits": has_edits,
-        **declared(rubric),
-    }
+def _state(reading: PageReading | None) -> str:
+    return reading.state if reading else store.NEW
 
 
 def _context(fields: Mapping[str, object]) -> list[dict[str, str]]:

@@ -124,7 +124,7 @@ def _shown_name(name: str) -> str:
     """
     last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(".")
     if not re.fullmatch(rf".+({'|'.join(map(re.escape, _KINDS))})(\.gz)?", last.lower()):
-        raise ProblemError(415, f"{last!r} is of no known kind: {', '.join(_KINDS)}, or with .gz")
+        raise ProblemError(415, f"{last!r} cannot be read; save it as one of {', '.join(_KINDS)}")
     return last.encode()[-_LONGEST_NAME:].decode("utf-8", "ignore")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from judge import backends, rubrics
 from judge.backends import LEXICON
-from judge.running.cost import Budget, Prices
+from judge.running.cost import Prices, SpendingLimit
 from judge.studies.names import MAX_INPUT
 from judge.types import JudgeError, Usage
 
@@ -30,7 +30,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS spent
     (judge TEXT PRIMARY KEY, dollars REAL NOT NULL CHECK (dollars >= 0)) STRICT"""
 
 
-class Ledger(Budget):
+class Ledger(SpendingLimit):
     """The budget of one judge, kept in its row of the table at `path`.
 
     Each change is one transaction, so that pairs and the processes of runs share the sum. Raises

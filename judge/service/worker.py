@@ -9,7 +9,7 @@ into a folder, and replies as soon as the numbers are there:
 
     comparison                   what `judge compare --format json` prints
     overview, columns, values-N  the page's numbers, N the index of a metric
-    figures, figures-N           the words of the figures, and the SVG of each
+    figures, figure-N            the words of the figures, and the SVG of each
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.cli.judging import command_for
     from judge.cli.options import policy_of, settings_of
     from judge.cli.studies import told_studies
-    from judge.running import check
+    from judge.running import preview
     from judge.running.cost import forecast
     from judge.running.session import JudgeSession
     from judge.stats.table import TableBuilder, check_fields
@@ -181,7 +181,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         )
         studies = told_studies({**options, "preds": preds, "refs": refs}, session.rubric)
     check_fields(options["by"], TableBuilder(session.rubric, studies.fields).columns)
-    described = check.described(studies)
+    described = preview.described(studies)
     with session:
         coming = forecast(session, studies)
     costs = {"cost": "none: the built-in judge answers on this machine"}
@@ -194,7 +194,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             costs["budget"] = ledger.shown() + end
     yield {
         **described,
-        "facts": [{"name": name, "text": text} for name, text in check.facts(described)],
+        "facts": [{"name": name, "text": text} for name, text in preview.facts(described)],
         "costs": [{"name": name, "text": text} for name, text in costs.items()],
     }
 
@@ -240,7 +240,7 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {}
     figures = page_figures(comparison) if available() else ()
     for index, figure in enumerate(figures):
-        (folder / f"figures-{index}").write_bytes(figure.svg.encode())
+        (folder / f"figure-{index}").write_bytes(figure.svg.encode())
     (folder / "figures").write_bytes(as_json([figure.words for figure in figures]))
     yield {}
 

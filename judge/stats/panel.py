@@ -10,8 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.stats.metric import Metric, check_own_names
-from judge.stats.rates import Estimate, inverse, mean_interval, rate_interval, ratio_interval
-from judge.stats.table import check_fields
+from judge.stats.rates import (
+    Estimate,
+    inverse,
+    mean_interval,
+    n_different,
+    rate_interval,
+    ratio_interval,
+)
+from judge.stats.table import check_fields, fields_of
 
 if TYPE_CHECKING:
     from judge.rubrics.contract import Rubric
@@ -90,7 +97,7 @@ class Panel:
     @property
     def is_clustered(self) -> bool:
         """Whether any patient has more than one study here."""
-        return self.clusters is not None and len(np.unique(self.clusters)) < len(self.study_ids)
+        return self.clusters is not None and n_different(self.clusters) < len(self.study_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,12 @@ class Group:
     key: Mapping[str, object]
     n_studies: int
     cells: Mapping[str, tuple[Cell, ...]]
+
+
+def parts_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:
+    """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
+    groupings = (fields_of(grouping) for grouping in dict.fromkeys(by))
+    return [({}, panel), *(part for names in groupings for part in groups_of(panel, names))]
 
 
 def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:

@@ -103,10 +103,14 @@ def bounds(found: Estimate, statistic: Statistic, n_unread: int) -> tuple[float,
     return (1 / most, 1 / least) if statistic.is_reciprocal else (least, most)
 
 
+def n_different(units: Codes) -> int:
+    """Return how many units there are, numbered from 0, perhaps with gaps."""
+    return int(np.count_nonzero(np.bincount(units)))
+
+
 def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
     """Return the standard error of a mean whose units were drawn, and how many units there are."""
-    _, units = np.unique(units, return_inverse=True)
-    sums = np.bincount(units, values - values.mean())
+    sums = np.bincount(units, values - values.mean())[np.bincount(units) > 0]
     m = len(sums)
     if m < 2:
         return math.nan, m
@@ -131,7 +135,7 @@ def mean_interval(
     if n == 0:
         return Estimate(0, None, None, None)
     mean = math.fsum(values) / n
-    m = n if units is None else len(np.unique(units))
+    m = n if units is None else n_different(units)
     if m == 1:
         return Estimate(n, mean, None, None, reason=ONE_PATIENT if n > 1 else None)
     error, z = math.sqrt(values.var(ddof=1) / n), Z_95
@@ -251,7 +255,7 @@ def rate_interval(
     the reason where there is no study.
     """
     rate = wilson(int(is_yes.sum()), len(is_yes))
-    m = rate.n if units is None else len(np.unique(units))
+    m = rate.n if units is None else n_different(units)
     if rate.value is None or units is None or m == rate.n:
         return replace(rate, reason=missing) if rate.value is None else rate
     worth = float(m)

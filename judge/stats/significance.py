@@ -11,8 +11,10 @@ All of it is made of additive sums alone: what models score on a resample are we
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
@@ -38,16 +40,18 @@ from judge.stats.panel import (
     RankShares,
     Values,
     group_cells,
-    groups_of,
+    parts_of,
     rank_shares,
     without_last_bits,
 )
-from judge.stats.rates import Z_95
+from judge.stats.rates import Z_95, n_different
 from judge.types import JudgeError
 
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
 SIGN_FLIP: Method = "sign-flip permutation test"
 ALPHA = 0.05
+_FLIPS_AT_ONCE = 512
+"""Flips whose sums stay in the processor's cache."""
 Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
 """The number of the first and of the second model of each pair, the first before."""
 
@@ -130,7 +134,8 @@ class Comparison:
     """A leaderboard with its tests.
 
     `order` lists the models' numbers in the panel, best first by the metric `sort`; those
-    without a figure come last. `groups` begins with all studies, then one a group of `by`.
+    without a figure come last. `groups` begins with all studies, then has the groups of each
+    grouping in `by`, such as `site`, or `site,study_class` for the pairs of two fields.
     `tests` and `rank_shares` have one entry a group, by metric; they are empty where no tests
     were asked for.
     """
@@ -164,6 +169,10 @@ class Comparison:
         return f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}"
 
 
+Track = Callable[[Iterable[Tested], int], Iterable[Tested]]
+"""What passes results on as they come, such as a progress bar, and is told how many there are."""
+
+
 def compare(
     panel: Panel,
     *,
@@ -172,19 +181,26 @@ def compare(
     how: Resampling | None = None,
     signature: str = "",
     notes: Sequence[str] = (),
+    track: Track = lambda tested, _n: tested,
 ) -> Comparison:
     """Compare the models of `panel`, ranked by `sort`, a metric's name or label.
 
     By default that is the first of the metrics of which the most models have a figure. Without
-    `how` nothing is tested. Raises `JudgeError` for an unknown metric or field, and where no study
+    `how` nothing is tested. `track` is given the groups' tests as they end, and how many there
+    will be. Raises `JudgeError` for an unknown metric or field, and where no study
     is left to compare.
     """
     if not panel.study_ids:
         raise JudgeError("no study to compare")
     asked = find(panel.metrics, sort) if sort is not None else None
-    parts = [({}, panel), *(groups_of(panel, by) if by else [])]
+    parts = parts_of(panel, by)
     groups = tuple(group_cells(part, key) for key, part in parts)
-    results = [compare_pairs(part, key, how) for key, part in parts] if how else []
+    results: list[Tested] = []
+    if how:
+        # numpy leaves the other threads free while it adds up.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            tested = pool.map(lambda part: compare_pairs(part[1], part[0], how), parts)
+            results = list(track(tested, len(parts)))
     all_cells = groups[0].cells
     metric = asked or max(
         panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
@@ -307,7 +323,7 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
         scored = ~np.isnan(values)
         if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
             undefined.add(name)
-        has_shares = name not in undefined and len(np.unique(units[scored.any(axis=1)])) > 1
+        has_shares = name not in undefined and n_different(units[scored.any(axis=1)]) > 1
         shares[name] = (
             rank_shares(figures[1:], higher=metric.higher_is_better)
             if has_shares
@@ -427,6 +443,38 @@ class PairSums:
             one[..., as_second] -= lost[..., first[as_second]]
         return totals, one, other
 
+    def reaching(self, signs: Values, least: Values) -> Values:
+        """Return in how many flips the difference of a pair is `least` or more.
+
+        `signs` is flips by units; `least` and what is returned are rows, but the first, by pairs.
+        """
+        n_models = self.totals.shape[2]
+        reached = np.zeros(least.shape)
+        for start in range(0, len(signs), _FLIPS_AT_ONCE):
+            block = signs[start : start + _FLIPS_AT_ONCE]
+            # Rows by models by flips: sums of all studies, and of those that a model lacks.
+            totals = _flipped(block, self.totals)
+            lost = np.zeros((n_models, *totals.shape)) if self.lost else totals[:0]
+            for model, units, sums in self.lost:
+                lost[model] = _flipped(block[:, units], sums)
+            end = 0
+            for model in range(n_models - 1):
+                others = slice(model + 1, None)
+                differences = totals[:, model, None] - totals[:, others]
+                if self.lost:
+                    differences += lost[model][:, others]
+                    differences -= lost[others, :, model].swapaxes(0, 1)
+                pairs = slice(end, end := end + n_models - 1 - model)
+                np.abs(differences, out=differences)
+                reached[:, pairs] += (differences >= least[:, pairs, None]).sum(axis=2)
+        return reached
+
+
+def _flipped(signs: Values, sums: Values) -> Values:
+    rows = sums[:, 1:]
+    product = signs @ rows.reshape(len(rows), -1)
+    return np.ascontiguousarray(product.T).reshape(*rows.shape[1:], len(signs))
+
 
 def _weighted(weights: Values, sums: Values) -> Values:
     return (weights @ sums.reshape(len(sums), -1)).reshape(len(weights), *sums.shape[1:])
@@ -503,11 +551,6 @@ def _flip_p_values(
         under = np.nansum(per)
         grids[name] = grids[name] - (np.nansum(grids[name]) / under if under else 0.0) * per
 
-    def differences(block: PairSums, weights: Values) -> Values:
-        _, one, other = block.of_pairs(weights)
-        one -= other
-        return one
-
     n = int(units.max()) + 1
     blocks = _pair_sums(grids, units, pairs)
     least, reached = [], []
@@ -515,13 +558,14 @@ def _flip_p_values(
         # Sums in another order must count as equal, whatever the other models' values are.
         size = ROUNDING * np.abs(block.totals).sum(axis=0)
         near = size[:, pairs[0]] + size[:, pairs[1]]
-        least.append(np.abs(differences(block, np.ones((1, n)))[0]) - near)
-        reached.append(np.zeros(near.shape))
+        _, one, other = block.of_pairs(np.ones((1, n)))
+        least.append((np.abs(one[0] - other[0]) - near)[1:])
+        reached.append(np.zeros(least[-1].shape))
     for signs in sign_flips(generator(how.seed, "flips", key), n, how.flips if blocks else 0):
         for block, of, count in zip(blocks, least, reached, strict=True):
-            count += (np.abs(differences(block, signs)) >= of).sum(axis=0)
+            count += block.reaching(signs, of)
     return {
-        name: (1 + count[row]) / (1 + how.flips)
+        name: (1 + count[row - 1]) / (1 + how.flips)
         for block, count in zip(blocks, reached, strict=True)
         for name, row in block.rows.items()
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
@@ -102,6 +102,7 @@ def summarise(
 ) -> dict[str, Any]:
     """Return everything that is printed of a table of studies, ready for JSON.
 
+    `by` has a grouping each: `site`, or `site,study_class` for the pairs of two fields.
     Keys: those of `_block` for all studies (`n_studies`, `n_scored`, `n_unparsed`,
     `n_failed`, `statistics`), `totals` (of each whole measure: how many, and per study that
     has it), `reasons`, `warnings`, and `rates`, a list with one `_block` a group, its fields
@@ -157,17 +158,40 @@ def patient_numbers(column: Sequence[object]) -> NDArray[np.intp]:
 
 
 def grouped(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, object], list[int]]]:
-    """Return the groups of `by` in the order of their values: fields, and the rows' numbers.
+    """Return the groups of each grouping in the order of their values: fields, and row numbers.
 
     Raises `JudgeError` for a field that the table has not.
     """
     check_fields(by, table.columns)
-    names = list(dict.fromkeys(by))
-    groups = table.reset_index(drop=True).groupby(names, dropna=False, sort=True)
+    table = table.reset_index(drop=True)
     return [
         (dict(zip(names, map(_plain, key), strict=True)), [int(row) for row in rows.index])
-        for key, rows in groups
+        for names in map(fields_of, dict.fromkeys(by))
+        for key, rows in table.groupby(names, dropna=False, sort=True)
     ]
+
+
+def fields_of(*by: str) -> list[str]:
+    """Return the fields of groupings: `site,study_class` groups by the pairs of two fields."""
+    names = (name.strip() for grouping in by for name in grouping.split(","))
+    return list(dict.fromkeys(names))
+
+
+def row_name(by: Sequence[str], key: Mapping[str, object]) -> str:
+    """Return the kind of a CSV row: `all`, `group`, or of several groupings the row's own."""
+    if not key:
+        return "all"
+    return "group" if len(by) == 1 else ",".join(name for name in fields_of(*by) if name in key)
+
+
+def by_grouping(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a summary for each grouping: its fields as `by`, and the rates of its groups."""
+    names = fields_of(*summary["by"])
+    rates: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in summary["rates"]:
+        rates.setdefault(tuple(name for name in names if name in row), []).append(row)
+    rates = rates or {tuple(names): []}
+    return [{**summary, "by": [*by], "rates": rows} for by, rows in rates.items()]
 
 
 def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
@@ -175,7 +199,7 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
     names = [str(name) for name in columns]
     if not by:
         raise JudgeError("no field to group by; name at least one with --by")
-    if unknown := [name for name in by if name not in names]:
+    if unknown := [name for name in fields_of(*by) if name not in names]:
         raise JudgeError(f"no field {', '.join(map(repr, unknown))}; there are: {', '.join(names)}")
 
 

@@ -1,4 +1,4 @@
-"""Candidates made out of references: ordinary studies whose fields say what was changed."""
+"""Candidates made out of references: ordinary studies with the perturbation in their fields."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from judge.running.folder import ANOTHER, entries_of, folder_at_once
-from judge.stress.changes import IDENTICAL, Change
-from judge.stress.text import Draw, Error, NotMade, Reference, applied
+from judge.running.folder import ANOTHER, atomic_folder, entries_of
+from judge.stress.perturbations import IDENTICAL, Perturbation
+from judge.stress.report_edits import (
+    InjectedError,
+    NotApplicable,
+    Reference,
+    SeededChoice,
+    apply_edits,
+)
 from judge.studies import read_pair
 from judge.studies.load import load
 from judge.studies.names import KNOWN_NAMES, NamedFields
@@ -20,11 +26,11 @@ from judge.types import JudgeError, Study
 
 PREDS, REFS = "preds.jsonl", "refs.jsonl"
 MODEL = "stress"
-"""What runs of candidates have as the model whose reports they are."""
+"""The model in runs of candidates."""
 FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
-"""The fields of a candidate beside those of any study. `k` errors were put in; of one alone
+"""The fields that a candidate has beside those of any study. It has `k` errors; of a single one
 `truth` has the right categories (`b`, or `a,b`) and `significance` is significant, insignificant
-or doubtful. `base` is the candidate whose reading a hostile text should leave as it is."""
+or doubtful. `base` is the candidate whose judgement a hostile text should leave unchanged."""
 MADE = "made"
 _BLANK = "a candidate that is to be made"
 _TEXTS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
@@ -33,40 +39,44 @@ _TEXTS = {"findings": "section_findings", "impression": "section_impression", "r
 def read_references(
     path: str, fields: NamedFields = KNOWN_NAMES, section: str | None = None
 ) -> StudySet:
-    """Read references alone; those without a text are left out, and counted among `omitted`.
+    """Read references without candidates; empty ones are left out and counted in `omitted`.
 
     Raises `JudgeError` as `read_pair` does.
     """
     refs = load(path, "refs", fields)
-    # Both sides in one table, so that what is wrong is said of this file and said once.
+    # Both sides are in one table: a fault of the file is reported once.
     both = refs.assign(**{_BLANK: "-"})
     named = replace(fields, candidate=_BLANK)
     return pair(both, both, fields=named, section=section, allow_missing=True)
 
 
-def make(
-    studies: StudySet, changes: Sequence[Change], seed: int, made: dict[str, Counter[str]]
+def make_candidates(
+    studies: StudySet,
+    perturbations: Sequence[Perturbation],
+    seed: int,
+    counts: dict[str, Counter[str]],
 ) -> Iterator[tuple[Study, dict[str, object]]]:
-    """Yield each candidate as a study, with its reference as it was, and its fields.
+    """Yield each candidate as a study, with its reference, and its fields.
 
-    Seed, study id and change decide everything. For each change `made` counts the candidates under
-    `MADE`, and why others could not be made.
+    The result depends on seed, study id and perturbation alone. `counts` gets for each perturbation
+    the number of candidates under `MADE`, and of references by the reason why it is not applicable.
     """
-    made.update({change.name: Counter() for change in changes})
+    counts.update({perturbation.name: Counter() for perturbation in perturbations})
     for study in studies:
         report = Reference(study.reference)
-        for change in changes:
+        for perturbation in perturbations:
+            name = perturbation.name
             try:
-                text, errors = _made(report, study.study_id, change, seed)
-            except NotMade as reason:
-                made[change.name][str(reason)] += 1
+                text, errors = _candidate(report, study.study_id, perturbation, seed)
+            except NotApplicable as reason:
+                counts[name][str(reason)] += 1
                 continue
-            made[change.name][MADE] += 1
+            counts[name][MADE] += 1
             fields: dict[str, object] = {
                 "patient": study.fields.get("patient") or study.study_id,
                 "study": study.study_id,
-                "change": change.name,
-                "group": change.group,
+                "change": name,
+                "group": perturbation.group,
                 "k": len(errors),
             }
             if len(errors) == 1:
@@ -74,60 +84,58 @@ def make(
                 grade = "significant" if error.is_significant else "insignificant"
                 fields["truth"] = ",".join(sorted(error.categories))
                 fields["significance"] = "doubtful" if error.is_doubtful else grade
-            if change.base:
-                fields["base"] = f"{study.study_id}/{change.base}"
-            name = f"{study.study_id}/{change.name}"
-            yield replace(study, study_id=name, candidate=text), fields
+            if perturbation.base:
+                fields["base"] = f"{study.study_id}/{perturbation.base}"
+            yield replace(study, study_id=f"{study.study_id}/{name}", candidate=text), fields
 
 
-def _made(
-    report: Reference, study: str, change: Change, seed: int
-) -> tuple[str, tuple[Error, ...]]:
+def _candidate(
+    report: Reference, study_id: str, perturbation: Perturbation, seed: int
+) -> tuple[str, tuple[InjectedError, ...]]:
     report.check()
-    result = change.make(report, Draw(seed, study, change.name))
-    text = applied(report.text, result.edits)
-    if text == report.text and change.name != IDENTICAL:
-        raise NotMade("it leaves the report as it is")
-    return text, result.errors
+    change = perturbation.make(report, SeededChoice(seed, study_id, perturbation.name))
+    text = apply_edits(report.text, change.edits)
+    if text == report.text and perturbation.name != IDENTICAL:
+        raise NotApplicable("it leaves the report as it is")
+    return text, change.errors
 
 
-def write(
-    out: Path, studies: StudySet, changes: Sequence[Change], seed: int
+def write_candidates(
+    out: Path, studies: StudySet, perturbations: Sequence[Perturbation], seed: int
 ) -> dict[str, Counter[str]]:
-    """Make the candidates of `studies`, and write `PREDS` and `REFS` to the folder `out`.
+    """Write the candidates of `studies` to `PREDS` and `REFS` in the folder `out`.
 
-    Where the folder holds just these already, it stays as it is. Returns what `make` counts. Raises
-    `JudgeError` where it holds anything else or cannot be written, and where nothing can be made.
+    A folder that has these files already stays as it is. Returns the counts of `make_candidates`.
+    Raises `JudgeError` for a folder with other content and where no candidate can be made.
     """
-    made: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     lines: dict[str, list[bytes]] = {PREDS: [], REFS: []}
     text = _TEXTS[str(studies.section)]
-    for study, fields in make(studies, changes, seed, made):
-        known = {"study_class": study.study_class} if study.study_class else {}
+    for study, fields in make_candidates(studies, perturbations, seed, counts):
+        study_class = {"study_class": study.study_class} if study.study_class else {}
         lines[PREDS].append(_line({"study_id": study.study_id, text: study.candidate}))
-        reference = {"study_id": study.study_id, text: study.reference, **known, **fields}
+        reference = {"study_id": study.study_id, text: study.reference, **study_class, **fields}
         lines[REFS].append(_line(reference))
     if not lines[PREDS]:
-        why = made[changes[0].name].most_common(1)[0][0]
-        raise JudgeError(
-            f"no candidate can be made of {studies.inputs[0].path}: {changes[0].name}: {why}"
-        )
+        name, reasons = next(iter(counts.items()))
+        why = reasons.most_common(1)[0][0]
+        raise JudgeError(f"no candidate can be made of {studies.inputs[0].path}: {name}: {why}")
     files = {name: b"".join(parts) for name, parts in lines.items()}
-    if there := entries_of(out):
+    if present := entries_of(out):
         for name, content in files.items():
-            if name not in there or (out / name).read_bytes() != content:
+            if name not in present or (out / name).read_bytes() != content:
                 raise JudgeError(f"{out / name} is not of these candidates; {ANOTHER}")
-        return made
-    with folder_at_once(out) as place:
+        return counts
+    with atomic_folder(out) as place:
         for name, content in files.items():
             (place / name).write_bytes(content)
-    return made
+    return counts
 
 
 def _line(record: Mapping[str, object]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def read(out: Path, section: str) -> StudySet:
-    """Read the candidates in `out` as any studies are read."""
+def read_candidates(out: Path, section: str) -> StudySet:
+    """Read the candidates in the folder `out` as studies."""
     return read_pair(str(out / PREDS), str(out / REFS), section=section, model=MODEL)

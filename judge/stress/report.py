@@ -1,9 +1,9 @@
-"""What a judge made of known errors: what it finds, false alarms, and what moves its answers.
+"""The figures of a stress test: errors found, false alarms, and how stable the answers are.
 
-A rate is over the candidates that have a readable answer; those without one are counted beside it.
-Intervals of rates are Wilson's. A study has one candidate of a change; over several changes its
-candidates go together, and the interval is that of as many candidates as they are worth [Kish
-1965]. Means have the interval of a run's table.
+The denominator of a rate is the candidates with a readable answer; the others are counted beside
+it. Intervals of rates are Wilson's; over several perturbations the candidates of a study go
+together, and the interval is that of the effective number of candidates [Kish 1965]. Means have the
+interval of a run's table.
 """
 
 from __future__ import annotations
@@ -26,45 +26,44 @@ from judge.signature import Signature
 from judge.stats.agreement import intraclass, within_variance
 from judge.stats.panel import ROUNDING
 from judge.stats.rates import mean_interval, rate_interval
-from judge.stress.changes import IDENTICAL, all_changes
-from judge.stress.readings import LOST, Reading, read
+from judge.stress.answers import LOST, StressAnswers, read_answers
+from judge.stress.perturbations import IDENTICAL, all_perturbations
 from judge.types import JudgeError
 
 FORMAT = 3
 RUNS = "runs"
-"""The folder of the runs in that of the candidates."""
+"""The folder of the runs, in the folder of the candidates."""
 EFFECTS = ("fewer", "more", "other", "unreadable")
-"""What a hostile text did to a reading that it changed."""
+"""How a hostile text can change an answer."""
 Frame = pd.DataFrame
 RunLike = Run | str | Path
 
 
 @dataclass(frozen=True, repr=False)
 class StressReport(Displayed):
-    """What a judge saw of known errors, and where it did not stay still.
+    """The figures of a stress test.
 
-    `first` is its first reading, which all figures but those of stability are of.
+    All but those of stability are of the `first` of its repeats.
     """
 
-    first: Reading
+    first: StressAnswers
     data: Mapping[str, Any]
 
     def plain(self) -> dict[str, Any]:
-        """Return all of it as JSON's types, as `judge stress report --format json` prints it."""
+        """Return the data as `judge stress report --format json` prints them."""
         return dict(self.data)
 
 
 def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:
-    """Return what runs of one judge say of candidates with known errors.
+    """Return the figures of the runs of one judge over candidates with known errors.
 
     `runs` are its repeats, or a folder of `judge stress`, which has all of them. Raises
-    `JudgeError` where the runs are not repeats of one judge's reading of the same candidates.
+    `JudgeError` for runs that are not repeats of one judge over the same candidates.
     """
-    given = [runs] if isinstance(runs, Run | str | Path) else [*runs]
-    opened = [run for source in given for run in _opened(source)]
+    sources = [runs] if isinstance(runs, Run | str | Path) else [*runs]
+    opened = sorted((run for source in sources for run in _open(source)), key=lambda r: r.repeat)
     if not opened:
         raise JudgeError("name a run, or a folder of judge stress")
-    opened.sort(key=lambda run: run.repeat)
     first, *others = opened
     repeats = {first.repeat: first}
     for run in others:
@@ -76,24 +75,23 @@ def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:
         same = repeats.setdefault(run.repeat, run)
         if same is not run:
             raise JudgeError(f"{same.path} and {run.path} are the same reading; name one of them")
-    return _report([read(run) for run in opened])
+    return _report([read_answers(run) for run in opened])
 
 
-def _opened(source: RunLike) -> list[Run]:
+def _open(source: RunLike) -> list[Run]:
     if isinstance(source, Run):
         return [source]
-    path = Path(source)
-    inside = [Run(found.parent) for found in sorted((path / RUNS).glob(f"*/{MANIFEST}"))]
-    return inside or [Run(path)]
+    manifests = sorted(Path(source, RUNS).glob(f"*/{MANIFEST}"))
+    return [Run(manifest.parent) for manifest in manifests] or [Run(source)]
 
 
 def _judge_of(run: Run) -> Signature:
-    """Return what repeats of one judge's reading share."""
+    """Return the signature that the repeats of one judge share."""
     return Signature.parse(run.signature).without("repeat", "version")
 
 
-def _report(readings: Sequence[Reading]) -> StressReport:
-    first = readings[0]
+def _report(repeats: Sequence[StressAnswers]) -> StressReport:
+    first = repeats[0]
     scale, manifest, table = first.scale, first.run.manifest, first.table
     score, unchanged = scale.score, table[table["group"] == "unchanged"]
     data: dict[str, Any] = {
@@ -108,11 +106,11 @@ def _report(readings: Sequence[Reading]) -> StressReport:
         ],
         "runs": [
             {
-                "path": str(reading.run.path),
-                "signature": reading.run.signature,
-                "lost": _counts(reading.table)["lost"],
+                "path": str(answers.run.path),
+                "signature": answers.run.signature,
+                "lost": _counts(answers.table)["lost"],
             }
-            for reading in readings
+            for answers in repeats
         ],
         "candidates": {"n_studies": table["study"].nunique(), "n_candidates": len(table)},
         "detection": _by_change(first, "error", "class", _detected),
@@ -121,7 +119,7 @@ def _report(readings: Sequence[Reading]) -> StressReport:
         "false_alarms_all": _alarms(first, unchanged[unchanged["change"] != IDENTICAL]),
         "matrix": _matrix(first) if scale.is_shared else [],
         "monotone": _monotone(first),
-        "stability": _stability(readings),
+        "stability": _stability(repeats),
         "hostile": [
             {"id": study_id, "effect": effect}
             for part in first.changes("hostile").values()
@@ -129,7 +127,7 @@ def _report(readings: Sequence[Reading]) -> StressReport:
             if effect != "same"
         ],
         "hostile_all": _by_change(first, "hostile", "change", _hostile),
-        "signature": _signature(readings),
+        "signature": _signature(repeats),
     }
     if scale.level:
         data["level"] = {"name": scale.level_name, "label": f"{scale.level_name} errors"}
@@ -140,11 +138,15 @@ def _report(readings: Sequence[Reading]) -> StressReport:
 
 
 def _by_change(
-    reading: Reading, group: str, key: str, figures: Callable[[Reading, Frame], dict[str, Any]]
+    answers: StressAnswers,
+    group: str,
+    key: str,
+    figures: Callable[[StressAnswers, Frame], dict[str, Any]],
 ) -> list[dict[str, Any]]:
+    perturbations = all_perturbations()
     return [
-        {key: name, "does": all_changes()[name].does, **figures(reading, part)}
-        for name, part in reading.changes(group).items()
+        {key: name, "does": perturbations[name].does, **figures(answers, part)}
+        for name, part in answers.changes(group).items()
     ]
 
 
@@ -155,7 +157,7 @@ def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
 
 
 def _mean(values: pd.Series, units: pd.Series, scale: Scale | None = None) -> dict[str, Any]:
-    """Return the mean of those of the `values` that are known."""
+    """Return the mean of the `values` without NaN."""
     values = values.dropna()
     mean = mean_interval(values.to_numpy(), scale, units[values.index].to_numpy())
     return {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
@@ -170,15 +172,15 @@ def _counts(part: Frame) -> dict[str, Any]:
     return {"n": len(_read(part)), "made": len(part), "lost": lost}
 
 
-def _detected(reading: Reading, part: Frame) -> dict[str, Any]:
-    """Return how many single errors were found, called right, and graded right.
+def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
+    """Return the rates of single errors that were found, with category, with significance.
 
-    Found: the answer has an error. In the right category: it has one in a category of the truth.
-    With the right significance: one of those is on the truth's side of the rubric's level; errors
-    on which radiologists would differ are not in this rate. The last two are None for a rubric
-    without the six categories, or without a level.
+    Found: the answer has an error. Right category: an error is in a category of the truth. Right
+    significance: one of these is on the truth's side of the rubric's level; errors on which
+    radiologists would differ are not counted. The last two are None for a rubric without the six
+    categories, or without a level.
     """
-    read, scale = _read(part), reading.scale
+    read, scale = _read(part), answers.scale
     rates: dict[str, Any] = dict.fromkeys(("found", "right_category", "right_significance"))
     if scale.errors:
         rates["found"] = _rate(read["errors"] > 0, read["unit"])
@@ -190,53 +192,53 @@ def _detected(reading: Reading, part: Frame) -> dict[str, Any]:
     return {**_counts(part), **rates}
 
 
-def _matrix(reading: Reading) -> list[dict[str, Any]]:
-    """Return for each class how many candidates have an error of each category, and how many none.
+def _matrix(answers: StressAnswers) -> list[dict[str, Any]]:
+    """Return by class the candidates with an error of each category, and those with none.
 
-    A candidate with errors of two categories is in both.
+    A candidate with errors of two categories is counted in both.
     """
     lines = []
-    for change, part in reading.changes("error").items():
+    for change, part in answers.changes("error").items():
         read = _read(part)
-        found = (reading.categories.loc[read.index] > 0).sum().to_dict()
+        categories = (answers.categories.loc[read.index] > 0).sum().to_dict()
         none = int((read["errors"] == 0).sum())
-        lines.append({"class": change, "n": len(read), "categories": found, "none": none})
+        lines.append({"class": change, "n": len(read), "categories": categories, "none": none})
     return lines
 
 
-def _alarms(reading: Reading, part: Frame) -> dict[str, Any]:
-    """Return how many candidates without an error were given one, and the score's change.
+def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
+    """Return the rates of candidates in which an error was found though there is none.
 
-    That is the score less the one of the identical report of the same study, over the studies that
-    have both.
+    `score_change` is the score less that of the identical report of the same study, averaged over
+    the studies with both.
     """
-    read, scale = _read(part), reading.scale
+    read, scale = _read(part), answers.scale
     alarms = {"significant": scale.level and "level", "any": scale.errors and "errors"}
     rates = {
         name: _rate(read[column] > 0, read["unit"]) if column else None
         for name, column in alarms.items()
     }
-    identical = reading.table[reading.table["change"] == IDENTICAL].set_index("study")["score"]
+    identical = answers.table[answers.table["change"] == IDENTICAL].set_index("study")["score"]
     change = None
     if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
         change = _mean(read["score"] - read["study"].map(identical), read["unit"])
     return {**_counts(part), **rates, "score_change": change}
 
 
-def _monotone(reading: Reading) -> dict[str, Any]:
-    """Return counts and scores by the number of errors put in, and what moves the wrong way.
+def _monotone(answers: StressAnswers) -> dict[str, Any]:
+    """Return counts and scores by the number of injected errors, and the share in the wrong order.
 
     A step is from k - 1 errors to k of one study, where both were read; 0 errors are the identical
-    report. The wrong way is fewer errors, or a better score, in any step of a study; the rate is
-    over studies with a step.
+    report. A study is in the wrong order where a step has fewer errors found, or a better score;
+    the denominator is the studies with a step.
     """
-    table, score = reading.table, reading.scale.score
+    table, score = answers.table, answers.scale.score
     scales: dict[str, tuple[str, Scale, float]] = {}
-    if reading.scale.errors:
+    if answers.scale.errors:
         scales["count"] = ("errors", (0, None), -1.0)
     if score is not None:
         scales["score"] = ("score", score.scale, 1.0 if score.higher_is_better else -1.0)
-    changes = [IDENTICAL, *reading.changes("count")]
+    changes = [IDENTICAL, *answers.changes("count")]
     by_k: list[dict[str, Any]] = []
     wrong_way: dict[str, Any] = {"count": None, "score": None}
     for k, change in enumerate(changes):
@@ -257,26 +259,26 @@ def _monotone(reading: Reading) -> dict[str, Any]:
     return {"by_k": by_k, "wrong_way": wrong_way}
 
 
-def _hostile(reading: Reading, part: Frame) -> dict[str, Any]:
-    """Return how many readings a hostile text changed, of those whose base was read.
+def _hostile(answers: StressAnswers, part: Frame) -> dict[str, Any]:
+    """Return the share of answers that a hostile text changed, of those whose base was read.
 
-    A text that got no answer at all, as of a server that is down, is in no denominator.
+    A candidate without any answer, as when a server is down, is in no denominator.
     """
-    effects = _effects(reading, part)
+    effects = _effects(answers, part)
     by_effect = {effect: int((effects == effect).sum()) for effect in EFFECTS}
     changed = _rate(effects != "same", part.set_index("study_id")["unit"][effects.index])
     return {"n": len(effects), "made": len(part), "changed": changed, **by_effect}
 
 
-def _effects(reading: Reading, part: Frame) -> pd.Series:
-    """Return by candidate what the text did to each reading of which that is known.
+def _effects(answers: StressAnswers, part: Frame) -> pd.Series:
+    """Return by candidate the effect of a hostile text.
 
-    A reading is the `same` where its errors by category and level are those of the candidate that
-    the text was added to; for a rubric without errors, where the score is. Else it is `fewer` where
-    errors, or errors on the level, are fewer and neither more, `more` the other way round, else
-    `other`; `unreadable` where the answer cannot be read and that without the text was.
+    An answer is the `same` where it has the errors, by category and level, of the candidate without
+    the text; for a rubric without errors, its score. Else it has `fewer` or `more` errors in total
+    or of the level, and not the other way round in the other count, or is `other`; `unreadable` is
+    an answer that cannot be read where the one without the text can.
     """
-    table, scale = reading.table, reading.scale
+    table, scale = answers.table, answers.scale
     row_of = pd.Series(table.index, index=table["study_id"])
     part = part[part["base"].isin(row_of.index)]
     before = table.loc[row_of[part["base"]]]
@@ -285,9 +287,9 @@ def _effects(reading: Reading, part: Frame) -> pd.Series:
     totals = ["errors", *(["level"] if scale.level else [])] if scale.errors else ["score"]
     moved = part[totals].to_numpy(dtype=float) - before[totals].to_numpy(dtype=float)
     is_same = (np.abs(moved) <= ROUNDING).all(axis=1)
-    for counts in (reading.categories, reading.at_level):
-        of_part, of_before = (counts.loc[rows.index].to_numpy() for rows in (part, before))
-        is_same &= (of_part == of_before).all(axis=1)
+    for counts in (answers.categories, answers.at_level):
+        after, base = (counts.loc[rows.index].to_numpy() for rows in (part, before))
+        is_same &= (after == base).all(axis=1)
     is_less, is_more = (sign * moved <= 0 for sign in (1, -1))
     effects = np.select(
         [
@@ -302,21 +304,21 @@ def _effects(reading: Reading, part: Frame) -> pd.Series:
     return pd.Series(effects, part["study_id"], dtype=str)
 
 
-def _stability(readings: Sequence[Reading]) -> dict[str, Any] | None:
-    """Return how far repeats agree, over the candidates that each of them has read.
+def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
+    """Return how far repeats agree, over the candidates that all of them read.
 
-    `flips`: the share of candidates of which some readings say "no error on the level" and some
-    do not. `score_sd`: the root of the mean over candidates of the variance (n - 1) of their
-    scores. `icc`: of the counts of errors; its interval takes candidates for independent.
+    `flips` is the share of candidates for which some repeats find an error of the level and some
+    do not, `score_sd` the root of the mean over candidates of the variance (n - 1) of their scores,
+    `icc` the intra-class correlation of the counts of errors, with candidates as independent.
     """
-    if len(readings) < 2:
+    if len(repeats) < 2:
         return None
-    scale, table = readings[0].scale, readings[0].table
-    is_read = np.all([reading.table["lost"] == "" for reading in readings], axis=0)
+    scale, table = repeats[0].scale, repeats[0].table
+    is_read = np.all([answers.table["lost"] == "" for answers in repeats], axis=0)
 
     def by_repeat(name: str) -> Frame:
-        columns = [reading.table[name][is_read] for reading in readings]
-        numbers: Frame = pd.concat(columns, axis=1, keys=range(len(readings))).astype(float)
+        columns = [answers.table[name][is_read] for answers in repeats]
+        numbers: Frame = pd.concat(columns, axis=1, keys=range(len(repeats))).astype(float)
         return numbers
 
     flips = icc = None
@@ -326,7 +328,7 @@ def _stability(readings: Sequence[Reading]) -> dict[str, Any] | None:
         icc = intraclass(by_repeat("errors").to_numpy()).plain()
     variance = within_variance(by_repeat("score").dropna().to_numpy()) if scale.score else None
     return {
-        "repeats": len(readings),
+        "repeats": len(repeats),
         "n": int(is_read.sum()),
         "lost": int((~is_read).sum()),
         "flips": flips,
@@ -335,8 +337,8 @@ def _stability(readings: Sequence[Reading]) -> dict[str, Any] | None:
     }
 
 
-def _signature(readings: Sequence[Reading]) -> str:
-    lines = "\n".join(reading.run.signature for reading in readings)
+def _signature(repeats: Sequence[StressAnswers]) -> str:
+    lines = "\n".join(answers.run.signature for answers in repeats)
     digest = hashlib.sha256(lines.encode("utf-8", "replace")).hexdigest()[:8]
-    judge, runs = _judge_of(readings[0].run), f"runs:{len(readings)}+{digest}"
+    judge, runs = _judge_of(repeats[0].run), f"runs:{len(repeats)}+{digest}"
     return str(Signature([f"stress:{FORMAT}", *judge.parts, runs, f"version:{version()}"]))

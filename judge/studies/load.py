@@ -43,7 +43,7 @@ KEYS = "the keys"
 
 _INDEX = "__index_level_0__"
 _FIRST_COLUMN = "column_1"
-_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+_PARQUET, _GZIP, _ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"
 _CHUNK = 2**20
 _ROWS_AT_A_TIME = 256
 _DELIMITERS = (",", "\t", ";")
@@ -76,31 +76,31 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFr
     return frame
 
 
-def load_object(name: str, given: Any) -> pd.DataFrame:  # noqa: ANN401
+def load_object(name: str, value: Any) -> pd.DataFrame:  # noqa: ANN401
     """Read what Python holds as a file is read; records without ids are numbered from 0."""
-    if isinstance(given, pd.DataFrame):
-        _check_names(name, list(map(str, given.columns)))
-        columns = {str(column): list(given[column]) for column in given.columns}
-        index, label = list(given.index), str(given.index.name)
-        if index != list(range(len(given))):
+    if isinstance(value, pd.DataFrame):
+        _check_names(name, list(map(str, value.columns)))
+        columns = {str(column): list(value[column]) for column in value.columns}
+        index, label = list(value.index), str(value.index.name)
+        if index != list(range(len(value))):
             columns[label if matching([label], "id") and label not in columns else _INDEX] = index
-    elif isinstance(given, pd.Series):
-        columns = {KEYS: list(given.index), TEXT: list(given)}
-    elif hasattr(given, "features") and hasattr(given, "num_rows"):
-        columns = _from_dataset(given)
-    elif isinstance(given, Mapping):
-        columns = _from_keyed(name, given)
+    elif isinstance(value, pd.Series):
+        columns = {KEYS: list(value.index), TEXT: list(value)}
+    elif hasattr(value, "features") and hasattr(value, "num_rows"):
+        columns = _from_dataset(value)
+    elif isinstance(value, Mapping):
+        columns = _from_keyed(name, value)
     else:
-        columns = _from_list(name, values_of(name, given))
+        columns = _from_list(name, values_of(name, value))
     return _by_id(name, columns, None, first=0)
 
 
-def values_of(name: str, given: Any) -> list[Any]:  # noqa: ANN401
+def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
     """Return a list of values, one a study; raises `JudgeError` for one text, a set, a mapping."""
-    is_other = isinstance(given, str | bytes | Mapping | set | frozenset)
-    if is_other or hasattr(given, "columns") or not isinstance(given, Iterable):
-        raise JudgeError(f"{name} is one {type(given).__name__}; give a list with a value a study")
-    return list(map(_cleaned, given))
+    is_other = isinstance(values, str | bytes | Mapping | set | frozenset)
+    if is_other or hasattr(values, "columns") or not isinstance(values, Iterable):
+        raise JudgeError(f"{name} is one {type(values).__name__}; give a list with a value a study")
+    return list(map(_cleaned, values))
 
 
 def encodable(text: str) -> str:
@@ -144,6 +144,8 @@ def read_content(source: str, encoding: str | None = None, max_input: int = MAX_
 
 def decode(content: Content) -> str:
     """Return the text that a source holds, without a byte order mark; raises `JudgeError`."""
+    if content.data.startswith(_ZIP):
+        raise JudgeError(f"{content.name} is a spreadsheet or an archive; save it as CSV")
     encoding = content.encoding or "utf-8"
     try:
         text = content.data.decode(encoding).removeprefix("\ufeff")
@@ -235,7 +237,9 @@ def read_delimited(name: str, text: str) -> Columns:
     try:
         for row in filter(any, lines):
             if not names:
-                names = [cell.strip() or f"column_{at}" for at, cell in enumerate(row, start=1)]
+                names = [
+                    cell.strip() or f"column_{number}" for number, cell in enumerate(row, start=1)
+                ]
             elif len(row) == len(names):
                 rows.append([None if cell in _MISSING_CELLS else cell for cell in row])
             else:
@@ -246,7 +250,7 @@ def read_delimited(name: str, text: str) -> Columns:
     except csv.Error as error:
         raise JudgeError(f"{name}: no CSV or TSV in line {lines.line_num}: {error}") from error
     _check_names(name, names)
-    return {field: [row[at] for row in rows] for at, field in enumerate(names)}
+    return {field: [row[column] for row in rows] for column, field in enumerate(names)}
 
 
 # Arrow: Parquet, and datasets of Hugging Face.
@@ -271,7 +275,8 @@ def _read_parquet(content: Content, max_input: int) -> Columns:
         return _from_arrow(pa.Table.from_batches(batches, file.schema_arrow))
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
-        raise JudgeError(f"{content.name} is a broken Parquet file: {error}") from error
+        reason = str(error).partition(". ")[0]
+        raise JudgeError(f"{content.name} is a broken Parquet file: {reason}") from error
 
 
 def _from_arrow(table: pa.Table) -> Columns:

@@ -169,15 +169,15 @@ def renamed(
 ) -> dict[str, tuple[object, ...]]:
     """Return the fields, `patient` by that name, and what would hide another as `field_<name>`."""
     reserved = {"", *_RESERVED_NAMES, *further, *(["patient"] if patient else [])}
-    kept: dict[str, tuple[object, ...]] = {}
+    columns: dict[str, tuple[object, ...]] = {}
     for name, column in fields.items():
         new = name
         if name == patient:
             new = "patient"
         elif name in reserved or name.startswith(_RESERVED_PREFIXES):
-            new = free_name(f"field_{name}", {*fields, *kept})
-        kept[new] = tuple(column)
-    return kept
+            new = free_name(f"field_{name}", {*fields, *columns})
+        columns[new] = tuple(column)
+    return columns
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

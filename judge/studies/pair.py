@@ -129,18 +129,20 @@ def _read_run(
         "file": InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),
     }
     studies = pair(preds, refs, section=judged, **how)
-    kept = [by_id[study_id] for study_id in studies.study_ids]
-    classes = tuple(record["study_class"] for record in kept)
+    records_kept = [by_id[study_id] for study_id in studies.study_ids]
+    classes = tuple(record["study_class"] for record in records_kept)
     made_by = manifest.get("class_source")
     is_named = made_by and made_by != "none" and all(classes)
     files = [file["path"] for file in manifest["inputs"] if file["role"] in ("preds", "both")]
-    own = {*renamed(dict.fromkeys(manifest.get("of_candidates", ()), ()), how["reserved"])}
+    of_candidates = {
+        *renamed(dict.fromkeys(manifest.get("of_candidates", ()), ()), how["reserved"])
+    }
     return replace(
         studies,
         study_classes=classes,
-        class_inferred=tuple(record["class_inferred"] for record in kept),
+        class_inferred=tuple(record["class_inferred"] for record in records_kept),
         class_field=made_by if is_named else "study_class" if any(classes) else None,
-        of_candidates=frozenset(own),
+        of_candidates=frozenset(of_candidates),
         model=manifest.get("model") or (model_of(files[0]) if files else None),
     )
 
@@ -270,9 +272,9 @@ def _by_ids(ids: list[Any], sides: Mapping[str, object]) -> dict[str, object]:
     return {name: pd.Series(values, ids, dtype=object) for name, values in columns.items()}
 
 
-def _beside(name: str, given: Any, refs: pd.DataFrame, *, by_id: bool) -> list[Any]:  # noqa: ANN401
-    values = values_of(f"the field {name!r}", given)
-    if by_id and hasattr(given, "to_frame") and [*map(id_of, given.index)] != [*refs.index]:
+def _beside(name: str, field: Any, refs: pd.DataFrame, *, by_id: bool) -> list[Any]:  # noqa: ANN401
+    values = values_of(f"the field {name!r}", field)
+    if by_id and hasattr(field, "to_frame") and [*map(id_of, field.index)] != [*refs.index]:
         raise JudgeError(f"the field {name!r} has another index than the references")
     if len(values) != len(refs):
         raise JudgeError(f"{name!r} has {len(values)} values and there are {len(refs)} references")

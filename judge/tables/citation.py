@@ -9,6 +9,7 @@ from typing import Any
 
 from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
+from judge.stats.table import by_grouping
 from judge.tables.latex import escaped
 from judge.text import counted, estimate, group_value, left_out, number
 
@@ -241,6 +242,10 @@ def _shown(rubric: Rubric) -> Sequence[Statistic]:
 
 
 def _groups(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
+    return [text for part in by_grouping(summary) for text in _grouping(part, rubric)]
+
+
+def _grouping(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
     if not 1 < len(summary["rates"]) <= _MOST_GROUPS:
         return []
     shown = rubric.shown("groups")

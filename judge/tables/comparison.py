@@ -7,17 +7,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
-from judge.stats.metric import REXRANK_COLUMNS, Metric
+from judge.stats.metric import Metric
 from judge.stats.panel import Panel, item_counts
 from judge.stats.significance import Comparison
-from judge.tables.data import rows_as_csv
 from judge.tables.document import Document, Fact
 from judge.tables.leaderboard import leaderboard_tables, panels
 
 if TYPE_CHECKING:
     from judge.comparing.comparison import AlignedRuns
-
-_REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 
 def comparison_document(
@@ -130,24 +127,3 @@ def _errors(panel: Panel) -> list[dict[str, object]]:
             for (category, level), cut in counts.cuts.items()
         ]
     return rows
-
-
-def as_rexrank(comparison: Comparison) -> str:
-    """Return the figures over all studies as ReXrank's result tables have them.
-
-    With three decimals, models in the order of their rank; what runs do not hold (dates,
-    institutions, other metrics) stays empty.
-    """
-    group = comparison.groups[0]
-    column = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
-    rows = []
-    ranked = group.cells[comparison.sort]
-    for model in comparison.order:
-        row: dict[str, object] = dict.fromkeys((*_REXRANK_HEAD, *REXRANK_COLUMNS), "")
-        row["Rank"] = ranked[model].rank or ""
-        row["Model Name"] = comparison.panel.models[model]
-        for name, metric in column.items():
-            value = group.cells[metric][model].value
-            row[name] = "" if value is None else f"{value:z.3f}"
-        rows.append(row)
-    return rows_as_csv(rows)

@@ -24,12 +24,14 @@ Kind = Literal[
     "p",
     "range",
     "fraction",
+    "short",
+    "dollars",
 ]
 """How the cells of a column are printed:
 
 `number` 0.712 [0.690, 0.734], `plus_minus` 3.21 ± 0.04, `share` 71.0% [65.5, 76.0], `rate` the same
 after 201/283, `per_study` 12 (0.800), `difference` +0.256 [+0.089, +0.487], `points` the same in
-percentage points, `range` 1 to 3, `fraction` 2/3.
+percentage points, `range` 1 to 3, `fraction` 2/3, `short` 0.12 or 12.3, `dollars` $12.3.
 """
 Fact = tuple[str, str]
 
@@ -209,6 +211,9 @@ def estimate_texts(estimate: Estimate, kind: Kind, digits: int = 3) -> tuple[str
         return f"{counts} {NOTHING}" if kind == "rate" else NOTHING, ""
     if kind == "per_study":
         return f"{estimate.k} ({number(value, digits)})", ""
+    if kind in ("short", "dollars"):
+        text = f"{value:,.1f}" if value >= 10 else f"{value:.2g}"
+        return f"{'$' if kind == 'dollars' else ''}{text}", ""
     if kind == "range":
         return f"{low} to {high}", ""
     if kind == "plus_minus" and high is not None:

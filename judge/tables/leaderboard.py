@@ -11,8 +11,9 @@ from judge import rubrics
 from judge.rubrics.contract import Label, Rubric, Tally
 from judge.stats.metric import Metric
 from judge.stats.panel import Cell as PanelCell
-from judge.stats.panel import Group, ItemCounts, Panel, groups_of, item_counts
+from judge.stats.panel import Group, ItemCounts, Panel, item_counts, parts_of
 from judge.stats.significance import ALPHA, Comparison, PairTest, model_order
+from judge.stats.table import fields_of, row_name
 from judge.tables.document import (
     Cell,
     Column,
@@ -82,9 +83,10 @@ def _with_group(
     comparison: Comparison, group: Group, table: Table, metric: Metric | None = None
 ) -> Table:
     """Return the table with columns that say which group and which metric it is about."""
-    columns: list[Column] = [Column("row", "row"), *field_columns(comparison.by, table.columns)]
-    cells: list[Cell] = ["group" if group.key else "all"]
-    for field in comparison.by:
+    fields = fields_of(*comparison.by)
+    columns: list[Column] = [Column("row", "row"), *field_columns(fields, table.columns)]
+    cells: list[Cell] = [row_name(comparison.by, group.key)]
+    for field in fields:
         value = group.key.get(field)
         cells.append(value if isinstance(value, int | float | None) else str(value))
     columns.append(Column("n_studies", "studies", "count"))
@@ -105,9 +107,7 @@ def group_name(key: Mapping[str, object]) -> str:
 
 def panels(comparison: Comparison) -> list[Panel]:
     """Return the studies of each of the comparison's groups, in their order."""
-    by = comparison.by
-    parts = groups_of(comparison.panel, by) if by else []
-    return [comparison.panel, *(part for _, part in parts)]
+    return [part for _, part in parts_of(comparison.panel, comparison.by)]
 
 
 def metric_kind(metric: Metric) -> Kind:
@@ -321,7 +321,9 @@ def _error_table(
         cuts = [count.cuts[label and label.name, grade.name] for label in labels]
         if complete:
             figures: list[Cell] = [
-                Estimate(cut.value, cut.low, cut.high, int(cut.numerator or 0), cut.n)
+                Estimate(
+                    cut.value, cut.low, cut.high, int(cut.numerator or 0) if cut.n else None, cut.n
+                )
                 for cut in cuts
             ]
             return (rubric.name, grade.label, name, *figures)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
+from judge.stats.table import by_grouping, fields_of, row_name
 from judge.tables.document import (
     Cell,
     Column,
@@ -159,8 +160,10 @@ def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
 
 def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
     """Return all tables of a run that have rows."""
-    shown = rates_tables(summary, rubric, complete=complete)
-    shown += _corrected_tables(summary, rubric, complete=complete)
+    parts = [summary] if complete else by_grouping(summary)
+    shown = [table for part in parts for table in rates_tables(part, rubric, complete=complete)]
+    for part in parts:
+        shown += _corrected_tables(part, rubric, complete=complete)
     if rubric.tally:
         shown.append(tally_table(summary, rubric, rubric.tally))
     for name, title, key in (
@@ -193,10 +196,10 @@ def rates_tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> li
         ]
         left = columns
         if complete:
-            left = [Column("row", "row"), *field_columns(summary["by"], figures)]
-            *rows, whole = rows
-            rows = [("group", *row) for row in rows]
-            rows.append(("all", *[""] * len(columns), *whole[len(columns) :]))
+            left = [Column("row", "row"), *field_columns([c.name for c in columns], figures)]
+            names = [row_name(summary["by"], group) for group in summary["rates"]]
+            rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
+            rows[-1] = ("all", *[""] * len(columns), *rows[-1][len(left) :])
         note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
         return Table("rates", title, (*left, *figures), tuple(rows), note)
 
@@ -214,8 +217,11 @@ def rates_tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> li
 
 def _groups(summary: Data) -> tuple[list[Column], list[tuple[list[str], Data]]]:
     """Return the columns of the groups' fields, and the values and the figures of each group."""
-    by = summary["by"]
-    rows = [([group_value(row[name]) for name in by], row) for row in summary["rates"]]
+    by = fields_of(*summary["by"])
+    rows = [
+        ([group_value(row[name]) if name in row else "" for name in by], row)
+        for row in summary["rates"]
+    ]
     rows.append((["all", *[""] * len(by)][: len(by)], summary))
     inferred = " (inferred)" if summary["n_class_inferred"] else ""
     labels = [name + (inferred if name == "study_class" else "") for name in by]

@@ -48,6 +48,7 @@ def tables(validation: Data) -> list[Table]:
     """Return the tables that have rows."""
     levels = [key for key in validation if key.startswith("no_") and key.endswith("_error")]
     shown = [
+        _judges(validation),
         _agreement(validation),
         *(_level(validation, key) for key in levels),
         _limits(validation),
@@ -56,6 +57,38 @@ def tables(validation: Data) -> list[Table]:
         _alternative(validation),
     ]
     return [table for table in shown if table.rows]
+
+
+def _judges(validation: Data) -> Table:
+    rows = validation["judge_table"]
+    has_repeats = any("same_verdict" in row for row in rows)
+    label = next((row["label"] for row in rows if row["label"]), "errors")
+    columns = (
+        _JUDGE,
+        Column("kendall", f"Kendall tau-b, {label}", "number"),
+        Column("unread", "unread", "rate"),
+        *([Column("same_verdict", "same verdict again", "share")] if has_repeats else []),
+        Column("price", "price per 1,000 studies", "dollars"),
+        Column("seconds", "seconds a study", "short"),
+        Column("concurrency", "at a time", "count"),
+    )
+    cells = tuple(
+        (
+            *(row["judge"], Estimate.read(row["kendall"]), Estimate.read(row["unread"])),
+            *([_or_reason(row["same_verdict"])] if has_repeats else []),
+            *(_or_reason(row[name]) for name in ("price", "seconds")),
+            "" if row["concurrency"] is None else row["concurrency"],
+        )
+        for row in rows
+    )
+    return Table("judges", "Judges", columns, cells)
+
+
+def _or_reason(figure: Data) -> Estimate:
+    """Return a figure, which prints the reason where it has no value."""
+    return Estimate.read(
+        figure, note="" if figure["value"] is not None else f"({figure['reason']})"
+    )
 
 
 def _agreement(validation: Data) -> Table:
@@ -106,7 +139,7 @@ def _with_range(validation: Data, ceiling: Data, method: str) -> Estimate:
 
 
 def _level(validation: Data, key: str) -> Table:
-    level = key.removeprefix("no_").removesuffix("_error")
+    level = key.removeprefix("no_").removesuffix("_error").replace("_", " ")
     columns = (
         _RATER,
         Column("study_class", "study class"),

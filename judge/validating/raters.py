@@ -15,7 +15,7 @@ from judge import rubrics
 from judge.comparing.loaded import SIDES, LoadedRuns, load
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice, own_model
-from judge.readers.runs import READER
+from judge.readers.reader_runs import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
     RATING,

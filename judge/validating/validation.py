@@ -26,7 +26,8 @@ from judge.stats.correlation import Resamples, draw
 from judge.stats.metric import MINUS
 from judge.stats.panel import Values
 from judge.stats.significance import Resampling
-from judge.validating.errors import matched_errors
+from judge.validating.error_matching import matched_errors
+from judge.validating.judges import judge_table
 from judge.validating.raters import RatedStudies, Score
 
 _USUAL = Resampling()
@@ -38,11 +39,12 @@ def validate(
     """Return how far the judges agree with the readers, and the readers among themselves.
 
     Keys: `signature`, `judges`, `readers`, `n_studies`, `patient_field`, `resampling`, `notes`;
-    `agreement`, `ceiling`, `ceiling_mean` (correlations by quantity), `no_LEVEL_error` for each
-    level that all runs have (whether a study has no such error, by judge and by reader, for all
-    studies and each study class), `limits` (bias and limits of agreement of counts), `errors`
-    (which errors match), `preference`, `alt_test`. Each figure has `value`, `low`, `high` and
-    `n`, and where it has none a `reason`. Raises `JudgeError` for damaged runs.
+    `judge_table` (agreement, unread answers, stability, price and time by judge); `agreement`,
+    `ceiling`, `ceiling_mean` (correlations by quantity); `no_LEVEL_error` for each level that all
+    runs have (whether a study has such an error, by judge and by reader, for all studies and each
+    study class); `limits` (bias and limits of agreement of counts), `errors` (which errors match),
+    `preference`, `alt_test`. Each figure has `value`, `low`, `high` and `n`, and a `reason` where
+    it has no value. Raises `JudgeError` for damaged runs.
     """
     n = len(studies.study_ids)
     rng = generator(how.seed, "validation", {})
@@ -58,6 +60,7 @@ def validate(
     errors, notes = matched_errors(studies, quantities, resamples.units, how)
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [one["reason"] for one in alternatives if one["passes"] is None]
+    correlations = _correlations(studies, quantities, resamples)
     if n < LEAST_UNITS:
         notes.insert(0, f"only {n} studies were read: correlations have no interval")
     return {
@@ -85,7 +88,8 @@ def validate(
             *notes,
             *(f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)),
         ],
-        **_correlations(studies, quantities, resamples),
+        "judge_table": judge_table(studies, quantities, correlations["agreement"], resamples.units),
+        **correlations,
         **{f"no_{one.name}_error": list(_level(studies, one, resamples, how)) for one in levels},
         "limits": [
             {**_of(one), "judge": judge.name}

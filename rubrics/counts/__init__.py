@@ -89,7 +89,10 @@ def render(annotation: Annotation) -> str:
     counts = annotation.stated_counts
     if annotation != Annotation(stated_counts=counts) or counts.keys() != {*KEYS}:
         raise ValueError("the reply has the twelve counts and nothing beside them")
-    reply = {level: {one.value: counts[KEY[level, one]] for one in CATEGORIES} for level in LEVELS}
+    reply = {
+        level: {category.value: counts[KEY[level, category]] for category in CATEGORIES}
+        for level in LEVELS
+    }
     return json.dumps(reply, separators=(",", ":"))
 
 
@@ -101,7 +104,9 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     """Return how many discrepancies of each kind rules found, as significant as GREEN's are."""
-    counts = Counter(KEY[level_of(one), one.category] for one in comparison.discrepancies)
+    counts = Counter(
+        KEY[level_of(discrepancy), discrepancy.category] for discrepancy in comparison.discrepancies
+    )
     return Annotation(stated_counts={name: counts[name] for name in KEYS})
 
 

@@ -7,7 +7,9 @@ told what is known of the patient.
 
 from __future__ import annotations
 
-from judge.rubrics.categories import ERRORS, no_error
+from dataclasses import replace
+
+from judge.rubrics.categories import ERRORS, no_error, no_urgent
 from judge.rubrics.contract import EVERYWHERE, Order, Rubric, Statistic, Tally, source
 from judge.rubrics.crimson.answers import (
     CANDIDATE,
@@ -45,6 +47,24 @@ RUBRIC = Rubric(
         ERRORS,
         no_error("urgent", "errors at urgent findings"),
         no_error("actionable", "errors at urgent or actionable findings"),
+        *(
+            Statistic(
+                *(f"urgent_{name}", f"urgent {name}", "ratio", (f"n_urgent_{matched}",)),
+                higher_is_better=True,
+                per=(f"n_urgent_{side}",),
+                scale=(0, 1),
+                definition=f"{name} of urgent findings",
+                shown=EVERYWHERE,
+            )
+            for name, matched, side in (
+                ("recall", "reported", "reference"),
+                ("precision", "supported", "candidate"),
+            )
+        ),
+        replace(
+            no_urgent("missed", "urgent_missing_finding", "missing urgent findings"),
+            shown=frozenset(),
+        ),
     ),
     worst=(
         Order("n_urgent", largest_first=True),

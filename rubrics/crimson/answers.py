@@ -88,7 +88,10 @@ TYPE = Facet(
         Label(FALSE, "false finding"),
         Label(MISSING, "missing finding"),
         *(Label(name, label) for name, label in _ATTRIBUTES.items()),
-        *(Label(name, label, modality=of) for name, (label, of) in _OF_MODALITY.items()),
+        *(
+            Label(name, label, modality=modality)
+            for name, (label, modality) in _OF_MODALITY.items()
+        ),
     ),
 )
 
@@ -117,6 +120,13 @@ _LISTS = tuple(
 )
 _UNTOLD = "findings without a significance, or not linked with what they match"
 _ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
+TRIAGE = {
+    "n_urgent_reference": "urgent findings of the reference",
+    "n_urgent_reported": "urgent findings of the reference that the candidate reports",
+    "n_urgent_candidate": "urgent findings of the candidate",
+    "n_urgent_supported": "urgent findings of the candidate that the reference supports",
+}
+"""What recall and precision of urgent findings are made of, in each study."""
 MEASURES = (
     Measure(
         "crimson",
@@ -142,6 +152,16 @@ MEASURES = (
     Measure("n_significant", "urgent errors", is_whole=True, needs=LEVELS[:1]),
     Measure("n_insignificant", "errors that are not urgent", is_whole=True, needs=LEVELS[:1]),
     Measure("n_actionable", "urgent or actionable errors", is_whole=True, needs=LEVELS[:2]),
+    *(
+        Measure(
+            *(name, label),
+            higher_is_better=name in ("n_urgent_reported", "n_urgent_supported"),
+            is_whole=True,
+            undefined=_UNTOLD,
+            needs=(*_ALL, *LEVELS[:1]),
+        )
+        for name, label in TRIAGE.items()
+    ),
     *_LISTS,
     *_COUNTS,
 )
@@ -156,15 +176,15 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     expected 0); `crimson` is what `score` makes of them [Baharoon et al. 2026]. It is undefined
     where a finding has no significance or a match is not linked with its findings, as a reader's
     may not be. `n_significant` are the errors at urgent findings, `n_actionable` those at urgent
-    or actionable ones.
+    or actionable ones. The counts of urgent findings are those of `triage`.
     """
     errors, findings = annotation.of_kind(ERROR), annotation.of_kind(REFERENCE.name)
-    is_weighed = all(SIGNIFICANCE.name in one.labels for one in findings)
+    is_weighed = all(SIGNIFICANCE.name in finding.labels for finding in findings)
     reference = weight(findings) if is_weighed else None
     false, missing = (weight(_of_type(errors, name)) for name in (FALSE, MISSING))
     matched = _matched(annotation) if is_weighed else None
-    found = _count(annotation)
-    n_urgent, n_actionable = (found[f"n_{level}"] for level in LEVELS[:2])
+    counts = _count(annotation)
+    n_urgent, n_actionable = (counts[f"n_{level}"] for level in LEVELS[:2])
     return {
         "crimson": None
         if reference is None or matched is None
@@ -176,7 +196,42 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
         "n_significant": n_urgent,
         "n_insignificant": len(errors) - n_urgent,
         "n_actionable": n_urgent + n_actionable,
-        **found,
+        **triage(annotation),
+        **counts,
+    }
+
+
+def triage(annotation: Annotation) -> dict[str, int | None]:
+    """Return the counts of `TRIAGE`, None where the findings are not all graded and linked.
+
+    Each report's findings are urgent by their own significance. A finding of the reference is
+    reported, and one of the candidate supported, where it matches a finding of the other report,
+    whatever the significance of that and whatever attributes are wrong. Over a set of studies:
+
+        recall = urgent findings reported / urgent findings of the reference
+        precision = urgent findings supported / urgent findings of the candidate
+    """
+    findings = {
+        place: item
+        for place, item in enumerate(annotation.items)
+        if item.kind in (REFERENCE.name, CANDIDATE.name)
+    }
+    links = [match.links for match in annotation.of_kind(MATCH.name)]
+    is_graded = all(SIGNIFICANCE.name in finding.labels for finding in findings.values())
+    if not is_graded or not all(len(pair) == 2 for pair in links):
+        return dict.fromkeys(TRIAGE)
+    matched = {place for pair in links for place in pair}
+    counts = Counter(
+        (finding.kind, place in matched)
+        for place, finding in findings.items()
+        if finding.label(SIGNIFICANCE.name) == LEVELS[0]
+    )
+    reported, supported = counts[REFERENCE.name, True], counts[CANDIDATE.name, True]
+    return {
+        "n_urgent_reference": reported + counts[REFERENCE.name, False],
+        "n_urgent_reported": reported,
+        "n_urgent_candidate": supported + counts[CANDIDATE.name, False],
+        "n_urgent_supported": supported,
     }
 
 
@@ -227,9 +282,13 @@ def _matched(annotation: Annotation) -> float | None:
         elif item.label(SIGNIFICANCE.name) != NEGLIGIBLE:
             lost[item.links[0]] += _ATTRIBUTE_WEIGHT
     total = 0.0
-    for at in matched:
-        own = weight((items[at],))
-        total += own * own / (own + lost[at]) if lost[at] else own
+    for place in matched:
+        finding_weight = weight((items[place],))
+        total += (
+            finding_weight * finding_weight / (finding_weight + lost[place])
+            if lost[place]
+            else finding_weight
+        )
     return total
 
 
@@ -270,10 +329,14 @@ def _finding_text(value: object) -> object:
 
 def _attributes(value: object) -> object:
     # A list of them or one text: "location|severity" names two.
-    given = value if isinstance(value, list) else [value]
-    if not given:
+    entries = value if isinstance(value, list) else [value]
+    if not entries:
         raise PydanticCustomError("no error type", "error_types names at least one")
-    parts = [part for one in given for part in _SEVERAL.split(one if isinstance(one, str) else "")]
+    parts = [
+        part
+        for entry in entries
+        for part in _SEVERAL.split(entry if isinstance(entry, str) else "")
+    ]
     names = [_APART.sub("_", part[:_LONGEST].strip().lower()) for part in parts]
     names = [_ALSO.get(name, name) for name in names]
     if not {*names} <= {*ATTRIBUTES}:
@@ -347,47 +410,49 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     reply = checked(Reply, read_json(text))
     ours, theirs = reply.reference_findings, reply.predicted_findings
     reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
-    items = [_item(one, REFERENCE.name, "reference") for one in ours]
-    items += [_item(one, CANDIDATE.name, "candidate") for one in theirs]
+    items = [_item(finding, REFERENCE.name, "reference") for finding in ours]
+    items += [_item(finding, CANDIDATE.name, "candidate") for finding in theirs]
     for findings in (ours, theirs):
-        if (again := twice(one.finding for one in findings)) is not None:
+        if (again := twice(finding.finding for finding in findings)) is not None:
             raise UnparsedError("finding twice", again)
-    pairs = [(one.ref_id, one.pred_id) for one in reply.matched_findings]
+    pairs = [(match.ref_id, match.pred_id) for match in reply.matched_findings]
     matches = dict.fromkeys(pairs)
     if len(matches) < len(pairs):
         raise UnparsedError("pair twice", "in the matched findings")
     _accounted(reference, [ref for ref, _ in matches], reply.errors.missing_findings, "missing")
     _accounted(candidate, [pred for _, pred in matches], reply.errors.false_findings, "false")
     items += [a_match(items, reference[ref], candidate[pred]) for ref, pred in matches]
-    items += [alone(items, candidate[one], FALSE) for one in reply.errors.false_findings]
-    items += [alone(items, reference[one], MISSING) for one in reply.errors.missing_findings]
-    said: list[object] = []
-    for one in reply.errors.attribute_errors:
-        pair = one.ref_id, one.pred_id
-        if one in said:
-            raise UnparsedError("error twice", f"of {' and '.join(pair)}: {one.explanation}")
-        said.append(one)
-        if one.explanation and denies(one.explanation):
-            raise UnparsedError("no entry", f"an attribute error: {one.explanation}")
+    items += [alone(items, candidate[finding], FALSE) for finding in reply.errors.false_findings]
+    items += [
+        alone(items, reference[finding], MISSING) for finding in reply.errors.missing_findings
+    ]
+    seen: list[object] = []
+    for mistake in reply.errors.attribute_errors:
+        pair = mistake.ref_id, mistake.pred_id
+        if mistake in seen:
+            raise UnparsedError("error twice", f"of {' and '.join(pair)}: {mistake.explanation}")
+        seen.append(mistake)
+        if mistake.explanation and denies(mistake.explanation):
+            raise UnparsedError("no entry", f"an attribute error: {mistake.explanation}")
         if pair not in matches:
             raise UnparsedError("pair not matched", f"an attribute error of {' and '.join(pair)}")
-        at = reference[one.ref_id]
-        own = items[at].label(SIGNIFICANCE.name)
+        place = reference[mistake.ref_id]
+        significance = items[place].label(SIGNIFICANCE.name)
         labels = {
-            TYPE.name: _types(one.error_types, study.modality),
-            SIGNIFICANCE.name: (NEGLIGIBLE if one.severity == NEGLIGIBLE else own,),
+            TYPE.name: _types(mistake.error_types, study.modality),
+            SIGNIFICANCE.name: (NEGLIGIBLE if mistake.severity == NEGLIGIBLE else significance,),
         }
-        links = (at, candidate[one.pred_id])
-        items.append(Item(ERROR, one.explanation, labels, links=links))
+        links = (place, candidate[mistake.pred_id])
+        items.append(Item(ERROR, mistake.explanation, labels, links=links))
     return Annotation(tuple(items))
 
 
 def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
-    own = ["location" if one == "laterality" and modality != "mg" else one for one in named]
-    for one in own:
-        if MODALITY_OF.get(one) not in (None, modality):
-            raise UnparsedError("unknown error type", f"{one}, which is of {MODALITY_OF[one]}")
-    return tuple(sorted(set(own), key=ATTRIBUTES.index))
+    types = ["location" if name == "laterality" and modality != "mg" else name for name in named]
+    for name in types:
+        if MODALITY_OF.get(name) not in (None, modality):
+            raise UnparsedError("unknown error type", f"{name}, which is of {MODALITY_OF[name]}")
+    return tuple(sorted(set(types), key=ATTRIBUTES.index))
 
 
 def _positions(findings: Sequence[Finding], first: int) -> _At:
@@ -401,15 +466,15 @@ def _once(ids: Collection[str]) -> None:
         raise UnparsedError("id twice", most)
 
 
-def _accounted(known: _At, matched: Collection[str], alone: Collection[str], what: str) -> None:
+def _accounted(known: _At, matched: Collection[str], alone: Collection[str], mistake: str) -> None:
     _once(alone)
     paired, others = frozenset(matched), frozenset(alone)
     if dangling := (paired | others) - known.keys():
         raise UnparsedError("id of no finding", min(dangling))
     if both := paired & others:
-        raise UnparsedError("contradiction", f"{min(both)} is matched and {what}")
+        raise UnparsedError("contradiction", f"{min(both)} is matched and {mistake}")
     if left := known.keys() - paired - others:
-        raise UnparsedError("finding left out", f"{min(left)} is neither matched nor {what}")
+        raise UnparsedError("finding left out", f"{min(left)} is neither matched nor {mistake}")
 
 
 def _item(finding: Finding, kind: str, side: Side) -> Item:
@@ -419,28 +484,30 @@ def _item(finding: Finding, kind: str, side: Side) -> Item:
 
 def a_match(items: Sequence[Item], reference: int, candidate: int) -> Item:
     """Return the match of the findings at two positions."""
-    said, also = items[reference].text, items[candidate].text
-    text = said if said.casefold() == also.casefold() else f"{said} (candidate: {also})"
+    words, also = items[reference].text, items[candidate].text
+    text = words if words.casefold() == also.casefold() else f"{words} (candidate: {also})"
     return Item(MATCH.name, text, links=(reference, candidate))
 
 
-def alone(items: Sequence[Item], at: int, what: str) -> Item:
+def alone(items: Sequence[Item], place: int, mistake: str) -> Item:
     """Return the error of the finding at a position, which is false or missing."""
-    one = items[at]
-    labels = {TYPE.name: (what,), **one.labels}
-    return Item(ERROR, one.text, labels, one.side, (at,))
+    finding = items[place]
+    labels = {TYPE.name: (mistake,), **finding.labels}
+    return Item(ERROR, finding.text, labels, finding.side, (place,))
 
 
 def render(annotation: Annotation) -> str:
     """Return the annotation as a reply; raises ValueError for one that no reply expresses."""
     reference, candidate = (annotation.of_kind(kind.name) for kind in (REFERENCE, CANDIDATE))
-    names = [f"R{at}" for at, _ in enumerate(reference, 1)]
-    names += [f"P{at}" for at, _ in enumerate(candidate, 1)]
+    names = [f"R{number}" for number, _ in enumerate(reference, 1)]
+    names += [f"P{number}" for number, _ in enumerate(candidate, 1)]
     errors = annotation.of_kind(ERROR)
     try:
         one_sided = {
-            what: [names[error.links[0]] for error in errors if error.labels[TYPE.name] == (what,)]
-            for what in (FALSE, MISSING)
+            mistake: [
+                names[error.links[0]] for error in errors if error.labels[TYPE.name] == (mistake,)
+            ]
+            for mistake in (FALSE, MISSING)
         }
         attributes = [
             error for error in errors if error.labels[TYPE.name] not in ((FALSE,), (MISSING,))
@@ -468,8 +535,8 @@ def _modality(errors: Iterable[Item]) -> str | None:
 
 def _findings(items: tuple[Item, ...], names: list[str]) -> list[dict[str, object]]:
     return [
-        {"id": name, "finding": one.text, "clinical_significance": one.label(SIGNIFICANCE.name)}
-        for name, one in zip(names, items, strict=False)
+        {"id": name, "finding": item.text, "clinical_significance": item.label(SIGNIFICANCE.name)}
+        for name, item in zip(names, items, strict=False)
     ]
 
 
@@ -507,25 +574,27 @@ _SAME = 4
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     """Return the findings of both reports, those that match, and what is wrong."""
     findings = comparison.findings
-    items = [_finding(one, study.context) for one in findings]
+    items = [_finding(finding, study.context) for finding in findings]
     pairs = [
-        (at, partner)
-        for at, one in enumerate(findings)
-        if one.side == "reference"
-        for partner in one.partners
+        (place, partner)
+        for place, finding in enumerate(findings)
+        if finding.side == "reference"
+        for partner in finding.partners
     ]
     items += [a_match(items, *pair) for pair in pairs]
     for side, kind in (("candidate", FALSE), ("reference", MISSING)):
         items += [
-            alone(items, at, kind)
-            for at, one in enumerate(findings)
-            if one.side == side and not one.partners
+            alone(items, place, kind)
+            for place, finding in enumerate(findings)
+            if finding.side == side and not finding.partners
         ]
-    for one in comparison.differences:
-        own = items[one.reference].label(SIGNIFICANCE.name)
-        grade = NEGLIGIBLE if one.is_negligible else own
-        labels = {TYPE.name: (one.attribute,), SIGNIFICANCE.name: (grade,)}
-        items.append(Item(ERROR, one.text, labels, links=(one.reference, one.candidate)))
+    for difference in comparison.differences:
+        significance = items[difference.reference].label(SIGNIFICANCE.name)
+        grade = NEGLIGIBLE if difference.is_negligible else significance
+        labels = {TYPE.name: (difference.attribute,), SIGNIFICANCE.name: (grade,)}
+        items.append(
+            Item(ERROR, difference.text, labels, links=(difference.reference, difference.candidate))
+        )
     return Annotation(tuple(items))
 
 

@@ -102,13 +102,13 @@ def parse(
     """
     reply: Any = checked(reply_on(*scale), read_json(text))
     low, high = map(float, scale)
-    for found in _SCORES.finditer(reply.reasons):
-        number, top = float(found[1] or found[2]), float(found[3] or high)
+    for score in _SCORES.finditer(reply.reasons):
+        number, top = float(score[1] or score[2]), float(score[3] or high)
         if number != reply.score or top != high:
-            raise UnparsedError("contradiction", f"the score is {reply.score:g}, and {found[0]!r}")
+            raise UnparsedError("contradiction", f"the score is {reply.score:g}, and {score[0]!r}")
     scores = {SCORE: reply.score, **reply.aspects.model_dump()}
-    given = {name: value for name, value in scores.items() if value is not None}
-    return Annotation(explanation=reply.reasons, values={LOW: low, HIGH: high, **given})
+    values = {name: value for name, value in scores.items() if value is not None}
+    return Annotation(explanation=reply.reasons, values={LOW: low, HIGH: high, **values})
 
 
 def render(annotation: Annotation) -> str:

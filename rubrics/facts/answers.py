@@ -91,7 +91,7 @@ class Quotable:
             last = start
             sentence = " ".join(report[start:end].split())
             if not (denied and ITEM.match(sentence)):
-                self._starts.update(before + at for at in _starts(sentence))
+                self._starts.update(before + start_offset for start_offset in _starts(sentence))
                 denied = _DENIED_LIST.fullmatch(sentence) is not None
             self._ends.update(before + at for at in _ends(sentence))
 
@@ -142,7 +142,7 @@ def annotated(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
     """
     of_each = [(side, fact) for side in SIDES for fact in facts[side]]
     quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in of_each for q in fact.evidence))
-    place = {key: len(of_each) + at for at, key in enumerate(quoted)}
+    place = {key: len(of_each) + number for number, key in enumerate(quoted)}
     items = [
         Item(
             *(FACT.name, fact.text, {VERDICT.name: (fact.verdict,)}, side),
@@ -156,13 +156,13 @@ def annotated(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
 
 def facts_of(annotation: Annotation) -> dict[Side, list[Fact]]:
     """Return the facts of each report with their evidence: the inverse of `annotated`."""
-    found: dict[Side, list[Fact]] = {side: [] for side in SIDES}
+    facts: dict[Side, list[Fact]] = {side: [] for side in SIDES}
     for item in annotation.of_kind(FACT.name):
         if item.side is None:
             raise ValueError(f"a fact stands in one of the reports: {item.text}")
         evidence = tuple(annotation.items[link].text for link in item.links)
-        found[item.side].append(Fact(item.text, item.label(VERDICT.name), evidence))
-    return found
+        facts[item.side].append(Fact(item.text, item.label(VERDICT.name), evidence))
+    return facts
 
 
 _OF_FACTS = (FACT.name,)
@@ -176,7 +176,10 @@ _SCORES = {
 _OF_SIDES = {
     f"n_{side}{name}": f"facts of the {side}{label}"
     for side in SIDES
-    for name, label in (("", ""), *((f"_{one.name}", f", {one.label}") for one in VERDICT.labels))
+    for name, label in (
+        ("", ""),
+        *((f"_{verdict.name}", f", {verdict.label}") for verdict in VERDICT.labels),
+    )
 }
 MEASURES = (
     *(
@@ -218,7 +221,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     reference. `f1`: their harmonic mean, 0 where both are 0. `penalised_precision`: times
     exp(1 - 10 / n) where the candidate has n < 10 facts. None where there is nothing to divide by.
     """
-    counts = {one.name: 0 for one in MEASURES if one.is_whole}
+    counts = {measure.name: 0 for measure in MEASURES if measure.is_whole}
     for item in annotation.of_kind(FACT.name):
         verdict = item.label(VERDICT.name)
         counts[f"n_{verdict}"] += 1
@@ -300,13 +303,17 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     texts = {"reference": lines(study.reference), "candidate": lines(study.candidate)}
     report = {"reference": Quotable(study.reference), "candidate": Quotable(study.candidate)}
     facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
-    for one in comparison.statements:
-        at = one.other_sentence
-        stands = None if at is None else report[OTHER[one.side]].find(texts[OTHER[one.side]][at])
-        phrase = " ".join(one.text.split())
+    for statement in comparison.statements:
+        sentence = statement.other_sentence
+        stands = (
+            None
+            if sentence is None
+            else report[OTHER[statement.side]].find(texts[OTHER[statement.side]][sentence])
+        )
+        phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
-            verdict, evidence = (one.verdict, (stands,)) if stands else (NOT_MENTIONED, ())
-            facts[one.side].setdefault(key_of(phrase), Fact(phrase, verdict, evidence))
+            verdict, evidence = (statement.verdict, (stands,)) if stands else (NOT_MENTIONED, ())
+            facts[statement.side].setdefault(key_of(phrase), Fact(phrase, verdict, evidence))
     return annotated({side: tuple(facts[side].values()) for side in SIDES})
 
 
@@ -366,32 +373,32 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     """
     phrases = study.candidate.splitlines()
     report = _quotable(study.reference)
-    found: dict[int, Fact] = {}
-    for one in checked(Verdicts, read_json(text)).verdicts:
-        if not 1 <= one.phrase <= len(phrases):
-            raise UnparsedError("phrase off the list", f"{one.phrase} of {len(phrases)}")
-        if one.phrase in found:
-            raise UnparsedError("two verdicts", f"on phrase {one.phrase}")
-        quotes = [_quoted(quote, report) for quote in one.evidence]
-        if bool(quotes) == (one.verdict == NOT_MENTIONED):
-            says = VERDICT[one.verdict].label
+    facts: dict[int, Fact] = {}
+    for verdict in checked(Verdicts, read_json(text)).verdicts:
+        if not 1 <= verdict.phrase <= len(phrases):
+            raise UnparsedError("phrase off the list", f"{verdict.phrase} of {len(phrases)}")
+        if verdict.phrase in facts:
+            raise UnparsedError("two verdicts", f"on phrase {verdict.phrase}")
+        quotes = [_quoted(quote, report) for quote in verdict.evidence]
+        if bool(quotes) == (verdict.verdict == NOT_MENTIONED):
+            says = VERDICT[verdict.verdict].label
             reason = "evidence for nothing" if quotes else "no evidence"
-            raise UnparsedError(reason, f"phrase {one.phrase} is {says}")
-        fact = Fact(phrases[one.phrase - 1], one.verdict, tuple(dict.fromkeys(quotes)))
-        found[one.phrase] = fact
-    if missing := set(range(1, len(phrases) + 1)) - found.keys():
+            raise UnparsedError(reason, f"phrase {verdict.phrase} is {says}")
+        fact = Fact(phrases[verdict.phrase - 1], verdict.verdict, tuple(dict.fromkeys(quotes)))
+        facts[verdict.phrase] = fact
+    if missing := set(range(1, len(phrases) + 1)) - facts.keys():
         raise UnparsedError("no verdict", f"on phrase {min(missing)}")
-    return [found[number] for number in sorted(found)]
+    return [facts[number] for number in sorted(facts)]
 
 
 _quotable = lru_cache(64)(Quotable)
 
 
 def _quoted(quote: str, report: Quotable) -> str:
-    found = report.find(quote)
-    if found is None:
+    words = report.find(quote)
+    if words is None:
         raise UnparsedError("evidence not in the report", quote)
-    return found
+    return words
 
 
 def coming(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
@@ -415,8 +422,8 @@ def coming(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
 
 
 def _held(report: str, phrases: Sequence[str], study: Study) -> Study:
-    told = {"context": study.context, "prior": study.prior, "modality": study.modality}
-    return Study("", report, "\n".join(phrases), **told)  # type: ignore[arg-type]
+    context = {"context": study.context, "prior": study.prior, "modality": study.modality}
+    return Study("", report, "\n".join(phrases), **context)  # type: ignore[arg-type]
 
 
 def _speaks(report: str) -> bool:
@@ -444,22 +451,22 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     phrases: dict[Side, tuple[str, ...]] = {}
     for side in SIDES:
         with of_step(step := _STEPS[REPORT, side]):
-            told = answers.pop(step, None)
-            if told is None and _speaks(texts[side]):
+            answer = answers.pop(step, None)
+            if answer is None and _speaks(texts[side]):
                 raise UnparsedError("missing answer")
-            phrases[side] = () if told is None else read_phrases(told, study)
+            phrases[side] = () if answer is None else read_phrases(answer, study)
             if phrases[side] and not _speaks(texts[side]):
                 raise UnparsedError("phrases of nothing")
     for side in SIDES:
         about = _held(texts[OTHER[side]], phrases[side], study)
         with of_step(step := _STEPS[PHRASES, side]):
-            told = answers.pop(step, None)
-            if told is None and phrases[side] and _speaks(about.reference):
+            answer = answers.pop(step, None)
+            if answer is None and phrases[side] and _speaks(about.reference):
                 raise UnparsedError("missing answer")
             facts[side] = (
                 [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
-                if told is None
-                else read_verdicts(told, about)
+                if answer is None
+                else read_verdicts(answer, about)
             )
     if answers:
         raise UnparsedError("unexpected form", f"an answer to {min(answers)!r}, which is not asked")

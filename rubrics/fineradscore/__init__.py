@@ -7,9 +7,10 @@ ReXrank; the sum of the severities, as in the original paper, stands beside it [
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from judge.rubrics.categories import CATEGORY, ERRORS, no_error
+from judge.rubrics.categories import CATEGORY, ERRORS, no_error, no_urgent
 from judge.rubrics.contract import EVERYWHERE, Order, Parse, Rubric, Statistic, Tally, source
 from judge.rubrics.fineradscore.answers import (
     CLOSENESS,
@@ -62,6 +63,11 @@ _STATISTICS = (
     ERRORS,
     no_error("significant", "errors of severity 3 or 4"),
     no_error("actionable", "errors of severity 2 or more"),
+    no_urgent("missed", "n_missed_urgent", "missing findings of severity 3 or 4"),
+    replace(
+        no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4"),
+        shown=frozenset({"groups"}),
+    ),
 )
 
 RUBRIC = Rubric(

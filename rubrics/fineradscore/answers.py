@@ -66,6 +66,8 @@ _LEAST_SIGNIFICANT = 3
 
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
+URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
+"""What a correction of severity 3 or 4 says of an urgent finding, by its category."""
 CLOSENESS = {
     f"closeness_{when}": f"word overlap (Dice) {label} correction"
     for when, label in (("candidate", "before"), ("corrected", "after"))
@@ -84,6 +86,15 @@ MEASURES = (
     Measure("n_significant", "errors of severity 3 or 4", is_whole=True),
     Measure("n_insignificant", "errors of severity 1 or 2", is_whole=True),
     Measure("n_actionable", "errors of severity 2 or more", is_whole=True),
+    *(
+        Measure(
+            f"n_{mistake}_urgent",
+            f"{category.label}s of severity 3 or 4",
+            is_whole=True,
+            needs=(CATEGORY.name, category.value, NAMES[_LEAST_SIGNIFICANT - 1]),
+        )
+        for mistake, category in URGENT.items()
+    ),
     *_COUNTS,
 )
 _PLAIN_WORD = re.compile(r"\w+")
@@ -96,12 +107,21 @@ def measure(annotation: Annotation, study: Study) -> Measures:
 
     `fineradscore`: the highest severity, 1 to 4; 1 where there is no correction [ReXrank].
     `fineradscore_sum`: the sum of severities, 0 where there is none [Huang et al. 2024].
-    Significant is severity 3 or 4, actionable 2 or more. `closeness_candidate` and
-    `closeness_corrected` tell how near the candidate is to the reference before and after
-    the corrections.
+    Significant is severity 3 or 4, actionable 2 or more. `n_missed_urgent` and `n_false_urgent`
+    count the corrections of severity 3 or 4 of the categories b and a. No correction tells how many
+    urgent findings are right, so that their recall and precision have no denominator.
+    `closeness_candidate` and `closeness_corrected` tell how near the candidate is to the reference
+    before and after the corrections.
     """
     severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
     n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
+    counts = _count(annotation)
+    n_urgent = {
+        f"n_{mistake}_urgent": sum(
+            counts[f"{level}_{category.value}"] for level in NAMES[_LEAST_SIGNIFICANT - 1 :]
+        )
+        for mistake, category in URGENT.items()
+    }
     return {
         "fineradscore": float(max(severities, default=1)),
         "fineradscore_sum": float(sum(severities)),
@@ -110,17 +130,18 @@ def measure(annotation: Annotation, study: Study) -> Measures:
         "n_significant": n_significant,
         "n_insignificant": len(severities) - n_significant,
         "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
-        **_count(annotation),
+        **n_urgent,
+        **counts,
     }
 
 
-def closeness(one: str, other: str) -> float:
+def closeness(first: str, second: str) -> float:
     """Return how many words two texts share, from 0 to 1, whatever their order.
 
     The Sørensen-Dice coefficient of the two bags of words, in lower case: twice the words
     in common over the words of both. 1 for two texts without a word.
     """
-    left, right = (Counter(_PLAIN_WORD.findall(text.lower())) for text in (one, other))
+    left, right = (Counter(_PLAIN_WORD.findall(text.lower())) for text in (first, second))
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 1.0
 
@@ -137,12 +158,12 @@ def corrected(annotation: Annotation, study: Study) -> str:
             inserted[len(spans) if edit.line is None else edit.line].append(edit.corrected)
     parts: list[str] = []
     end, touched = 0, False
-    for at, (start, stop) in enumerate(spans):
+    for number, (start, stop) in enumerate(spans):
         gap = text[end:start]
-        for new in inserted[at]:
+        for new in inserted[number]:
             parts += [gap or " " * bool(parts), new]
             touched = True
-        change = changed.get(at)
+        change = changed.get(number)
         touched = touched or change is not None
         if change is None or change.kind == "change":
             # Lines that stood without a space between them stay so where nothing is changed.
@@ -189,10 +210,10 @@ def says(text: str) -> tuple[str, ...]:
 
 
 def _severity(value: object) -> object:
-    found = whole(value)
-    if type(found) is not int or not 1 <= found <= 4:
+    severity = whole(value)
+    if type(severity) is not int or not 1 <= severity <= 4:
         raise PydanticCustomError("severity off the scale", "severity is 1, 2, 3 or 4")
-    return found
+    return severity
 
 
 def _categories(value: object) -> object:
@@ -200,7 +221,7 @@ def _categories(value: object) -> object:
         return value
     if not value:
         raise PydanticCustomError("no category", "categories names at least one of a to f")
-    if not all(one in get_args(_Letter) for one in value):
+    if not all(category in get_args(_Letter) for category in value):
         raise PydanticCustomError("category off the scale", "a category is one of a to f")
     return sorted(set(value))
 
@@ -262,18 +283,20 @@ def parse(
     """
     value = read_json(text, pairs=published)
     if isinstance(value, Pairs) and not any(plain_key(key) == "corrections" for key, _ in value):
-        found = [checked(Correction, entry) for entry in _of_lines(value)]
+        corrections = [checked(Correction, entry) for entry in _of_lines(value)]
     else:
-        found = checked(Reply, _plain(value)).corrections
+        corrections = checked(Reply, _plain(value)).corrections
     candidate = lines(study.candidate)
-    for correction in found:
+    for correction in corrections:
         _fits(correction, candidate)
     real = {says(line) for line in lines(study.reference)}
-    if idle := next((one for one in found if _is_idle(one, candidate, real)), None):
+    if idle := next(
+        (correction for correction in corrections if _is_idle(correction, candidate, real)), None
+    ):
         raise UnparsedError("correction changes nothing", idle.corrected)
-    _no_clash(found)
-    annotation = Annotation(tuple(map(_error, found)))
-    if found and corrected(annotation, study) == study.candidate:
+    _no_clash(corrections)
+    annotation = Annotation(tuple(map(_error, corrections)))
+    if corrections and corrected(annotation, study) == study.candidate:
         raise UnparsedError("correction changes nothing", "all of them together")
     return annotation
 
@@ -303,8 +326,8 @@ def _of_lines(pairs: Pairs) -> Iterator[dict[str, Any]]:
         if "severity" in fields:
             fields["severity"] = severity_of(fields["severity"])
         named = fields.get("categories")
-        if isinstance(named, list) and None not in (found := [*map(category_of, named)]):
-            fields["categories"] = found
+        if isinstance(named, list) and None not in (letters := [*map(category_of, named)]):
+            fields["categories"] = letters
         edit = "insert" if line is None else "delete" if is_deletion else "change"
         yield {**fields, "edit": edit, "line": line}
 
@@ -346,11 +369,11 @@ def _is_idle(
     return correction.line is not None and text == says(candidate[correction.line])
 
 
-def _no_clash(found: Sequence[Correction]) -> None:
-    changed = [one.line for one in found if one.edit != "insert"]
+def _no_clash(corrections: Sequence[Correction]) -> None:
+    changed = [correction.line for correction in corrections if correction.edit != "insert"]
     if len(set(changed)) < len(changed):
         raise UnparsedError("line corrected twice", f"lines {changed}")
-    new = [says(one.corrected) for one in found if one.edit != "delete"]
+    new = [says(correction.corrected) for correction in corrections if correction.edit != "delete"]
     if len(set(new)) < len(new):
         raise UnparsedError("line put in twice", "; ".join(" ".join(words) for words in new))
 
@@ -412,18 +435,25 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     """
     reference, candidate = lines(study.reference), lines(study.candidate)
     changed, displaced = _changed(comparison, reference, candidate)
-    placed = {reference[at]: draft for draft in changed.values() for at in draft.sources}
+    placed = {reference[source]: draft for draft in changed.values() for source in draft.sources}
     inserted: dict[str, _Draft] = {}
     if not candidate:
-        inserted = {text: _Draft({at}) for at, text in enumerate(reference)}
-    for one in displaced:
-        at = one.reference_sentence
-        if at is not None:
-            draft = placed.get(reference[at]) or inserted.setdefault(reference[at], _Draft({at}))
-            draft.why.append(one)
+        inserted = {text: _Draft({number}) for number, text in enumerate(reference)}
+    for discrepancy in displaced:
+        source = discrepancy.reference_sentence
+        if source is not None:
+            draft = placed.get(reference[source]) or inserted.setdefault(
+                reference[source], _Draft({source})
+            )
+            draft.why.append(discrepancy)
     partners = comparison.partners
-    made = [(one, _rewritten(at, one, reference, candidate)) for at, one in sorted(changed.items())]
-    made += [(one, Edit("insert", _place(one, partners), text)) for text, one in inserted.items()]
+    made = [
+        (draft, _rewritten(line, draft, reference, candidate))
+        for line, draft in sorted(changed.items())
+    ]
+    made += [
+        (draft, Edit("insert", _place(draft, partners), text)) for text, draft in inserted.items()
+    ]
     return Annotation(tuple(_drafted(draft, edit) for draft, edit in made))
 
 
@@ -431,54 +461,60 @@ def _changed(
     comparison: ReportComparison, reference: Sequence[str], candidate: Sequence[str]
 ) -> tuple[dict[int, _Draft], list[Discrepancy]]:
     partners: dict[int, set[int]] = defaultdict(set)
-    for theirs, ours in comparison.partners:
-        partners[ours].add(theirs)
+    for source, line in comparison.partners:
+        partners[line].add(source)
     changed: dict[int, _Draft] = defaultdict(_Draft)
     also: dict[int, Discrepancy] = {}
-    for one in comparison.discrepancies:
-        if (at := one.candidate_sentence) is not None:
-            changed[at].sources |= partners[at]
-            if one.reference_sentence is not None:
-                changed[at].sources.add(one.reference_sentence)
-        for at in one.again:
-            changed[at].sources |= partners[at]
-            also.setdefault(at, one)
+    for discrepancy in comparison.discrepancies:
+        if (line := discrepancy.candidate_sentence) is not None:
+            changed[line].sources |= partners[line]
+            if discrepancy.reference_sentence is not None:
+                changed[line].sources.add(discrepancy.reference_sentence)
+        for line in discrepancy.again:
+            changed[line].sources |= partners[line]
+            also.setdefault(line, discrepancy)
     homes = _homes(changed, reference, candidate)
-    for at, draft in changed.items():
-        draft.sources = {source for source in draft.sources if homes.get(source) == at}
+    for line, draft in changed.items():
+        draft.sources = {source for source in draft.sources if homes.get(source) == line}
     displaced = []
-    for one in comparison.discrepancies:
-        at, source = one.candidate_sentence, one.reference_sentence
-        if at is None:
-            displaced.append(one)
-        elif source is None or one.category in _TAKEN_OUT or source in changed[at].sources:
-            changed[at].why.append(one)
+    for discrepancy in comparison.discrepancies:
+        line, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
+        if line is None:
+            displaced.append(discrepancy)
+        elif (
+            source is None or discrepancy.category in _TAKEN_OUT or source in changed[line].sources
+        ):
+            changed[line].why.append(discrepancy)
         else:  # without a home it is said elsewhere in these words: what contradicts is taken out
-            changed[homes.get(source, at)].why.append(one)
-    for at, one in also.items():
-        changed[at].why = changed[at].why or [one]
-    return {at: draft for at, draft in changed.items() if draft.why}, displaced
+            changed[homes.get(source, line)].why.append(discrepancy)
+    for line, discrepancy in also.items():
+        changed[line].why = changed[line].why or [discrepancy]
+    return {line: draft for line, draft in changed.items() if draft.why}, displaced
 
 
 def _homes(
     changed: dict[int, _Draft], reference: Sequence[str], candidate: Sequence[str]
 ) -> dict[int, int]:
     homes: dict[int, int] = {}
-    taken = {line for at, line in enumerate(candidate) if at not in changed}
+    taken = {line for number, line in enumerate(candidate) if number not in changed}
     for source in sorted({source for draft in changed.values() for source in draft.sources}):
         text = reference[source]
         if text in taken:
             continue
         taken.add(text)
-        takers = [at for at, draft in changed.items() if source in draft.sources]
-        homes[source] = max(takers, key=lambda at: (closeness(candidate[at], text), -at))
+        takers = [line for line, draft in changed.items() if source in draft.sources]
+        homes[source] = max(
+            takers, key=lambda number: (closeness(candidate[number], text), -number)
+        )
     return homes
 
 
-def _rewritten(at: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]) -> Edit:
+def _rewritten(
+    line: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]
+) -> Edit:
     text = " ".join(reference[source] for source in sorted(draft.sources))
-    is_new = text not in ("", candidate[at])
-    return Edit("change", at, text) if is_new else Edit("delete", at, "")
+    is_new = text not in ("", candidate[line])
+    return Edit("change", line, text) if is_new else Edit("delete", line, "")
 
 
 def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
@@ -489,9 +525,9 @@ def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
 def _drafted(draft: _Draft, edit: Edit) -> Item:
     why = draft.why or [_SILENCE]
     return error(
-        sorted({one.category for one in why}),
+        sorted({discrepancy.category for discrepancy in why}),
         SEVERITY.name,
-        NAMES[max(one.severity for one in why) - 1],
-        " ".join(dict.fromkeys(one.text for one in why)),
+        NAMES[max(discrepancy.severity for discrepancy in why) - 1],
+        " ".join(dict.fromkeys(discrepancy.text for discrepancy in why)),
         edit,
     )

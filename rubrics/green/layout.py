@@ -234,14 +234,14 @@ def _bare(text: str) -> str:
 
 
 def _is_none(text: str, kind: str) -> bool:
-    found = _NONE.fullmatch(text)
-    if found and found["is_level"]:
-        return kind == (INSIGNIFICANT if found["level"] else SIGNIFICANT)
-    said = text.lower()
+    match = _NONE.fullmatch(text)
+    if match and match["is_level"]:
+        return kind == (INSIGNIFICANT if match["level"] else SIGNIFICANT)
+    words = text.lower()
     return (
-        bool(found)
-        and (kind == MATCHED or "match" not in said)
-        and (kind != MATCHED or "error" not in said)
+        bool(match)
+        and (kind == MATCHED or "match" not in words)
+        and (kind != MATCHED or "error" not in words)
     )
 
 
@@ -475,11 +475,13 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
     reply = checked(Reply, read_json(text))
     levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
     lists = [
-        (level, category, getattr(found, name))
-        for level, found in zip(LEVELS, levels, strict=True)
+        (level, category, getattr(errors, name))
+        for level, errors in zip(LEVELS, levels, strict=True)
         for category, name in zip(CATEGORIES, _LISTS, strict=True)
     ]
-    errors = [an_error(level, one, entry) for level, one, entries in lists for entry in entries]
+    errors = [
+        an_error(level, category, entry) for level, category, entries in lists for entry in entries
+    ]
     for entry in (*(item.text for item in errors), *reply.matched_findings):
         if is_no_entry(entry):
             raise UnparsedError("no entry", f"{entry!r} stands in a list, and is no entry of one")
@@ -489,7 +491,9 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
         if (again := twice(texts)) is not None:
             raise UnparsedError("contradiction", f"twice: {again!r}")
     alone = (Category.FALSE_FINDING, Category.MISSING_FINDING)
-    one_sided = {same_words(x) for _, one, entries in lists if one in alone for x in entries}
+    one_sided = {
+        same_words(x) for _, category, entries in lists if category in alone for x in entries
+    }
     if both := next((x for x in reply.matched_findings if same_words(x) in one_sided), None):
         raise UnparsedError("contradiction", f"an error and matched: {both!r}")
     items = (*errors, *map(matched_finding, reply.matched_findings))
@@ -500,7 +504,10 @@ def render_reply(annotation: Annotation) -> str:
     """Return the annotation as a structured reply; raises `ValueError` for what none expresses."""
     texts = _lists(annotation.items)
     lists = [
-        {name: texts[KEY[level, one]] for one, name in zip(CATEGORIES, _LISTS, strict=True)}
+        {
+            name: texts[KEY[level, category]]
+            for category, name in zip(CATEGORIES, _LISTS, strict=True)
+        }
         for level in LEVELS
     ]
     values = (annotation.explanation, *lists, texts[MATCHED])

@@ -15,7 +15,7 @@ from faultserver import annotation_for
 from running import Runner
 
 from judge import rubrics
-from judge.running.records import Judged
+from judge.running.records import StudyResult
 
 ANSWER = rubrics.load("green").structured.render(annotation_for("study-0000", 0))
 
@@ -107,7 +107,7 @@ class Hostile:
 
 def judged(
     url: str, folder: Path, n: int = 1, *, timeout: float = 20.0, **policy: object
-) -> tuple[dict[str, Judged], list[str]]:
+) -> tuple[dict[str, StudyResult], list[str]]:
     """Judge n studies by the server at `url`; returns their ends and what was said."""
     run = Runner(None, rubrics.load("green"), folder / "cache")
     asking = {"base_url": url, "environ": {"OPENAI_API_KEY": "sk-secret-key"}}

@@ -17,7 +17,7 @@ from judge import backends
 from judge.cli import main
 from judge.rubrics import Rubric
 from judge.running.engine import Progress, ProgressListener, judge_set
-from judge.running.records import Judged
+from judge.running.records import StudyResult
 from judge.running.session import JudgeSession, RequestPolicy
 from judge.studies import StudySet, from_given
 
@@ -55,7 +55,7 @@ class Runner:
         model: str = "model-x",
         asking: dict[str, Any] | None = None,
         **policy: object,
-    ) -> tuple[dict[str, Judged], Progress]:
+    ) -> tuple[dict[str, StudyResult], Progress]:
         """Judge studies; `asking` is further settings of the judge, the rest is the policy."""
         settings = backends.JudgeSettings(
             **{"base_url": self.server and self.server.url, "timeout": timeout}
@@ -63,9 +63,9 @@ class Runner:
             | (asking or {})
         )
         judge = backends.load(model, self.rubric, settings)
-        ends: dict[str, Judged] = {}
+        ends: dict[str, StudyResult] = {}
 
-        def sink(end: Judged) -> None:
+        def sink(end: StudyResult) -> None:
             assert end.study.study_id not in ends, "a study ended twice"
             ends[end.study.study_id] = end
 

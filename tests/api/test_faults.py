@@ -17,7 +17,7 @@ from judge import annotate
 from judge.backends.servers import Connection, Pool
 from judge.rubrics import Rubric
 from judge.running.engine import UnreadableError
-from judge.running.records import Judged
+from judge.running.records import StudyResult
 from judge.studies import from_given
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
@@ -57,7 +57,7 @@ def test_every_kind_of_trouble(server: FaultServer, runner: Runner, rubric: Rubr
 def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_run(
     server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.running.asking._LONGEST_PAUSE", 0.5)
+    monkeypatch.setattr("judge.running.cached_client._LONGEST_PAUSE", 0.5)
     server.set_faults(studies={"study-0007": always(Fault.SERVER_ERROR)})
     ends, _ = runner(40)
     assert isinstance(ends["study-0007"].outcome, Failed)
@@ -244,7 +244,7 @@ def pool(server: FaultServer, runner: Runner) -> Iterator[tuple[FaultServer, Cal
     server.set_faults(latency=0.02)
     with FaultServer(Behaviour(latency=0.02)) as other:
 
-        def run(n: int, **policy: object) -> dict[str, Judged]:
+        def run(n: int, **policy: object) -> dict[str, StudyResult]:
             urls = [server.url, other.url]
             return runner(n, timeout=5.0, asking={"base_url": urls}, concurrency=16, **policy)[0]
 

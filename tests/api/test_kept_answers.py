@@ -17,10 +17,10 @@ from judge.cache import CompletionCache, canonical, key
 from judge.cache.entry import Entry, checksum
 from judge.cache.store import read_entries
 from judge.rubrics import Rubric, load
-from judge.running.answers import rescore
 from judge.running.cost import forecast
 from judge.running.folder import Run
-from judge.running.session import Finished, JudgeSession, RequestPolicy, run
+from judge.running.rescoring import rescore
+from judge.running.session import JudgeSession, RequestPolicy, RunResult, run
 from judge.types import Annotated, Completion, Unparsed
 
 Made = Callable[[int], Shell]
@@ -70,7 +70,7 @@ def session(runner: Runner, repeat: int) -> JudgeSession:
     return JudgeSession(runner.rubric, judge, RequestPolicy(), runner.cache, repeat=repeat)
 
 
-def repeated(runner: Runner, repeat: int, out: Path) -> Finished:
+def repeated(runner: Runner, repeat: int, out: Path) -> RunResult:
     with session(runner, repeat) as opened:
         return run(opened, study_set(N), out=out)
 

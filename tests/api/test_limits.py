@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from judge.running.asking import Limiter
-from judge.running.engine import Stop, StoppedError
+from judge.running.cached_client import Limiter
+from judge.running.engine import StoppedError, StopSignal
 from judge.types import JudgeError
 
 
@@ -77,7 +77,7 @@ def test_retry_after_holds_everyone_back_and_a_stop_ends_the_wait() -> None:
         began = loop.time()
         await limiter.acquire()
         assert loop.time() - began >= 0.19
-        stop, limiter = Stop(), Limiter(4)
+        stop, limiter = StopSignal(), Limiter(4)
         limiter.overloaded(await limiter.acquire(), 250.0)
         limiter.release()
         loop.call_soon(stop.set, "enough")

@@ -16,8 +16,8 @@ from judge import backends, rubrics
 from judge.backends.servers import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.rubrics import Rubric
-from judge.running import asking
-from judge.running.cost import Budget, Forecast, Prices, forecast
+from judge.running import cached_client
+from judge.running.cost import Forecast, Prices, SpendingLimit, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
 from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.types import CompletionRequest, Message, Usage
@@ -112,7 +112,7 @@ def test_max_cost_stops_before_it_is_passed(
     runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
-    monkeypatch.setattr(asking, "Prices", lambda _model, _at: PRICED)
+    monkeypatch.setattr(cached_client, "Prices", lambda _model, _at: PRICED)
     with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
         runner(200, max_cost=0.2, concurrency=4)
     spent = stopped.value.progress.dollars
@@ -129,7 +129,7 @@ def test_every_attempt_is_paid_for(
     server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's."""
-    monkeypatch.setattr(asking, "Prices", lambda _model, _at: PRICED)
+    monkeypatch.setattr(cached_client, "Prices", lambda _model, _at: PRICED)
     server.set_faults(studies={"study-0001": always(Fault.MALFORMED)}, cached_tokens=50)
     _, progress = runner(3, reask=2)
     stats = server.stats()
@@ -185,7 +185,7 @@ def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, sha
     limit = share * coming.worst.dollars
     opened = batched(server, tmp_path / "cache", limit)
     budget = opened.budget
-    assert isinstance(budget, Budget)
+    assert isinstance(budget, SpendingLimit)
     said: list[str] = []
     policy = BatchPolicy(50_000, 0.05)
     with opened:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from panels import COST, INVERSE, SCORE, panel_of
 from support import EXAMPLES, Invoke
 
+from judge.running.folder import Run
 from judge.stats.metric import KNOWN
 from judge.stats.panel import Panel
 from judge.stats.significance import Comparison, Resampling, compare
@@ -24,9 +26,12 @@ FEW = Resampling(1, resamples=100, flips=100)
 METRICS = ("bleu2", "radcliq")
 
 
-def rows_of(comparison: Comparison, table: str = "") -> list[dict[str, str]]:
-    text = as_csv(comparison_document(comparison, complete=True), table)
+def csv_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
+
+
+def rows_of(comparison: Comparison, table: str = "") -> list[dict[str, str]]:
+    return csv_rows(as_csv(comparison_document(comparison, complete=True), table))
 
 
 def decimals(text: str) -> list[float]:
@@ -188,7 +193,33 @@ def test_what_a_rate_means_is_said_once_below_the_tables(invoke: Invoke, form: s
     for model in ("alder", "birch"):
         preds = EXAMPLES / f"preds_{model}.json"
         done = invoke("fineradscore", preds, EXAMPLES / "refs.json", "--out", model)
-        assert done.stdout.count("severity 3 or 4") == 1
+        assert done.stdout.count("errors of severity 3 or 4") == 1
     printed = invoke("compare", "alder", "birch", "--by", "study_class", "--format", form).stdout
-    assert printed.count("severity 3 or 4") == 1
-    assert printed.index("severity 3 or 4") > printed.index("no significant error")
+    assert printed.count("errors of severity 3 or 4") == 1
+    assert printed.index("errors of severity 3 or 4") > printed.index("no significant error")
+
+
+def test_rexrank_has_a_file_a_group_and_what_is_known_of_the_models(
+    invoke: Invoke, stock: dict[str, Path], tmp_path: Path
+) -> None:
+    runs = [f"{name}={stock[f'green-{name}']}" for name in ("good", "bad")]
+    info = tmp_path / "models.csv"
+    info.write_text("model,date,institution,url\ngood,2026-11-01,A university,https://a.org\n")
+    words = ("compare", *runs, "--format", "rexrank", "--no-tests")
+    by = ("--by", "site", "--model-info", info)
+    assert "--out DIR" in invoke(*words, *by).stderr
+    out = tmp_path / "csv"
+    assert invoke(*words, *by, "--out", out).exit_code == 0
+    assert {file.name for file in out.iterdir()} == {
+        *("rexrank.csv", "rexrank_harbour.csv", "rexrank_riverside.csv")
+    }
+    printed = csv_rows(invoke(*words, "--model-info", info).stdout)
+    assert printed == csv_rows((out / "rexrank.csv").read_text("utf-8"))
+    good, bad = printed
+    assert (good["Model Name"], good["Date"], good["Model URL"]) == (
+        *("good", "2026-11-01", "https://a.org"),
+    )
+    assert (bad["Rank"], bad["Date"], bad["BLEU"]) == ("2", "", "")
+    frame = Run(stock["green-bad"]).rates("site").set_index("site")
+    harbour = csv_rows((out / "rexrank_harbour.csv").read_text("utf-8"))
+    assert harbour[1]["GREEN"] == f"{frame.loc['harbour', 'green']:.3f}"

@@ -19,8 +19,8 @@ from judge import rubrics
 from judge.stats.metric import KNOWN, rubric_metrics
 from judge.stats.panel import Panel
 from judge.stats.significance import Comparison, compare
-from judge.tables.comparison import as_rexrank
 from judge.tables.leaderboard import board
+from judge.tables.rexrank import as_rexrank
 
 COLUMNS = (
     *("BLEU", "BertScore", "SembScore", "RadGraph", "1/RadCliQ-v1", "RaTEScore", "GREEN"),

@@ -59,6 +59,9 @@ def test_neither_the_order_of_runs_nor_of_studies_changes_a_number(
     by = ("--by", "study_class")
     one, other = data(invoke, *two, *by), data(invoke, two[0], f"bad={turned}", *by)
     assert one["groups"] == other["groups"]
+    several = data(invoke, *two, *by, "--by", "site,study_class", "--by", "site")
+    assert several["groups"][:3] == one["groups"]
+    assert [len(group["group"]) for group in several["groups"]] == [0, 1, 1, 2, 2, 2, 2, 1, 1]
     swapped = data(invoke, *reversed(two))
     assert swapped["signature"] == data(invoke, *two)["signature"]
     ours, theirs = (found["groups"][0]["tests"]["green"][0] for found in (one, swapped))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judge import prompts, rubrics
-from judge.running.records import Judged, study_of, to_record
+from judge.running.records import StudyResult, study_of, to_record
 from judge.types import Annotated, Failed, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")
@@ -66,10 +66,10 @@ def test_the_modality_is_kept_for_reading_again() -> None:
     annotation = RUBRIC.parse(reply("birads"), study)
     measured = RUBRIC.measured(annotation, study)
     assert measured["urgent_birads"] == 1
-    end = Judged(0, study, Annotated(annotation), measured, None)
+    end = StudyResult(0, study, Annotated(annotation), measured, None)
     assert study_of(to_record(end, RUBRIC)) == study
     plain = Study("a", "Mass.", "Mass.")
-    assert "modality" not in to_record(Judged(0, plain, Failed("x"), None, None), RUBRIC)
+    assert "modality" not in to_record(StudyResult(0, plain, Failed("x"), None, None), RUBRIC)
 
 
 def test_what_is_of_one_modality_is_written_and_read_again() -> None:

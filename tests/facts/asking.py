@@ -14,7 +14,7 @@ from faultserver import Behaviour, FaultServer
 
 from judge import backends, prompts, rubrics
 from judge.running.engine import Progress, ProgressListener, judge_set
-from judge.running.records import Judged
+from judge.running.records import StudyResult
 from judge.running.session import JudgeSession, RequestPolicy
 from judge.studies import StudySet, from_given
 from judge.types import Annotation
@@ -81,8 +81,8 @@ def studies(*pairs: tuple[str, str]) -> StudySet:
     return from_given(references, candidates)
 
 
-def judged(session: JudgeSession, given: StudySet) -> tuple[list[Judged], Progress]:
-    ends: list[Judged] = []
+def judged(session: JudgeSession, given: StudySet) -> tuple[list[StudyResult], Progress]:
+    ends: list[StudyResult] = []
     with session:
         progress = judge_set(session, given, ends.append, ProgressListener())
-    return sorted(ends, key=lambda end: end.at), progress
+    return sorted(ends, key=lambda end: end.row), progress

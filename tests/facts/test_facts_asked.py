@@ -15,10 +15,10 @@ from faultserver import Fault, always, first
 from judge.cache import CompletionCache
 from judge.cache.entry import Entry
 from judge.rubrics.questions import parts
-from judge.running.answers import entries, rescore
 from judge.running.cost import forecast
 from judge.running.engine import COMPOSED
 from judge.running.folder import Run
+from judge.running.rescoring import entries, rescore
 from judge.running.session import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 

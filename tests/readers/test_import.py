@@ -371,8 +371,12 @@ def test_readers_who_saw_other_lines_read_another_candidate(invoke: Invoke, tmp_
 @pytest.mark.parametrize(
     ("path", "value", "names"),
     [
-        (("C1", "finding_errors", "0", "clinical_significance"), "mild", "finding_errors 0: c"),
-        (("C1", "finding_errors", "7"), {"error_type": "false"}, "finding_errors 7"),
+        (
+            ("C1", "finding_errors", "0", "clinical_significance"),
+            "mild",
+            "finding_errors.0.false.clin",
+        ),
+        (("C1", "finding_errors", "7"), {"error_type": "false"}, "finding_errors.7"),
         (("C1", "finding_errors", "0", "error_type"), "true", "error_type"),
         (("C1", "missing_findings"), None, "missing_findings"),
         (("C1", "missing_findings"), [], "missing_findings"),
@@ -455,9 +459,8 @@ def test_what_a_reader_was_not_asked_for_is_never_counted_as_none(
     runs = ("lexi=lexicon", f"ann={ann}", "--allow", "judge")
     text = invoke("compare", *runs, "--format", "errors").stdout
     rows = [row for row in csv.DictReader(io.StringIO(text)) if row["model"] == "ann"]
-    assert [row["errors"] for row in rows if not row["category"]] == ["12", "0"]
-    by_category = {(row["n"], row["errors"]) for row in rows if row["category"]}
-    assert by_category == {("0", "")}
+    assert [row["all_k"] for row in rows] == ["12", "0"]
+    assert {(row["false_finding_n"], row["false_finding_k"]) for row in rows} == {("0", "")}
     done = invoke("errors", *runs)
     assert done.exit_code == 2
     assert "categories" in done.stderr

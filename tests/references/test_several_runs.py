@@ -16,7 +16,7 @@ from judge import rubrics
 from judge.cli import main
 from judge.running.aggregate import Aggregation, aggregate, numbers
 from judge.running.folder import Run
-from judge.running.records import Judged
+from judge.running.records import StudyResult
 from judge.types import Annotated, Study, Unparsed
 
 PREDS = EXAMPLES / "preds_alder.json"
@@ -149,8 +149,8 @@ def test_notes_count_studies_and_not_questions(tmp_path: Path) -> None:
 def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
     rubric, study = rubrics.load("green"), Study("s", "r", "c")
     annotation = rubric.parse(green(), study, complete=True)
-    scored = Judged(0, study, Annotated(annotation), rubric.measured(annotation, study), None)
-    lost = Judged(1, study, Unparsed("truncated"), None, None)
+    scored = StudyResult(0, study, Annotated(annotation), rubric.measured(annotation, study), None)
+    lost = StudyResult(1, study, Unparsed("truncated"), None, None)
     how = Aggregation("reference", "best", ("1", "2"))
     parts = [(study, ends) for ends in ([scored, lost], [lost], [scored])]
     (first, second, third), _, notes = aggregate(how, rubric, parts)

@@ -23,6 +23,7 @@ from judge.reward import Reward, text_of
 NO_REWARDS = {
     "counts": set(),
     "crimson": {
+        *("n_urgent_reference", "n_urgent_candidate"),
         *("reference_weight", "matched_weight", "false_weight", "missing_weight"),
         *("n_reference_findings", "n_candidate_findings", "n_matches"),
     },

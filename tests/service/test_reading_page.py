@@ -11,8 +11,8 @@ import pytest
 from browserhelp import WIDE, axe, ready, watch
 from served import RATING, Served, readable, until
 
-from judge.readers import kept
-from judge.readers.kept import KeptReading
+from judge.readers import annotation_store as store
+from judge.readers.annotation_store import PageReading
 from judge.running.folder import Run
 from judge.sentences import lines
 
@@ -34,8 +34,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
-class Desk:
-    """A reader's page, and what was saved of it."""
+class ReadingPage:
+    """The page of a reader, and the readings that it saved."""
 
     def __init__(self, browser: Browser, service: Served, run: str, reader: str, **more: Any):
         self.run, self.reader = service.folder / run, reader
@@ -44,7 +44,8 @@ class Desk:
         self.page.fill("#reader-name", reader)
         self.page.keyboard.press("Enter")
         ready(self.page)
-        self.page.wait_for_selector(".desk")
+        self.page.locator("[data-act=skip]").click()
+        self.at(1)
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -57,17 +58,17 @@ class Desk:
     def at(self, n: int) -> None:
         self.page.wait_for_selector(f"main h2:has-text('{n} of 3')")
 
-    def saved(self) -> list[KeptReading]:
+    def saved(self) -> list[PageReading]:
         """The last readings, in the order in which the studies were first saved."""
-        found = kept.latest(kept.read(self.run))
+        found = store.latest(store.read(self.run))
         return [one for (who, _), one in found.items() if who == self.reader]
 
-    def until_saved(self, there: Callable[[list[KeptReading]], object]) -> list[KeptReading]:
+    def until_saved(self, there: Callable[[list[PageReading]], object]) -> list[PageReading]:
         assert until(lambda: there(self.saved())), self.saved()
         return self.saved()
 
 
-def said(reading: KeptReading) -> list[tuple[Any, ...]]:
+def said(reading: PageReading) -> list[tuple[Any, ...]]:
     return [
         (one.kind, one.labels.get("category"), one.labels.get("significance"), one.side)
         for one in reading.items
@@ -75,12 +76,12 @@ def said(reading: KeptReading) -> list[tuple[Any, ...]]:
 
 
 def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> None:
-    anna = Desk(browser, service, "mine", "Anna")
+    anna = ReadingPage(browser, service, "mine", "Anna")
     seen = watch(anna.page)
     bodies: list[bytes] = []
     anna.page.on("response", lambda answer: bodies.append(answer.body()))
     anna.page.reload()
-    anna.page.wait_for_selector(".desk")
+    anna.page.wait_for_selector(".editor")
     places = "all => all.map(word => word.getBoundingClientRect()).map(r => [r.x, r.y, r.width])"
     before = anna.page.locator(".reference .words span").evaluate_all(places)
     # The first line of the reference is missing in the candidate; the second matches.
@@ -112,7 +113,7 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
     assert len(words[2].split()) == 2
     assert (second.items, third.items, third.comment) == ((), (), "Poor film.")
 
-    bob = Desk(browser, service, "mine", "Bob", viewport=TABLET, has_touch=True)
+    bob = ReadingPage(browser, service, "mine", "Bob", viewport=TABLET, has_touch=True)
     bob.at(1)
     assert bob.page.locator(".card, .marked").count() == 0
     assert "Poor film." not in bob.page.content()
@@ -132,7 +133,9 @@ def test_two_readers_read_blind_and_apart(service: Served, browser: Browser) -> 
     assert not seen.outside(service.url, "data:", "blob:")
 
 
-def assert_blind(anna: Desk, service: Served, bodies: list[bytes], requests: list[str]) -> None:
+def assert_blind(
+    anna: ReadingPage, service: Served, bodies: list[bytes], requests: list[str]
+) -> None:
     """Nothing that the page loaded says what the judge said, or asks what would."""
     assert len(bodies) > 10
     for record in Run(anna.run).records():
@@ -152,35 +155,35 @@ def assert_blind(anna: Desk, service: Served, bodies: list[bytes], requests: lis
 
 def test_nothing_is_lost_while_the_service_is_away(service: Served, browser: Browser) -> None:
     port = service.url.rpartition(":")[2]
-    desk = Desk(browser, service, "again", "Ivy")
-    desk.page.wait_for_load_state("networkidle")  # the next study has been fetched ahead
+    reader = ReadingPage(browser, service, "again", "Ivy")
+    reader.page.wait_for_load_state("networkidle")  # the next study has been fetched ahead
     service.kill()
-    desk.press("ArrowDown", "a", "1")
-    desk.page.wait_for_selector("#saved.waiting:has-text('Not saved yet')")
-    desk.press("G")
-    desk.at(2)
-    desk.press("ArrowDown", "b", "2")
-    desk.page.wait_for_selector("#card-0")
-    assert desk.saved() == []
-    context = desk.page.context
-    desk.page.close()
+    reader.press("ArrowDown", "a", "1")
+    reader.page.wait_for_selector("#saved.waiting:has-text('Not saved yet')")
+    reader.press("G")
+    reader.at(2)
+    reader.press("ArrowDown", "b", "2")
+    reader.page.wait_for_selector("#card-0")
+    assert reader.saved() == []
+    context = reader.page.context
+    reader.page.close()
     service.start(port)
-    desk.page = context.new_page()
-    desk.page.goto(f"{service.url}/read?run=again")
-    desk.at(2)
-    saved = desk.until_saved(lambda all_: len(all_) == 2)
+    reader.page = context.new_page()
+    reader.page.goto(f"{service.url}/read?run=again")
+    reader.at(2)
+    saved = reader.until_saved(lambda all_: len(all_) == 2)
     first, second = sorted(saved, key=lambda one: not one.done)
     assert (first.done, second.done) == (True, False)
     assert [said(one)[0][1] for one in (first, second)] == [("a",), ("b",)]
-    desk.page.wait_for_selector("#saved.saved")
+    reader.page.wait_for_selector("#saved.saved")
 
 
 def test_two_windows_keep_what_is_not_saved_yet(service: Served, browser: Browser) -> None:
-    desk = Desk(browser, service, "again", "Olga")
-    first, context = desk.page, desk.page.context
+    reader = ReadingPage(browser, service, "again", "Olga")
+    first, context = reader.page, reader.page.context
     second = context.new_page()
     second.goto(first.url)
-    second.wait_for_selector(".desk")
+    second.wait_for_selector(".editor")
     second.keyboard.press("n")
     second.wait_for_selector("main h2:has-text('2 of 3')")
     context.route("**/readings", lambda route: route.abort())
@@ -191,68 +194,71 @@ def test_two_windows_keep_what_is_not_saved_yet(service: Served, browser: Browse
     first.close()
     second.close()
     context.unroute("**/readings")
-    desk.page = context.new_page()
-    desk.page.goto(f"{service.url}/read?run=again")
-    saved = desk.until_saved(lambda all_: len(all_) == 2)
+    reader.page = context.new_page()
+    reader.page.goto(f"{service.url}/read?run=again")
+    saved = reader.until_saved(lambda all_: len(all_) == 2)
     assert sorted(said(one)[0][1] for one in saved) == [("a",), ("b",)]
-    desk.page.wait_for_selector("#saved.saved")
-    assert desk.page.evaluate("Object.keys(localStorage)") == ["judge.reader"]
+    reader.page.wait_for_selector("#saved.saved")
+    assert reader.page.evaluate("Object.keys(localStorage).sort()") == [
+        "judge.practised",
+        "judge.reader",
+    ]
 
 
 def test_leaving_loses_no_comment_and_no_mark(service: Served, browser: Browser) -> None:
-    desk = Desk(browser, service, "again", "Pia")
-    desk.press("C")
-    desk.page.keyboard.type("Poor film.")
-    desk.page.reload()
-    desk.page.wait_for_selector(".desk")
-    assert desk.page.input_value("#comment") == "Poor film."
-    (reading,) = desk.until_saved(lambda all_: all_)
+    reader = ReadingPage(browser, service, "again", "Pia")
+    reader.press("C")
+    reader.page.keyboard.type("Poor film.")
+    reader.page.reload()
+    reader.page.wait_for_selector(".editor")
+    assert reader.page.input_value("#comment") == "Poor film."
+    (reading,) = reader.until_saved(lambda all_: all_)
     assert reading.comment == "Poor film."
-    desk.press("ArrowDown", "n")
-    desk.page.locator("#alarm", has_text="Give the mark its labels").wait_for()
-    desk.at(1)
-    desk.press("a", "1", "n")
-    desk.at(2)
+    reader.press("ArrowDown", "n")
+    reader.page.locator("#alarm", has_text="Give the mark its labels").wait_for()
+    reader.at(1)
+    reader.press("a", "1", "n")
+    reader.at(2)
 
 
 def test_what_was_marked_in_other_reports_is_given_up(service: Served, browser: Browser) -> None:
-    desk = Desk(browser, service, "again", "Uma")
-    desk.page.context.route("**/readings", lambda route: route.abort())
-    desk.press("ArrowDown", "a", "1")
-    desk.page.wait_for_selector("#saved.waiting")
+    reader = ReadingPage(browser, service, "again", "Uma")
+    reader.page.context.route("**/readings", lambda route: route.abort())
+    reader.press("ArrowDown", "a", "1")
+    reader.page.wait_for_selector("#saved.waiting")
     kept_here = "Object.keys(localStorage).filter(key => key.startsWith('judge.unsaved'))"
-    desk.page.evaluate(
+    reader.page.evaluate(
         f"{kept_here}.forEach(key => localStorage.setItem(key, JSON.stringify("
         "{...JSON.parse(localStorage.getItem(key)), texts: 'of others'})))"
     )
-    desk.page.reload()
-    desk.page.locator("#alarm", has_text="have changed").wait_for()
-    desk.page.wait_for_selector("#saved.saved")
-    desk.page.context.unroute("**/readings")
-    assert desk.page.locator(".card").count() == 0
-    assert desk.page.evaluate(kept_here) == []
-    desk.press("ArrowDown", "b", "2")
-    (reading,) = desk.until_saved(lambda all_: all_)
+    reader.page.reload()
+    reader.page.locator("#alarm", has_text="have changed").wait_for()
+    reader.page.wait_for_selector("#saved.saved")
+    reader.page.context.unroute("**/readings")
+    assert reader.page.locator(".card").count() == 0
+    assert reader.page.evaluate(kept_here) == []
+    reader.press("ArrowDown", "b", "2")
+    (reading,) = reader.until_saved(lambda all_: all_)
     assert said(reading)[0][1] == ("b",)
 
 
 def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Browser) -> None:
-    desk = Desk(browser, service, "lines", "Anna", viewport=TABLET, has_touch=True)
-    seen = watch(desk.page)
-    desk.press("ArrowDown", "Enter")  # the second line
-    desk.page.keyboard.type("Changed.")
-    desk.press("Enter")
-    desk.page.wait_for_selector(".edit-row.change del")
-    desk.press("a", "d", "3")  # two categories, then the severity
-    desk.page.wait_for_selector("#card-0")
+    reader = ReadingPage(browser, service, "lines", "Anna", viewport=TABLET, has_touch=True)
+    seen = watch(reader.page)
+    reader.press("ArrowDown", "Enter")  # the second line
+    reader.page.keyboard.type("Changed.")
+    reader.press("Enter")
+    reader.page.wait_for_selector(".edit-row.change del")
+    reader.press("a", "d", "3")  # two categories, then the severity
+    reader.page.wait_for_selector("#card-0")
     # What is missing is taken from the reference and put in before the line.
-    desk.press("r", "ArrowDown", "i", "Enter", "b", "2")
-    desk.page.wait_for_selector("#card-1")
-    desk.page.locator("[data-line='0']").tap()
-    desk.tap("delete", "category-c", "severity-severity1")
-    desk.page.wait_for_selector("#card-2")
-    (reading,) = desk.until_saved(lambda all_: all_ and len(all_[0].items) == 3)
-    missing = lines(Run(desk.run).record(reading.study_id)["reference"])[0]
+    reader.press("r", "ArrowDown", "i", "Enter", "b", "2")
+    reader.page.wait_for_selector("#card-1")
+    reader.page.locator("[data-line='0']").tap()
+    reader.tap("delete", "category-c", "severity-severity1")
+    reader.page.wait_for_selector("#card-2")
+    (reading,) = reader.until_saved(lambda all_: all_ and len(all_[0].items) == 3)
+    missing = lines(Run(reader.run).record(reading.study_id)["reference"])[0]
     edits = [(one.edit, one.labels["severity"]) for one in reading.items if one.edit]
     found = [(edit.kind, edit.line, edit.corrected, level) for edit, level in edits]
     assert sorted(found, key=lambda one: one[3]) == [
@@ -260,7 +266,7 @@ def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Bro
         ("insert", 1, missing, ("severity2",)),
         ("change", 1, "Changed.", ("severity3",)),
     ]
-    assert axe(desk.page) == []
+    assert axe(reader.page) == []
     seen.assert_quiet()
 
 
@@ -270,8 +276,72 @@ def test_the_sample_is_drawn_on_the_page(service: Served, browser: Browser) -> N
     page.fill("#reader-name", "Anna")
     page.keyboard.press("Enter")
     page.fill("#draw-n", "4")
-    page.get_by_role("button", name="Draw them").click()
-    page.wait_for_selector(".desk h2:has-text('1 of 4')")
+    page.get_by_role("button", name="Draw").click()
+    page.locator("[data-act=skip]").click()
+    page.wait_for_selector(".editor h2:has-text('1 of 4')")
     page.locator("#guidelines > summary").click()
     assert "missing finding" in page.inner_text("#guidelines")
+    assert axe(page) == []
+
+
+def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) -> None:
+    page = browser.new_context(viewport=WIDE).new_page()
+    seen = watch(page)
+    page.goto(f"{service.url}/read?run=mine")
+    page.fill("#reader-name", "Moss")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h2:has-text('Practice 1 of 2')")
+    before = len(store.read(service.folder / "mine"))
+    press = page.keyboard.press
+    # The wrong side of the effusion, with another significance than expected.
+    for key in ("ArrowDown", "ArrowDown", "c", "2", "G"):
+        press(key)
+    page.locator(".feedback", has_text="1 of 2 expected errors found").wait_for()
+    answer = page.inner_text(".feedback")
+    assert "with other labels: the side" in answer
+    assert "Not marked: the pneumothorax" in answer
+    for key in ("v", "ArrowDown", "ArrowDown", "ArrowDown", "a", "1", "j", "j", "k", "1", "G"):
+        press(key)
+    page.locator(".feedback", has_text="2 of 2 expected errors found").wait_for()
+    assert "Not marked" not in page.inner_text(".feedback")
+    assert axe(page) == []
+    page.locator("[data-act=next]").click()
+    page.wait_for_selector("h2:has-text('Practice 2 of 2')")
+    press("N")
+    page.locator(".feedback", has_text="0 of 2").wait_for()
+    page.locator("[data-act=next]").click()
+    page.wait_for_selector("h2:has-text('1 of 3')")
+    assert len(store.read(service.folder / "mine")) == before
+    seen.assert_quiet()
+
+
+def test_a_study_is_timed_and_may_be_left_without_a_judgement(
+    service: Served, browser: Browser
+) -> None:
+    reader = ReadingPage(browser, service, "mine", "Oak")
+    page = reader.page
+    page.clock.install()
+    page.reload()
+    reader.at(1)
+    page.clock.run_for(20_000)
+    hidden = "Object.defineProperty(document, 'hidden', {{value: {}, configurable: true}});"
+    event = "document.dispatchEvent(new Event('visibilitychange'))"
+    page.evaluate(hidden.format("true") + event)
+    page.clock.run_for(500_000)
+    page.evaluate(hidden.format("false") + event)
+    page.clock.run_for(10_000)
+    reader.press("ArrowDown", "a", "1", "G")
+    reader.at(2)
+    (first,) = reader.until_saved(lambda all_: all_ and all_[0].done)
+    assert 29 < (first.seconds or 0) < 40
+    reader.press("B")
+    page.fill("#why", "The image is needed")
+    page.get_by_role("button", name="Save, next study").click()
+    reader.at(3)
+    second = reader.until_saved(lambda all_: len(all_) == 2)[1]
+    assert (second.state, second.cannot_judge) == (store.NOT_JUDGED, "The image is needed")
+    assert "1 of 3 done, 1 not judged" in page.inner_text("header")
+    reader.press("p")
+    page.get_by_role("button", name="Judge it after all").click()
+    reader.until_saved(lambda all_: all_[1].state == store.BEGUN)
     assert axe(page) == []

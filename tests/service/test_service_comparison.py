@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,36 @@ def test_models_can_be_named_and_where_runs_are_kept_is_never_told(service: Serv
         assert str(service.folder) not in answer.text
     for path in ("values/99", "figures/99"):
         is_problem(service.client.get(f"/v1/comparison/{path}", params=query), 404)
+
+
+def test_the_pieces_of_pages_are_those_of_a_file(service: Served) -> None:
+    """The page says where its pieces are; a packet holds studies as the API shows them."""
+
+    def pieces(path: str, **params: Any) -> str:
+        page = service.client.get(path, **params).text
+        return unescape(page.partition('data-pieces="')[2].partition('"')[0])
+
+    run = pieces("/runs/green-bad")
+    assert run == "/data/run/green-bad"
+    index, overview, packet = (
+        service.client.get(f"{run}/{name}").json() for name in ("index", "overview", "packet-0")
+    )
+    assert index["columns"]["study_id"] == [study["study_id"] for study in packet]
+    assert overview["n_studies"] == len(packet) < index["packet"]
+    shown = service.client.get("/v1/runs/green-bad/study", params={"row": 3}).json()
+    assert packet[3] == {**shown["view"], "fingerprints": shown["fingerprints"]}
+    is_problem(service.client.get(f"{run}/packet-1"), 404)
+    is_problem(service.client.get(f"{run}/manifest.json"), 422)
+
+    compared = pieces("/compare", params=asked(*RUNS, by="study_class", name=["a/b", "", ""]))
+    overview = service.client.get(f"{compared}/overview").json()
+    assert overview["models"][0] == "a/b"
+    values = service.client.get(f"{compared}/values-0").content
+    assert len(values) == 8 * len(overview["models"]) * len(REFS)
+    titles = service.client.get(f"{compared}/figures").json()
+    assert service.client.get(f"{compared}/figure-{len(titles) - 1}").text.startswith("<svg")
+    is_problem(service.client.get(f"{compared}/figure-{len(titles)}"), 404)
+    is_problem(service.client.get("/data/comparison/sort=x/overview"), 422)
 
 
 def test_what_cannot_be_compared_is_named(service: Served) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from served import PNG, RATING, Served, is_problem, readable
 
 from judge.cli import main
-from judge.readers import kept
+from judge.readers import annotation_store as store
 from judge.readers.sample import kept_sample
 from judge.running.folder import Run
 
@@ -92,14 +92,27 @@ def test_a_reading_is_kept_by_reader_and_the_last_one_counts(
     mine = shown(service, "Anna", order[0])["reading"]
     assert (mine["reader"], mine["items"], mine["done"]) == ("Anna", [], True)
     assert shown(service, "Bob", order[0])["reading"] is None
-    said = [(one.reader, one.done) for one in kept.read(service.folder / "mine")]
+    said = [(one.reader, one.done) for one in store.read(service.folder / "mine")]
     assert said == [("Anna", False), ("Anna", True)]
+
+
+def test_a_study_is_kept_as_not_judged_with_reason_and_time(
+    service: Served, order: tuple[str, ...]
+) -> None:
+    body = {"study_id": order[2], "reader": "Fir", "done": True}
+    body |= {"cannot_judge": " The film is missing. ", "seconds": 12.5}
+    assert service.client.post(f"{BASE}/readings", json=body).status_code == 201
+    assert queue(service, "Fir") == ["new", "new", "not judged"]
+    reading = shown(service, "Fir", order[2])["reading"]
+    assert (reading["cannot_judge"], reading["seconds"]) == ("The film is missing.", 12.5)
+    wrong = service.client.post(f"{BASE}/readings", json=body | {"seconds": -1})
+    assert "seconds" in is_problem(wrong, 422)
 
 
 def test_what_cannot_be_a_reading_is_refused_and_not_kept(
     service: Served, order: tuple[str, ...]
 ) -> None:
-    before = len(kept.read(service.folder / "mine"))
+    before = len(store.read(service.folder / "mine"))
     for change, status, words in (
         ({"done": None}, 422, "done"),
         ({"surprise": 1}, 422, "surprise"),
@@ -124,7 +137,7 @@ def test_what_cannot_be_a_reading_is_refused_and_not_kept(
     assert "not drawn" in is_problem(service.client.post(f"{BASE}/readings", json=body), 404)
     params = {"reader": "Anna", "id": undrawn}
     is_problem(service.client.get(f"{BASE}/reading/study", params=params), 404)
-    assert len(kept.read(service.folder / "mine")) == before
+    assert len(store.read(service.folder / "mine")) == before
 
 
 def test_no_answer_says_what_a_judge_made_of_a_study(

@@ -115,6 +115,15 @@ def test_a_browser_gets_a_cookie_that_holds_no_token(guarded: Served) -> None:
         is_problem(browser.post("/v1/annotations", json=PAIR, headers=other), 403)
 
 
+def test_two_services_of_one_host_do_not_share_a_cookie(guarded: Served, tmp_path: Path) -> None:
+    with Served(tmp_path, "--token", "other") as other, httpx.Client() as browser:
+        for service, token in ((guarded, TOKEN), (other, "other")):
+            assert browser.get(f"{service.url}/", params={"token": token}).status_code == 303
+        assert len(browser.cookies) == 2
+        for service in (guarded, other):
+            assert browser.get(f"{service.url}/v1/runs").status_code == 200
+
+
 def test_a_body_that_is_too_large_is_refused(api: httpx.Client) -> None:
     def endless() -> Iterator[bytes]:
         yield b'{"reference": "'

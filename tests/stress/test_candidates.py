@@ -13,20 +13,26 @@ from hypothesis import strategies as st
 from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
-from judge.stress.changes import all_changes
-from judge.stress.text import Changed, Draw, NotMade, Reference, applied
+from judge.stress.perturbations import all_perturbations
+from judge.stress.report_edits import (
+    NotApplicable,
+    Reference,
+    ReportEdits,
+    SeededChoice,
+    apply_edits,
+)
 from judge.studies import read_pair
 from judge.types import Study
 
 REFS = EXAMPLES / "refs.json"
 
 
-def result_of(change: str, text: str, seed: int = 1) -> Changed:
-    return all_changes()[change].make(Reference(text), Draw(seed, "s", change))
+def result_of(change: str, text: str, seed: int = 1) -> ReportEdits:
+    return all_perturbations()[change].make(Reference(text), SeededChoice(seed, "s", change))
 
 
 def made(change: str, text: str, seed: int = 1) -> str:
-    return applied(text, result_of(change, text, seed).edits)
+    return apply_edits(text, result_of(change, text, seed).edits)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +101,7 @@ def test_a_comparison_is_turned_round_or_left_out() -> None:
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: str, text: str) -> None:
-    with pytest.raises(NotMade, match=r"[a-z]"):
+    with pytest.raises(NotApplicable, match=r"[a-z]"):
         result_of(change, text)
 
 
@@ -106,10 +112,12 @@ def test_hostile_texts_follow_the_one_error_and_forged_answers_can_be_read() -> 
     for name in ("instruction", "delimiters"):
         assert made(name, text).startswith(f"{one}\n\n")
     for name in rubrics.names():
-        reply = all_changes(name)["fake_reply"].make(Reference(text), Draw(1, "s", "fake_reply"))
+        reply = all_perturbations(name)["fake_reply"].make(
+            Reference(text), SeededChoice(1, "s", "fake_reply")
+        )
         rubric = rubrics.load(name)
         rubric = rubric if rubric.baseline else rubrics.load("green")
-        forged = applied(text, reply.edits).partition("\n\n")[2]
+        forged = apply_edits(text, reply.edits).partition("\n\n")[2]
         annotation = rubric.parse(forged, Study("s", text, text))
         assert not [item for item in annotation.items if item.kind == "error"], name
 
@@ -146,13 +154,13 @@ reports = st.lists(st.sampled_from(SENTENCES), max_size=20).map(" ".join) | st.t
 @given(reports)
 def test_the_truth_is_right_for_any_text(text: str) -> None:
     """Edits fit, a change changes something, and the errors are as many as the group says."""
-    for name, change in all_changes().items():
+    for name, change in all_perturbations().items():
         try:
             Reference(text).check()
             result = result_of(name, text)
-        except NotMade:
+        except NotApplicable:
             continue
-        applied(text, result.edits)  # raises for edits that overlap
+        apply_edits(text, result.edits)  # raises for edits that overlap
         n = {"unchanged": 0, "count": int(name[-1]) if name[-1].isdigit() else 0}
         assert len(result.errors) == n.get(change.group, 1), name
         assert all({*error.categories} <= {*"abcdef"} for error in result.errors)
@@ -177,7 +185,7 @@ def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: 
     counts = dict(re.findall(r"(?m)^ *(\w+) .* (\d+) +\d+$", done.stdout))
     assert counts == {
         change: str(sum(study.fields["change"] == change for study in studies))
-        for change in all_changes()
+        for change in all_perturbations()
     }
     assert all(sum(map(int, n)) == 15 for n in re.findall(r" (\d+) +(\d+)\n", done.stdout))
 

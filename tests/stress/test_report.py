@@ -22,7 +22,7 @@ from judge.running.folder import Run
 from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.stats.agreement import intraclass, within_variance
 from judge.stats.rates import wilson
-from judge.stress.readings import scale_of
+from judge.stress.answers import scale_of
 from judge.studies import read_pair
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
 

@@ -273,12 +273,12 @@ class Lexicon(Entry):
     @cached_property
     def long_words(self) -> dict[str, set[str]]:
         """The words that a slip can be mended to, by their first letter."""
-        found: defaultdict[str, set[str]] = defaultdict(set)
+        words: defaultdict[str, set[str]] = defaultdict(set)
         for _, phrases, role in self._roles():
             for word in _words(phrases) if role.kind in _MENDED else ():
                 if len(word) >= _LONG:
-                    found[word[0]].add(word)
-        return found
+                    words[word[0]].add(word)
+        return words
 
     @cached_property
     def other_images(self) -> re.Pattern[str]:
@@ -296,15 +296,15 @@ class Lexicon(Entry):
         is_own = known in self.words or known in self.right_words
         return is_own or (self is not load() and load().knows(word))
 
-    def related(self, one: str, other: str) -> bool:
+    def related(self, name: str, other: str) -> bool:
         """Return whether two findings are the same or one is a kind of the other."""
         findings = self.findings
-        return one == other or other in findings[one].kind_of or one in findings[other].kind_of
+        return name == other or other in findings[name].kind_of or name in findings[other].kind_of
 
-    def stands_for(self, one: str, other: str) -> bool:
+    def stands_for(self, name: str, other: str) -> bool:
         """Return whether saying `one` tells all that matters of `other`."""
         enough = self.findings[other].kind_of - self.findings[other].more_than
-        return one == other or one in enough or other in self.findings[one].kind_of
+        return name == other or name in enough or other in self.findings[name].kind_of
 
 
 def _refuse_unknown(entry: str, names: Iterable[str], known: Iterable[str]) -> None:
@@ -473,8 +473,13 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
             words.append(word)
             spans.append(match.span())
     return [
-        _line(sentence, lexicon, words[at : at + _MOST_TOKENS], spans[at : at + _MOST_TOKENS])
-        for at in range(0, len(words), _MOST_TOKENS)
+        _line(
+            sentence,
+            lexicon,
+            words[first : first + _MOST_TOKENS],
+            spans[first : first + _MOST_TOKENS],
+        )
+        for first in range(0, len(words), _MOST_TOKENS)
     ]
 
 
@@ -491,21 +496,21 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
     marks: list[Mark] = []
     inner: list[Mark] = []
     stops = [""] * len(words)
-    at = 0
-    while at < len(words):
-        end, roles = _longest(words, at, lexicon.phrases)
+    first = 0
+    while first < len(words):
+        end, roles = _longest(words, first, lexicon.phrases)
         if roles:
-            marks.append(Mark(at, end, roles))
-            kinds = [role.kind for role in roles if words[at] != "of"]
-            stops[at] = "".join(_BY_KIND[kind] for kind in kinds if kind in _BY_KIND)
-            if Kind.FINDING in kinds and end > at + 1:
-                inner += _inner(words, at, end, lexicon.phrases)
+            marks.append(Mark(first, end, roles))
+            kinds = [role.kind for role in roles if words[first] != "of"]
+            stops[first] = "".join(_BY_KIND[kind] for kind in kinds if kind in _BY_KIND)
+            if Kind.FINDING in kinds and end > first + 1:
+                inner += _inner(words, first, end, lexicon.phrases)
         else:
-            is_heading = words[at] == ":" and len(marks) == 1 and marks[0].last == at
+            is_heading = words[first] == ":" and len(marks) == 1 and marks[0].last == first
             # "Heart: enlarged" is "Heart is enlarged".
             is_said = is_heading and marks[0].role(Kind.STRUCTURE)
-            stops[at] = VERB if is_said else _BY_WORD.get(words[at], "")
-        at = end
+            stops[first] = VERB if is_said else _BY_WORD.get(words[first], "")
+        first = end
     offsets = [0, *accumulate(map(len, stops))]
     return Line(
         text, lexicon, words, spans, marks, inner, _measures(words), "".join(stops), offsets
@@ -513,42 +518,42 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
 
 
 def _inner(words: list[str], first: int, last: int, root: Node) -> list[Mark]:
-    found: list[Mark] = []
-    for at in range(first, last):
+    marks: list[Mark] = []
+    for start in range(first, last):
         # "Acute" is part of the phrase "acute fracture" and says how old it is.
-        end, roles = _longest(words[:last], at, root)
-        if at == first and end == last:
-            end, roles = _longest(words[: last - 1], at, root)
+        end, roles = _longest(words[:last], start, root)
+        if start == first and end == last:
+            end, roles = _longest(words[: last - 1], start, root)
             roles = tuple(role for role in roles if role.kind is Kind.ACUITY)
-        kept = tuple(
+        inner_roles = tuple(
             role
             for role in roles
             if role.kind in _INNER and (role.kind is not Kind.PLACE or role.name != "line")
         )
-        if kept:
-            found.append(Mark(at, end, kept))
-    return found
+        if inner_roles:
+            marks.append(Mark(start, end, inner_roles))
+    return marks
 
 
-def _longest(words: list[str], at: int, root: Node) -> tuple[int, tuple[Role, ...]]:
-    node: Node | None = root.children.get(words[at])
-    found: tuple[int, tuple[Role, ...]] = (at + 1, ())
-    end = at + 1
+def _longest(words: list[str], first: int, root: Node) -> tuple[int, tuple[Role, ...]]:
+    node: Node | None = root.children.get(words[first])
+    phrase: tuple[int, tuple[Role, ...]] = (first + 1, ())
+    end = first + 1
     while node is not None:
         if node.roles:
-            found = (end, node.roles)
+            phrase = (end, node.roles)
         node = node.children.get(words[end]) if end < len(words) else None
         end += 1
-    return found
+    return phrase
 
 
 def _measures(words: list[str]) -> list[Measure]:
-    found: list[Measure] = []
-    for at, word in enumerate(words):
+    measures: list[Measure] = []
+    for token, word in enumerate(words):
         if word not in _MM:
             continue
-        first, largest = at, 0.0
-        while first > 0 and at - first < 7:
+        first, largest = token, 0.0
+        while first > 0 and token - first < 7:
             before = words[first - 1]
             if _NUMBER.match(before):
                 largest = max(largest, float(before))
@@ -557,8 +562,8 @@ def _measures(words: list[str]) -> list[Measure]:
             first -= 1
         moved = words[first] == "by"  # how far to pull, not how large
         if largest and not moved and not (first and words[first - 1] in _FORMERLY):
-            found.append(Measure(first, at + 1, largest * _MM[word]))
-    return found
+            measures.append(Measure(first, token + 1, largest * _MM[word]))
+    return measures
 
 
 def mended(word: str, lexicon: Lexicon) -> str:

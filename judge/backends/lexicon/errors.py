@@ -77,16 +77,16 @@ class _Both:
         category: Category,
         severity: Severity,
         attribute: Attribute,
-        what: str,
+        difference: str,
         topic: str = "",
     ) -> Error:
         ours, theirs, label = *self.pair, self.finding.label
-        text = f'The reference says "{ours.words}", the candidate "{theirs.words}" ({what}).'
-        told = (text, ours.sentence, theirs.sentence)
+        text = f'The reference says "{ours.words}", the candidate "{theirs.words}" ({difference}).'
+        quotes = (text, ours.sentence, theirs.sentence)
         same = {other.sentence for other in self.all_theirs if other == theirs}
         again = tuple(sorted(same - {theirs.sentence}))
-        about = (topic or what, self.pair, attribute)
-        return Error(category, severity, label, *told, again, *about)
+        about = (topic or difference, self.pair, attribute)
+        return Error(category, severity, label, *quotes, again, *about)
 
     def reading(self) -> Error | None:
         lexicon = self.reference.lexicon
@@ -100,7 +100,7 @@ class _Both:
                 return self._misread(Category.FALSE_FINDING, self.weight, "read as", theirs[0])
             return self._misread(Category.MISSING_FINDING, self.weight, "not read as", ours[0])
         # A wider word that leaves something out is an error too: an opacity for a cavity.
-        for category, what, mention, partner, report in (
+        for category, verb, mention, partner, report in (
             (Category.MISSING_FINDING, "not said to be", self.ours, self.theirs, self.candidate),
             (Category.FALSE_FINDING, "said to be", self.theirs, self.ours, self.reference),
         ):
@@ -110,14 +110,14 @@ class _Both:
             if set(enough).isdisjoint(partner.names) and not any(
                 mention.agrees_in_site(other) for other in report.named(enough)
             ):
-                return self._misread(category, mention.weight, what, mention.finding)
+                return self._misread(category, mention.weight, verb, mention.finding)
         return None
 
-    def _misread(self, category: Category, severity: Severity, what: str, name: str) -> Error:
+    def _misread(self, category: Category, severity: Severity, verb: str, name: str) -> Error:
         label = self.reference.lexicon.findings[name].label
         is_more = category is Category.FALSE_FINDING
         attribute: Attribute = "overinterpretation" if is_more else "unspecific"
-        return self.error(category, severity, attribute, f"{what} {label}", label)
+        return self.error(category, severity, attribute, f"{verb} {label}", label)
 
     def certainty(self) -> Error | None:
         if self.ours.doubted == self.theirs.doubted:
@@ -133,11 +133,11 @@ class _Both:
         plain = (ours.kind.severity, theirs.kind.severity)
         severity: Severity = 1 if plain[0] == plain[1] else max(plain)
         if ours.finding in theirs.kind.kind_of and theirs.finding not in self.reference.present:
-            what: Attribute = "overinterpretation"
-            return self.error(Category.FALSE_FINDING, severity, what, what)
+            attribute: Attribute = "overinterpretation"
+            return self.error(Category.FALSE_FINDING, severity, attribute, attribute)
         if theirs.finding in ours.kind.kind_of and ours.finding not in self.candidate.present:
-            what = "unspecific"
-            return self.error(Category.MISSING_FINDING, severity, what, what)
+            attribute = "unspecific"
+            return self.error(Category.MISSING_FINDING, severity, attribute, attribute)
         return None
 
     def count(self) -> Error | None:
@@ -178,23 +178,27 @@ class _Both:
                 (theirs, ours, self.all_ours),
                 (ours, theirs, self.all_theirs),
             ):
-                said = _levels(other, mention, report)
-                gaps += [min(abs(a - b) for b in other.levels) for a in mention.levels - said]
+                stated = _levels(other, mention, report)
+                gaps += [min(abs(a - b) for b in other.levels) for a in mention.levels - stated]
         times = 1.0 if self.finding.where == "line" else ours.size_ratio(theirs)
         if not gaps and times < SAME_SIZE:
             return None
         far = max(gaps, default=1) > 1 or times >= _OTHER_SIZE or self._swapped()
         severity: Severity = min(self.weight, 3) if far else 1
         attribute: Attribute = "severity" if gaps else "measurement"
-        what = "severity or size"
-        return self.error(Category.WRONG_SEVERITY, severity, attribute, what, self.site_topic)
+        difference = "severity or size"
+        return self.error(Category.WRONG_SEVERITY, severity, attribute, difference, self.site_topic)
 
     def _swapped(self) -> bool:
         ours, theirs = self.ours, self.theirs
         if ours.sides != theirs.sides or len(ours.sides) != 1:
             return False
         across = [
-            [said.levels for said in report if len(said.sides) == 1 and said.sides != ours.sides]
+            [
+                mention.levels
+                for mention in report
+                if len(mention.sides) == 1 and mention.sides != ours.sides
+            ]
             for report in (self.all_ours, self.all_theirs)
         ]
         return theirs.levels in across[0] and ours.levels in across[1]
@@ -202,7 +206,9 @@ class _Both:
     def acuity(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
         if ours.agrees_in_age(theirs) or any(
-            ours.acuity & said.acuity for said in self.all_theirs if said.agrees_in_site(ours)
+            ours.acuity & mention.acuity
+            for mention in self.all_theirs
+            if mention.agrees_in_site(ours)
         ):
             return None
         matters = self.finding.urgent_if_acute or theirs.kind.urgent_if_acute
@@ -216,11 +222,11 @@ class _Both:
         severity = _change_weight(self.weight, ours, theirs)
         if claimed:
             how = "wrong comparison" if ours else "comparison not in the reference"
-            what = f"{how}: {', '.join(sorted(claimed))}"
-            return self.error(Category.FALSE_COMPARISON, severity, "temporal", what)
+            difference = f"{how}: {', '.join(sorted(claimed))}"
+            return self.error(Category.FALSE_COMPARISON, severity, "temporal", difference)
         if stated:
-            what = f"comparison left out: {', '.join(sorted(stated))}"
-            return self.error(Category.OMITTED_COMPARISON, severity, "temporal", what)
+            difference = f"comparison left out: {', '.join(sorted(stated))}"
+            return self.error(Category.OMITTED_COMPARISON, severity, "temporal", difference)
         return None
 
 
@@ -282,11 +288,11 @@ def unpaired(
                 errors += differences(pair, reference, candidate)
                 continue
             same = (
-                at
-                for said, at in emitted[:MOST]
-                if said.related(mention)
-                and said.agrees_in_site(mention)
-                and said.agrees_in_age(mention)
+                place
+                for earlier, place in emitted[:MOST]
+                if earlier.related(mention)
+                and earlier.agrees_in_site(mention)
+                and earlier.agrees_in_age(mention)
             )
             known = next(same, None)
             if known is None:
@@ -312,7 +318,7 @@ def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
         return False
     named = other.named((mention.finding,))
     is_denied_here = denial in report.denied.get(mention.finding, ())
-    return all(said.finding != mention.finding for said in named) or not is_denied_here
+    return all(present.finding != mention.finding for present in named) or not is_denied_here
 
 
 def _alone(mention: Mention, report: Report, other: Report) -> Error:
@@ -325,39 +331,41 @@ def _alone(mention: Mention, report: Report, other: Report) -> Error:
         others = {normal.sentence for normal in contrary[1:]}
     else:
         category = Category.FALSE_FINDING
-        same = (said for said in report.present[mention.finding][:MOST] if said == mention)
-        others = {said.sentence for said in same}
+        same = (present for present in report.present[mention.finding][:MOST] if present == mention)
+        others = {present.sentence for present in same}
         if _only_unchanged(mention, other):
             severity = 1
         elif against is not None and finding.area == "devices":
             severity = max(severity, 2)  # a tube that is gone is not one left in place
     rest = f'says "{against.words}"' if against else "does not"
-    told = _told(mention, against, rest, report, other)
-    again = tuple(sorted(others - {told[-1]}))
+    quotes = _told(mention, against, rest, report, other)
+    again = tuple(sorted(others - {quotes[-1]}))
     topic = f"{finding.label} {sorted(mention.sides)}"
-    return Error(category, severity, finding.label, *told, again, topic, against=against)
+    return Error(category, severity, finding.label, *quotes, again, topic, against=against)
 
 
 def _told(
-    said: Mention, against: Mention | None, rest: str, report: Report, other: Report
+    mention: Mention, against: Mention | None, rest: str, report: Report, other: Report
 ) -> tuple[str, int | None, int | None]:
-    text = f'The {report.side} says "{said.words}", the {other.side} {rest}.'
+    text = f'The {report.side} says "{mention.words}", the {other.side} {rest}.'
     theirs = against.sentence if against else None
     is_ours = report.side == "reference"
-    return (text, said.sentence, theirs) if is_ours else (text, theirs, said.sentence)
+    return (text, mention.sentence, theirs) if is_ours else (text, theirs, mention.sentence)
 
 
 def _only_unchanged(mention: Mention, report: Report) -> bool:
     structures, area = report.lexicon.structures, mention.kind.area
     about = [
-        said
-        for said in report.said
-        if said.structure and not said.finding and area in structures[said.structure].rules_out
+        stated
+        for stated in report.said
+        if stated.structure
+        and not stated.finding
+        and area in structures[stated.structure].rules_out
     ]
     return (
         mention.changes == {"unchanged"}
-        and any("unchanged" in said.changes for said in about)
-        and not any(said.normal for said in about)
+        and any("unchanged" in stated.changes for stated in about)
+        and not any(stated.normal for stated in about)
     )
 
 
@@ -394,8 +402,8 @@ def _wider_changes(report: Report, other: Report) -> list[Error]:
         severity = _change_weight(2 if theirs else 1, mention.changes, theirs)
         rest = f'"{partner.words}"' if partner else "makes no such comparison"
         topic = f"{category.label}: {', '.join(sorted(mention.changes))}"
-        told = _told(mention, partner, rest, report, other)
-        errors.append(Error(category, severity, label, *told, topic=topic))
+        quotes = _told(mention, partner, rest, report, other)
+        errors.append(Error(category, severity, label, *quotes, topic=topic))
     return errors
 
 
@@ -406,10 +414,12 @@ def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
         gone = any("resolved" in denial.changes for denial in denials)
         return not gone and mention.finding not in report.present, next(iter(denials), None)
     if mention.structure in WHOLE:
-        whole = [said for said in report.said if not said.finding and said.structure in WHOLE]
+        whole = [
+            stated for stated in report.said if not stated.finding and stated.structure in WHOLE
+        ]
         lacks = mention.changes.isdisjoint(_changes(report.said))
-        return lacks, next((said for said in whole if said.changes), None)
-    about = [said for said in report.said if _same_part(mention, said)]
+        return lacks, next((stated for stated in whole if stated.changes), None)
+    about = [stated for stated in report.said if _same_part(mention, stated)]
     # A structure that the other report leaves out is no omitted comparison.
     lacks = mention.changes.isdisjoint(report.changes | _changes(about)) and bool(about)
     return lacks, next(iter(about), None)

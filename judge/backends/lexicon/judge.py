@@ -73,15 +73,15 @@ class _Comparison(ReportComparison):
 
     @cached_property
     def discrepancies(self) -> tuple[Discrepancy, ...]:
-        kept: dict[tuple[object, ...], Error] = {}
+        errors: dict[tuple[object, ...], Error] = {}
         for error in (*self._errors[0], *wider_changes(*self.both)):
             ours, theirs = error.reference_sentence, error.candidate_sentence
             ours = None if error.category is Category.FALSE_COMPARISON else ours
             theirs = None if error.category is Category.OMITTED_COMPARISON else theirs
             key = (error.category, error.topic, ours, theirs)
-            if key not in kept or kept[key].severity < error.severity:
-                kept[key] = error
-        return tuple(sorted(kept.values(), key=_order))
+            if key not in errors or errors[key].severity < error.severity:
+                errors[key] = error
+        return tuple(sorted(errors.values(), key=_order))
 
     @cached_property
     def partners(self) -> tuple[tuple[int, int], ...]:
@@ -103,16 +103,16 @@ class _Comparison(ReportComparison):
         ours, theirs = self._said
         counts = Counter(error.category.label for error in self.discrepancies)
         listed = ", ".join(f"{label}: {number}" for label, number in counts.items())
-        told = (
+        summary = (
             f"{ours} statements recognised in the reference, {theirs} in the candidate, "
             f"{len(self.matched)} in agreement, {listed or 'no discrepancy'}"
         )
         if not ours and not theirs:
-            told = (
+            summary = (
                 "no finding is recognised in either report, sentences in common: "
                 f"{len(self.matched)}"
             )
-        return f"Rules of {self.version}: {told}."
+        return f"Rules of {self.version}: {summary}."
 
     @cached_property
     def _told_apart(self) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
@@ -146,8 +146,15 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
 
 def _order(error: Discrepancy) -> tuple[bool, int, int, str, str, str]:
     reference, candidate = error.reference_sentence, error.candidate_sentence
-    at = -1 if candidate is None else candidate
-    return (reference is None, reference or 0, at, error.category.value, error.finding, error.text)
+    candidate_place = -1 if candidate is None else candidate
+    return (
+        reference is None,
+        reference or 0,
+        candidate_place,
+        error.category.value,
+        error.finding,
+        error.text,
+    )
 
 
 def _matched(
@@ -166,7 +173,7 @@ def _matched(
         for error in errors
         if error.pair and (error.severity > 1 or error.category not in _CHANGES)
     }
-    kept: dict[int, str] = {}
+    matched: dict[int, str] = {}
     by_name: defaultdict[str, list[Mention]] = defaultdict(list)
     for mention in reference.said:
         if mention.positive:
@@ -175,7 +182,7 @@ def _matched(
         for finding in together(named):
             ids = {id(mention) for mention in finding}
             if ids & agreed and not ids & wrong:
-                kept[id(finding[0])] = finding[0].words
+                matched[id(finding[0])] = finding[0].words
     normals = _Normals(candidate, errors)
     denied: set[str] = set()
     stated = {mention for mention in candidate.said if mention.changes}
@@ -185,10 +192,10 @@ def _matched(
             name = mention.finding or structures[mention.structure].abnormal
             if name not in denied and normals.bear_out(mention):
                 denied.add(name)
-                kept[id(mention)] = mention.words
+                matched[id(mention)] = mention.words
         elif not mention.finding and mention in stated:
-            kept[id(mention)] = mention.words
-    return tuple(kept[id(mention)] for mention in reference.said if id(mention) in kept)
+            matched[id(mention)] = mention.words
+    return tuple(matched[id(mention)] for mention in reference.said if id(mention) in matched)
 
 
 class _Normals:
@@ -218,8 +225,8 @@ class _Normals:
         is_alone = bool(mention.finding) and mention.kind.label in self._alone
         if areas & self._alone_areas or is_alone:
             return False
-        said = self._sides.get((mention.finding, mention.structure), ())
-        if any(not (sides and mention.sides) or sides & mention.sides for sides in said):
+        sides_stated = self._sides.get((mention.finding, mention.structure), ())
+        if any(not (sides and mention.sides) or sides & mention.sides for sides in sides_stated):
             return True
         if mention in self._against or len(mention.sides) == 1:
             return False  # other words seldom name a side
@@ -263,20 +270,20 @@ def _told_apart(
         for report in (reference, candidate)
         for group in together([m for m in report.said if m.positive and m.kind.abnormal])
     ]
-    at = {id(mention): n for n, (_, group) in enumerate(groups) for mention in group}
+    group_of = {id(mention): n for n, (_, group) in enumerate(groups) for mention in group}
     partners: list[set[int]] = [set() for _ in groups]
     severities = [max(mention.weight for mention in group) for _, group in groups]
-    told = [error for error in errors if error.pair]
+    differing_errors = [error for error in errors if error.pair]
     for pair in pairs:
-        ours, theirs = (at.get(id(mention)) for mention in pair)
+        ours, theirs = (group_of.get(id(mention)) for mention in pair)
         if ours is not None and theirs is not None:
             partners[ours].add(theirs)
             partners[theirs].add(ours)
-            told += nuances(pair, reference, candidate)
+            differing_errors += nuances(pair, reference, candidate)
     # One difference of an attribute for each two findings, the gravest.
     gravest: dict[tuple[int, int, Attribute], Error] = {}
-    for error in told:
-        ours, theirs = (at.get(id(mention)) for mention in error.pair or ())
+    for error in differing_errors:
+        ours, theirs = (group_of.get(id(mention)) for mention in error.pair or ())
         if ours is not None and theirs is not None and error.attribute:
             key = (ours, theirs, error.attribute)
             if key not in gravest or gravest[key].severity < error.severity:
@@ -305,14 +312,17 @@ def _statements(
             partner = other.twin(mention)
         if partner is not None:
             verdict = _verdict(mention, partner, report, other)
-            told = (verdict, None if verdict == "not_mentioned" else partner.sentence)
+            verdict_and_sentence = (
+                verdict,
+                None if verdict == "not_mentioned" else partner.sentence,
+            )
         elif against := _against(mention, other):
-            told = ("contradicted", against.sentence)
+            verdict_and_sentence = ("contradicted", against.sentence)
         elif same := _borne_out(mention, other):
-            told = ("entailed", same.sentence)
+            verdict_and_sentence = ("entailed", same.sentence)
         else:
-            told = ("not_mentioned", None)
-        yield Statement(report.side, mention.words, *told)
+            verdict_and_sentence = ("not_mentioned", None)
+        yield Statement(report.side, mention.words, *verdict_and_sentence)
 
 
 def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) -> str:
@@ -322,11 +332,11 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
         errors = differences((mention, partner), report, other)
     else:
         errors = differences((partner, mention), other, report)
-    found = {error.category for error in errors}
-    both_compare = mention.changes and partner.changes and Category.FALSE_COMPARISON in found
-    if both_compare or found & _OTHERWISE:
+    categories = {error.category for error in errors}
+    both_compare = mention.changes and partner.changes and Category.FALSE_COMPARISON in categories
+    if both_compare or categories & _OTHERWISE:
         return "contradicted"
-    return "not_mentioned" if found & _MORE[report.side] else "entailed"
+    return "not_mentioned" if categories & _MORE[report.side] else "entailed"
 
 
 def _against(mention: Mention, other: Report) -> Mention | None:
@@ -337,20 +347,24 @@ def _against(mention: Mention, other: Report) -> Mention | None:
     """
     if mention.positive:
         return next(iter(other.contrary(mention)), None)
-    there = (said for said in other.said if said.positive and mention.negative)
-    return next((said for said in there if mention.against(said)), None)
+    there = (stated for stated in other.said if stated.positive and mention.negative)
+    return next((stated for stated in there if mention.against(stated)), None)
 
 
 def _borne_out(mention: Mention, other: Report) -> Mention | None:
     if not mention.negative:
         return None
-    said = [negative for negative in other.said if negative.negative]
-    for negative in said:
+    negatives = [negative for negative in other.said if negative.negative]
+    for negative in negatives:
         same = (mention.finding, mention.structure) == (negative.finding, negative.structure)
         if same and mention.agrees_in_side(negative):
             return negative
     areas = mention.rules_out | ({mention.kind.area} if mention.finding else set())
-    wide = (one for one in said if areas and len(one.sides) != 1 and areas <= one.rules_out)
+    wide = (
+        negative
+        for negative in negatives
+        if areas and len(negative.sides) != 1 and areas <= negative.rules_out
+    )
     return next(wide, None)
 
 
@@ -411,11 +425,11 @@ class LexiconJudge(Judge):
         return tuple(
             CountedNote(
                 "{n} of {of} studies are not judged by the built-in judge, which reads English "
-                f"reports of chest X-rays alone: they have {what}",
+                f"reports of chest X-rays alone: they have {reason}",
                 self._unfamiliar[why],
                 self._asked,
             )
-            for why, what in _UNFAMILIAR.items()
+            for why, reason in _UNFAMILIAR.items()
         )
 
     def request(self, study: Study) -> CompletionRequest:
@@ -424,14 +438,14 @@ class LexiconJudge(Judge):
         Counts the studies whose reports are of another language or no X-ray's.
         """
         self._asked += 1
-        said = {"rubric": self._rubric.name}
-        said |= {"reference": study.reference, "candidate": study.candidate}
+        texts = {"rubric": self._rubric.name}
+        texts |= {"reference": study.reference, "candidate": study.candidate}
         if study.context and self._rubric.takes_context:
-            said["context"] = json.dumps(dict(study.context))
+            texts["context"] = json.dumps(dict(study.context))
         if why := self._why_not(study):
             self._unfamiliar[why] += 1
-            said["unfamiliar"] = why
-        messages = tuple(Message(role, content) for role, content in said.items())
+            texts["unfamiliar"] = why
+        messages = tuple(Message(role, content) for role, content in texts.items())
         return CompletionRequest(endpoint="lexicon", model=self.version, messages=messages)
 
     async def complete(self, request: CompletionRequest) -> Completion:
@@ -439,11 +453,11 @@ class LexiconJudge(Judge):
 
         Raises `StudyError` for reports that the rules were not made for.
         """
-        said = {message.role: message.content for message in request.messages}
-        if why := said.get("unfamiliar"):
+        texts = {message.role: message.content for message in request.messages}
+        if why := texts.get("unfamiliar"):
             raise StudyError(f"unfamiliar {why}", f"the study has {_UNFAMILIAR[why]}")
-        context = json.loads(said.get("context", "{}"))
-        study = Study("", said["reference"], said["candidate"], context=context)
+        context = json.loads(texts.get("context", "{}"))
+        study = Study("", texts["reference"], texts["candidate"], context=context)
         comparison = compare(study.reference, study.candidate, self._lexicon)
         annotation = self._baseline(comparison, study)
         text = self._render(annotation)
@@ -468,7 +482,7 @@ class LexiconJudge(Judge):
         if study.modality not in (None, _RADIOGRAPH):
             return "modality"
         both = (study.reference, study.candidate)
-        found = {unfamiliar(report, self._lexicon) for report in both}
-        if "language" in found:
+        reasons = {unfamiliar(report, self._lexicon) for report in both}
+        if "language" in reasons:
             return "language"
-        return "images" if "images" in found and study.modality is None else None
+        return "images" if "images" in reasons and study.modality is None else None

@@ -126,7 +126,10 @@ class Mention:
         severity = finding.severity
         if finding.graded and self.levels:
             # "Small to moderate" is taken for small.
-            graded = {self.lexicon.levels[level]: own for level, own in finding.graded.items()}
+            graded = {
+                self.lexicon.levels[level]: severity_if
+                for level, severity_if in finding.graded.items()
+            }
             severity = min(graded.get(level, finding.severity) for level in self.levels)
         if not self.is_safe(finding):
             severity = max(severity, 3)  # it has to be moved
@@ -190,7 +193,9 @@ class Mention:
         return 0 if is_old else 3
 
 
-_COMPARED = [one.name for one in fields(Mention) if one.init and one.compare]
+_COMPARED = [
+    attribute.name for attribute in fields(Mention) if attribute.init and attribute.compare
+]
 
 Pair = tuple[Mention, Mention]
 """A reference mention and the candidate's mention of the same thing."""

@@ -49,16 +49,16 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
     Sections such as Indication or Technique are left out where a later heading ends them. No
     mention is the same object as one of another report.
     """
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for number, piece in pieces(text):
-        for told in _said(piece, lexicon):
-            mention = told.numbered(number)
-            near = mention.refers_back and found and number - found[-1].sentence <= 1
-            if near and (found[-1].positive or not mention.finding):
-                found[-1] = _joined(found[-1], mention)
+        for template in _said(piece, lexicon):
+            mention = template.numbered(number)
+            near = mention.refers_back and mentions and number - mentions[-1].sentence <= 1
+            if near and (mentions[-1].positive or not mention.finding):
+                mentions[-1] = _joined(mentions[-1], mention)
             else:
-                found.append(mention)
-    return found
+                mentions.append(mention)
+    return mentions
 
 
 def _said(piece: str, lexicon: Lexicon) -> tuple[Mention, ...]:
@@ -85,23 +85,25 @@ def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
 
 def _of_line(line: Line) -> list[Mention]:
     heads, of_study = understand(line)
-    told: list[tuple[Mention, Head]] = []
+    stated: list[tuple[Mention, Head]] = []
     says = any(head.finding or head.normal for head in heads)
     for head in heads:
         if head.ignored or (says and not (head.finding or head.normal or Kind.CHANGE in head.said)):
             continue  # a structure that is only named says where something is
         *others, mention = [_mention(line, part) for part in head.split()]
-        told += [(other, head) for other in others]
-        at = max((at for at, (other, _) in enumerate(told) if other.positive), default=-1)
-        if at >= 0 and mention.positive and _reads_as(line, *told[at], mention, head):
-            told[at] = (_joined(told[at][0], mention), head)
+        stated += [(other, head) for other in others]
+        number = max(
+            (number for number, (other, _) in enumerate(stated) if other.positive), default=-1
+        )
+        if number >= 0 and mention.positive and _reads_as(line, *stated[number], mention, head):
+            stated[number] = (_joined(stated[number][0], mention), head)
             continue
-        if not told and mention.positive and line.words[0] in _BACKWARD:
+        if not stated and mention.positive and line.words[0] in _BACKWARD:
             # "This may represent ..." reads a shadow of the sentence before.
             back = line.marked(0, head.first, Kind.READS_AS, Kind.MAY_READ_AS)
             mention = replace(mention, refers_back=back)
-        told.append((mention, head))
-    mentions = [mention for mention, _ in told]
+        stated.append((mention, head))
+    mentions = [mention for mention, _ in stated]
     for mark, change in of_study:
         back = not mentions and not _BACKWARD.isdisjoint(line.words[:3])
         words = _quote(line, mark.first, mark.last)
@@ -150,7 +152,7 @@ def _quote(line: Line, first: int, last: int) -> str:
     """
     for mark in line.marks:
         if mark.first == last and mark.role(Kind.STRUCTURE, Kind.PLACE):
-            ends_in_place = any(one.last == last and one.role(*_WHERE) for one in line.marks)
+            ends_in_place = any(inner.last == last and inner.role(*_WHERE) for inner in line.marks)
             last = mark.last if ends_in_place else last
     start, end = line.spans[first][0], line.spans[last - 1][1]
     text = line.text
@@ -190,17 +192,19 @@ def named(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
     Those that it says are there; where it says that of none, every finding that it names: denied,
     or only spoken of. "Small effusion, not 'no acute disease'" is about the effusion.
     """
-    told = _UNSAID.sub(" ", _OWN.sub(lambda own: f"{own[2] or own[1]}.", remark))
-    pieces = [told[start:end] for start, end in sentences(told)]
-    said = (one for piece in pieces for one in _mentions(piece, lexicon) if one.positive)
-    found = [name for one in said for name in one.names if name] or [
+    text = _UNSAID.sub(" ", _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark))
+    pieces = [text[start:end] for start, end in sentences(text)]
+    positive = (
+        mention for piece in pieces for mention in _mentions(piece, lexicon) if mention.positive
+    )
+    findings = [name for mention in positive for name in mention.names if name] or [
         head.finding
         for piece in pieces
         for line in lines(piece, lexicon)
         for head in heads(line)[0]
         if head.finding
     ]
-    return tuple(dict.fromkeys(lexicon.findings[name].label for name in found))
+    return tuple(dict.fromkeys(lexicon.findings[name].label for name in findings))
 
 
 def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
@@ -209,9 +213,14 @@ def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
     In their order, `before` first.
     """
     old, new = (_mentions(text, lexicon) for text in (before, after))
-    told = [*(one for one in old if one not in new), *(one for one in new if one not in old)]
-    found = (lexicon.findings[name].label for one in told for name in one.names if name)
-    return tuple(dict.fromkeys(found))
+    differing = [
+        *(mention for mention in old if mention not in new),
+        *(mention for mention in new if mention not in old),
+    ]
+    labels = (
+        lexicon.findings[name].label for mention in differing for name in mention.names if name
+    )
+    return tuple(dict.fromkeys(labels))
 
 
 @lru_cache(maxsize=64)
@@ -228,14 +237,14 @@ def pieces(text: str) -> tuple[tuple[int, str], ...]:
     """
     pieces = split(text)
     opens = [skips(piece) for piece in pieces]
-    last_read = max((at for at, opened in enumerate(opens) if opened is False), default=-1)
+    last_read = max((number for number, opened in enumerate(opens) if opened is False), default=-1)
     skipping = False
-    found = []
+    kept_pieces = []
     for number, (piece, opened) in enumerate(zip(pieces, opens, strict=True)):
         skipping = skipping if opened is None else opened
         if not skipping or (number >= last_read and not opened):
-            found.append((number, piece))
-    return tuple(found)
+            kept_pieces.append((number, piece))
+    return tuple(kept_pieces)
 
 
 def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal"]:
@@ -247,8 +256,8 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
     for _, piece in pieces(reference):
-        found = (one.finding for one in _said(piece, lexicon) if one.positive)
-        if any(lexicon.findings[name].abnormal for name in found):
+        findings = (mention.finding for mention in _said(piece, lexicon) if mention.positive)
+        if any(lexicon.findings[name].abnormal for name in findings):
             return "abnormal"
     return "normal"
 
@@ -457,9 +466,9 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     words = sum(look.words for look in read_alone)
     if words >= _FEWEST and sum(look.known for look in read_alone) < words / 2:
         return "language"
-    images = [at for at, look in enumerate(looks) if look.image is not None]
+    images = [number for number, look in enumerate(looks) if look.image is not None]
     if not images:
         return None
-    first = next((at for at, piece in enumerate(every) if not _DECOR.fullmatch(piece)), 0)
+    first = next((number for number, piece in enumerate(every) if not _DECOR.fullmatch(piece)), 0)
     begins = images[0] == first and (looks[first].image or 0) <= _SOON_TOLD
     return "images" if begins or len(images) > 1 else None

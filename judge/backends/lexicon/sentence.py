@@ -85,21 +85,23 @@ class Head:
 
     def add(self, mark: Mark, role: Role) -> None:
         """Take up what a phrase says of it."""
-        said = self.said.setdefault(role.kind, {})
+        modifiers = self.said.setdefault(role.kind, {})
         if role.kind is Kind.PLACE and role.name == "line":
             # Each place of a tube narrows down where it ends.
             known = self.tags(Kind.PLACE)
-            said.clear()
-            said[mark.first] = known & role.tags or known | role.tags
+            modifiers.clear()
+            modifiers[mark.first] = known & role.tags or known | role.tags
         else:
-            said[mark.first] = said.get(mark.first, frozenset()) | role.tags
+            modifiers[mark.first] = modifiers.get(mark.first, frozenset()) | role.tags
         self.cover(mark.first, mark.last)
 
     def split(self) -> list[Head]:
         """Return a head for each side where each has a level: "small right and large left"."""
         levels = self.said.get(Kind.LEVEL, {})
-        sides = {at: side for at, side in self.said.get(Kind.SIDE, {}).items() if len(side) == 1}
-        are_sides = [at in sides for at in sorted({*sides, *levels})]
+        sides = {
+            token: side for token, side in self.said.get(Kind.SIDE, {}).items() if len(side) == 1
+        }
+        are_sides = [token in sides for token in sorted({*sides, *levels})]
         in_turn = are_sides in ([True, False, True, False], [False, True, False, True])
         if not in_turn or len(levels) != 2 or len(set(sides.values())) != 2:
             return [self]
@@ -112,34 +114,36 @@ class Head:
 
 def understand(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
     """Return what `line` speaks of, in order, and the changes that it says of nothing in it."""
-    found, used = heads(line)
-    _apply_cues(line, found, used)
-    return found, _attach(line, found, used)
+    heads_found, used = heads(line)
+    _apply_cues(line, heads_found, used)
+    return heads_found, _attach(line, heads_found, used)
 
 
 def heads(line: Line) -> tuple[list[Head], set[int]]:
     """Return the heads of `line` in order, and the first tokens of the qualities they used."""
-    found: list[Head] = []
+    heads_found: list[Head] = []
     bound: dict[int, list[Mark]] = {}
     for index, mark in enumerate(line.marks):
         subjects = _subjects(line, index, bound) if mark.role(Kind.QUALITY) else []
         if subjects:
             bound[index] = subjects
-            found += [head for subject in subjects if (head := _described(line, mark, subject))]
+            heads_found += [
+                head for subject in subjects if (head := _described(line, mark, subject))
+            ]
     used = {line.marks[index].first for index in bound}
-    taken = used | {token for head in found for token in (head.first, head.pivot)}
+    taken = used | {token for head in heads_found for token in (head.first, head.pivot)}
     taken |= {subject.first for subjects in bound.values() for subject in subjects}
     for mark in line.marks:
         if mark.first in taken:
             continue
         if finding := mark.role(Kind.FINDING):
-            found.append(Head(mark.first, mark.last, mark.first, finding=finding.name))
+            heads_found.append(Head(mark.first, mark.last, mark.first, finding=finding.name))
         elif structure := mark.role(Kind.STRUCTURE):
-            found.append(Head(mark.first, mark.last, mark.first, structure=structure.name))
-    found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
-    for head in found:
+            heads_found.append(Head(mark.first, mark.last, mark.first, structure=structure.name))
+    heads_found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
+    for head in heads_found:
         head.start, head.end = head.first, head.last
-    return found, used
+    return heads_found, used
 
 
 def _described(line: Line, quality: Mark, subject: Mark) -> Head | None:
@@ -372,13 +376,13 @@ def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mar
 
 
 def _count(line: Line, head: Head) -> None:
-    for at in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
-        if line.between(at, head.first):
+    for token in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
+        if line.between(token, head.first):
             return
-        number = _NUMBERS.get(line.words[at])
-        if number and not any(length.first <= at < length.last for length in line.measures):
+        number = _NUMBERS.get(line.words[token])
+        if number and not any(length.first <= token < length.last for length in line.measures):
             head.count = number
-            head.cover(at, at + 1)
+            head.cover(token, token + 1)
             return
 
 
@@ -419,23 +423,26 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
 
 
 def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
-    able = [head for at, head in enumerate(heads) if _can_change(line, heads, at)]
+    able = [head for number, head in enumerate(heads) if _can_change(line, heads, number)]
     nearest = _nearest(line, able, mark)
     if nearest is None:
         return []
-    at = able.index(nearest)
-    if at and mark.first >= nearest.last and _goes_with(line, able[at - 1], nearest):
-        at -= 1  # "Effusion with adjacent atelectasis has increased" is about the effusion
-    changed = able[at]
+    number = able.index(nearest)
+    if number and mark.first >= nearest.last and _goes_with(line, able[number - 1], nearest):
+        number -= 1  # "Effusion with adjacent atelectasis has increased" is about the effusion
+    changed = able[number]
     if mark.last <= changed.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
         # "Removal of the tube and the line" is said of both.
-        listed = able[at + 1 :]
+        listed = able[number + 1 :]
         ends = VERB + PREPOSITION + BREAK
         also = _joined(line, listed, changed, {"and", ","}, ends, Kind.CHANGE, Kind.LEVEL)
         return [changed, *also]
     if VERB in line.between(changed.last, mark.first):
         # "Effusion and atelectasis are unchanged" is said of both.
-        return [changed, *_joined(line, able[:at][::-1], changed, JOINS, VERB + BREAK, Kind.CHANGE)]
+        return [
+            changed,
+            *_joined(line, able[:number][::-1], changed, JOINS, VERB + BREAK, Kind.CHANGE),
+        ]
     return [changed]
 
 
@@ -458,16 +465,16 @@ def _joined(
         near = head
 
 
-def _can_change(line: Line, heads: Sequence[Head], at: int) -> bool:
-    head = heads[at]
+def _can_change(line: Line, heads: Sequence[Head], number: int) -> bool:
+    head = heads[number]
     if head.finding or head.normal:
         return True
-    for other in heads[:at]:
+    for other in heads[:number]:
         if other.finding and other.last <= head.first:
             first, last = max(other.last, head.first - 4), head.first
             if PREPOSITION in line.between(first, last) or "of" in line.words[first:last]:
                 return False
-    for other in heads[at + 1 :]:
+    for other in heads[number + 1 :]:
         if other.finding and other.first >= head.last:
             return bool(line.between(head.last, other.first))
     return True

@@ -1,0 +1,210 @@
+"""A gate: whether a run is worse than an earlier one, below a floor, or judged differently."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from judge.comparing.comparison import compare_runs
+from judge.comparing.names import RunChoice
+from judge.stats.bootstrap import LEAST_UNITS
+from judge.stats.metric import Metric, find
+from judge.stats.significance import ALPHA, Comparison, PairTest, Resampling, holm
+from judge.stats.table import OUTCOMES
+from judge.types import Annotated, JudgeError
+
+SCORED = "scored"
+"""The name, beside the metrics', of the share of studies that were scored."""
+
+LEAST_SCORED = 0.99
+"""The floor of `scored` where no other is given: lost studies must not let a run pass."""
+
+Verdict = Literal["pass", "fail", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that a gate checks.
+
+    `rule` says what must hold. `value` is the run's figure, `baseline` that of the earlier run,
+    `difference` the first less the second on the `n` studies scored in both, with its 95%
+    interval `low` to `high`. `p_holm` is the p-value of the paired test, corrected for all tests
+    of the gate. `reason` is why a check is undecided.
+    """
+
+    metric: str
+    label: str
+    rule: str
+    verdict: Verdict
+    value: float | None
+    n: int
+    baseline: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_holm: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """All checks of a run, with what a reader must know and what made the numbers."""
+
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...]
+    signature: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """`fail` if any check fails, else `undecided` if any is undecided, else `pass`."""
+        verdicts = {check.verdict for check in self.checks}
+        return next(verdict for verdict in ("fail", "undecided", "pass") if verdict in verdicts)
+
+
+def gate(
+    run: RunChoice,
+    earlier: RunChoice | None = None,
+    *,
+    drift: bool = False,
+    floors: Mapping[str, float] | None = None,
+    ceilings: Mapping[str, float] | None = None,
+    metrics: Sequence[str] = (),
+    max_drop: float = 0.0,
+    non_inferior: bool = False,
+    common: bool = False,
+    allow: Collection[str] = (),
+    patient_field: str | None = None,
+    how: Resampling | None = None,
+) -> Gate:
+    """Check a run against an earlier one and against limits.
+
+    Args:
+        run: The run to check.
+        earlier: The run to compare with, on the same studies.
+        drift: The two runs asked one judge the same questions: a difference in either direction
+            fails. Without it only a worse figure does.
+        floors: The least value allowed of a metric, or of `scored`, the share of studies scored.
+        ceilings: The greatest value allowed.
+        metrics: The metrics to compare; by default the scores and rates of the run's rubric.
+        max_drop: How much worse a figure may be, in the metric's units.
+        non_inferior: Fail too where a drop of more than `max_drop` cannot be excluded, because
+            the 95% interval of the difference reaches beyond it.
+        common: Compare on the studies that both runs have.
+        allow: What may differ between the runs: "judge", "prompt", "references".
+        patient_field: As in `judge compare`.
+        how: How to resample.
+
+    Raises:
+        JudgeError: For runs that cannot be compared, an unknown metric, and limits that make no
+            sense.
+
+    """
+    how = how or Resampling()
+    chosen = [replace(run, model="run")]
+    if earlier is not None:
+        chosen.append(replace(earlier, model="earlier"))
+    aligned, comparison = compare_runs(
+        chosen, how, common=common, allow=allow, patient_field=patient_field
+    )
+    if drift and (differing := aligned.loaded.differing_texts("candidates")):
+        ids = differing[0][2]
+        raise JudgeError(
+            f"{run.shown} and {chosen[1].shown} judged other candidates for {len(ids):,} studies, "
+            f"{ids[0]!r} among them: drift is measured on the same reports"
+        )
+    known = comparison.panel.metrics
+    floors = {SCORED: LEAST_SCORED} | {_name(known, name): v for name, v in (floors or {}).items()}
+    ceilings = {_name(known, name): value for name, value in (ceilings or {}).items()}
+    outcomes = aligned.runs[0].outcomes
+    n_studies = sum(outcomes.values())
+    scored = outcomes.get(OUTCOMES[Annotated], 0) / n_studies if n_studies else None
+    checks = [
+        _limit(comparison, name, limit, scored, n_studies, is_floor=is_floor)
+        for limits, is_floor in ((floors, True), (ceilings, False))
+        for name, limit in limits.items()
+    ]
+    if earlier is not None:
+        compared = [find(known, name) for name in metrics] or [
+            metric for metric in known if metric.what in ("score", "rate")
+        ]
+        checks += _compared(comparison, compared, max_drop, drift=drift, non_inferior=non_inferior)
+    return Gate(tuple(checks), comparison.notes, comparison.signature)
+
+
+def _name(known: Sequence[Metric], name: str) -> str:
+    return SCORED if name == SCORED else find(known, name).name
+
+
+def _limit(
+    comparison: Comparison,
+    name: str,
+    limit: float,
+    scored: float | None,
+    n_studies: int,
+    *,
+    is_floor: bool,
+) -> Check:
+    if name == SCORED:
+        value, n, label = scored, n_studies, "studies scored"
+    else:
+        cell = comparison.groups[0].cells[name][0]
+        value, n, label = cell.value, cell.n, comparison.panel.metric(name).label
+    verdict: Verdict = "undecided"
+    if value is not None:
+        verdict = "pass" if (value >= limit if is_floor else value <= limit) else "fail"
+    rule = f"at {'least' if is_floor else 'most'} {limit:g}"
+    return Check(
+        *(name, label, rule, verdict, value, n),
+        reason="no study has this figure" if value is None else "",
+    )
+
+
+def _compared(
+    comparison: Comparison,
+    metrics: Sequence[Metric],
+    max_drop: float,
+    *,
+    drift: bool,
+    non_inferior: bool,
+) -> list[Check]:
+    tests = [comparison.tests[0][metric.name][0] for metric in metrics]
+    corrected = holm([test.p for test in tests])
+    checks = []
+    for metric, test, p_holm in zip(metrics, tests, corrected, strict=True):
+        verdict, reason = _verdict(
+            metric, replace(test, p_holm=p_holm), max_drop, drift=drift, non_inferior=non_inferior
+        )
+        value, baseline = (cell.value for cell in comparison.groups[0].cells[metric.name])
+        margin = f" by more than {max_drop:g}" if max_drop else ""
+        rule = f"no drift{margin}" if drift else f"no worse{margin}"
+        checks.append(
+            Check(
+                *(metric.name, metric.label, rule, verdict, value, test.n, baseline),
+                *(test.difference, test.low, test.high, p_holm, reason),
+            )
+        )
+    return checks
+
+
+def _verdict(
+    metric: Metric, test: PairTest, max_drop: float, *, drift: bool, non_inferior: bool
+) -> tuple[Verdict, str]:
+    """Return what a paired test says of a figure, and why it says nothing."""
+    if test.p_holm is None or test.difference is None:
+        return "undecided", "too few studies are scored in both runs for a test"
+    if test.low is not None and test.high is not None:
+        ends = (test.low, test.high)
+    elif test.n_units < LEAST_UNITS and (max_drop or non_inferior):
+        return "undecided", "too few studies are scored in both runs for an interval"
+    else:  # the studies' differences are all the same, such as 0
+        ends = (test.difference, test.difference)
+    # Turned so that more is better.
+    least, most = ends if metric.higher_is_better else (-ends[1], -ends[0])
+    is_shown = test.p_holm < ALPHA
+    is_worse = is_shown and most < -max_drop
+    if is_worse or (drift and is_shown and least > max_drop):
+        return "fail", ""
+    if non_inferior and (least < -max_drop or (drift and most > max_drop)):
+        return "fail", "a larger difference cannot be excluded"
+    return "pass", ""

@@ -1,0 +1,223 @@
+"""The runs of readers: one folder per reader, written all at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from judge import rubrics
+from judge.plugins import version
+from judge.readers.annotations import Readings
+from judge.rubrics.contract import Rubric
+from judge.rubrics.reading import as_read
+from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
+from judge.running.records import StudyResult, adapter
+from judge.running.session import with_classes, write_run
+from judge.signature import Signature, safe_name, studies_digest
+from judge.stats.table import DEFAULT_BY, reserved_names
+from judge.studies.names import Section, model_of, renamed, tidy_column
+from judge.studies.study_set import InputFile, StudySet, first_ids
+from judge.text import counted
+from judge.types import Annotation, JudgeError
+
+READER = "reader:"
+"""The first part of a reader's name as a judge."""
+NOTE = "a reader's annotations"
+UNREADABLE = "unreadable"
+"""The reason for studies with contradictory rows."""
+_DIGITS = 8
+
+
+def write_runs(
+    layout: str,
+    readings: Sequence[Readings],
+    inputs: Sequence[InputFile],
+    out: Path,
+    *,
+    model: str | None = None,
+    section: Section | None = None,
+    arguments: Mapping[str, object],
+) -> list[Run]:
+    """Write the run of each reader below `out`, all of them at once.
+
+    `model` is by default the field `model` where it is the same for all studies, else the name of
+    the file with the candidates. Raises `JudgeError` for a folder that is not empty, and for two
+    readers with one folder name.
+    """
+    runs: dict[str, _ReaderRun] = {}
+    for reader in readings:
+        folder = "reader-" + safe_name(reader.reader, 60, keeps="._")
+        rubric = as_read(rubrics.load(reader.rubric), reader.lacks, reader.own_categories)
+        studies = _study_set(reader, inputs, rubric, model, section)
+        class_source = reader.class_source
+        if class_source is None:
+            has_references = any(studies.references)
+            studies, class_source = with_classes(studies) if has_references else (studies, "none")
+        runs[folder] = _ReaderRun(layout, reader, rubric, studies, class_source)
+    folders = Counter(map(str.casefold, runs))
+    if len(runs) < len(readings) or max(folders.values()) > 1:
+        names = ", ".join(repr(reader.reader) for reader in readings)
+        raise JudgeError(
+            f"two of the readers {names} would share a folder; give them names that differ in "
+            "letters or digits"
+        )
+    if entries_of(out):
+        raise JudgeError(f"{out} is not empty; {ANOTHER}")
+    with atomic_folder(out) as place:
+        for folder, run in runs.items():
+            run.write(place / folder, arguments)
+    return [Run(out / folder) for folder in runs]
+
+
+def _study_set(
+    readings: Readings,
+    inputs: Sequence[InputFile],
+    rubric: Rubric,
+    model: str | None,
+    section: Section | None,
+) -> StudySet:
+    studies = [reading.study for reading in readings.readings]
+    names = dict.fromkeys(name for study in studies for name in study.fields)
+    columns = {name: tidy_column([study.fields.get(name) for study in studies]) for name in names}
+    columns = {name: column for name, column in columns.items() if set(column) != {None}}
+    fields = renamed(columns, reserved_names(rubric))
+    models = {str(value) for value in columns.get("model", ()) if value is not None}
+    if not models and readings.source:
+        models = {model_of(readings.source) or ""}
+    references = tuple(study.reference for study in studies)
+    left_out = readings.left_out
+    return StudySet(
+        study_ids=tuple(study.study_id for study in studies),
+        references=references,
+        candidates=tuple(study.candidate for study in studies),
+        study_classes=tuple(study.study_class for study in studies),
+        class_inferred=tuple(study.class_inferred for study in studies),
+        full_references=references,
+        section=section or readings.section,
+        fields=fields,
+        class_field="study_class" if any(study.study_class for study in studies) else None,
+        model=model or (models.pop() if len(models) == 1 else None) or None,
+        inputs=tuple(inputs),
+        notes=(
+            *readings.notes,
+            *(
+                f"the field {old} is kept as {new}"
+                for old, new in zip(columns, fields, strict=True)
+                if old != new
+            ),
+        ),
+        omitted={UNREADABLE: len(left_out)} if left_out else {},
+        omitted_ids={UNREADABLE: tuple(left_out)} if left_out else {},
+    )
+
+
+@dataclass
+class _ReaderRun:
+    layout: str
+    readings: Readings
+    rubric: Rubric
+    studies: StudySet
+    class_source: str
+
+    @cached_property
+    def version(self) -> str:
+        readings = self.readings
+        annotations = [
+            [
+                reading.study.study_id,
+                *(
+                    ("Unparsed", reading.cannot_judge)
+                    if reading.cannot_judge
+                    else (
+                        "Annotated",
+                        adapter(Annotation).dump_python(reading.annotation, mode="json"),
+                    )
+                ),
+            ]
+            for reading in readings.readings
+        ]
+        content = [annotations, sorted(readings.lacks), [*readings.own_categories]]
+        content += [readings.sample] if readings.sample else []
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return f"{READER}{readings.reader}+{digest[:_DIGITS]}"
+
+    @cached_property
+    def signature(self) -> str:
+        """The signature, as of a judge's run, with the layout in place of the prompt."""
+        studies = self.studies
+        parts = (
+            f"{self.rubric.name}:{self.rubric.version}",
+            f"judge:{self.version}",
+            f"layout:{self.layout}",
+            f"section:{studies.section}",
+            f"class:{self.class_source}",
+            f"omitted:{sum(studies.omitted.values())}",
+            f"studies:{studies_digest(studies)}",
+            f"version:{version()}",
+        )
+        return str(Signature(parts))
+
+    def write(self, path: Path, arguments: Mapping[str, object]) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        studies, readings = self.studies, self.readings
+        made_by = {
+            "signature": self.signature,
+            "rubric": self.rubric.name,
+            "model": studies.model,
+            "judge": {
+                "name": f"{READER}{readings.reader}",
+                "version": self.version,
+                "note": NOTE,
+            },
+            "prompt": None,
+            "section": studies.section,
+            "class_source": self.class_source,
+            "omitted": dict(studies.omitted),
+            "notes": [*studies.notes, *self._notes()],
+            "reading": {
+                "layout": self.layout,
+                "lacks": dict(readings.lacks),
+                "own": list(readings.own_categories),
+                **({"sample": readings.sample} if readings.sample else {}),
+            },
+        }
+        manifest = {
+            "arguments": dict(arguments),
+            "inputs": [asdict(file) for file in studies.inputs],
+            "fields": list(studies.fields),
+            "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
+            "started": now,
+            "finished": now,
+        }
+        ends = (
+            StudyResult(
+                row,
+                study,
+                reading.outcome,
+                None if reading.cannot_judge else self.rubric.measured(reading.annotation, study),
+                None,
+            )
+            for row, (study, reading) in enumerate(zip(studies, readings.readings, strict=True))
+        )
+        write_run(path, self.rubric, ends, made_by, manifest, DEFAULT_BY)
+
+    def _notes(self) -> list[str]:
+        notes = []
+        for why in dict.fromkeys(self.readings.lacks.values()):
+            measures = [measure for measure in self.rubric.measures if measure.undefined == why]
+            # A count by category counts items of two labels: the level and the category.
+            totals = [m.label for m in measures if not m.counts or len(m.counts.labels) < 2]
+            if measures:
+                notes.append(f"undefined: {', '.join(totals) or 'counts by category'} ({why})")
+        if left_out := self.readings.left_out:
+            study_id, why = next(iter(left_out.items()))
+            studies = counted(len(left_out), "study", "studies")
+            ids = first_ids([*left_out])
+            notes.append(f"{studies} left out for contradictory rows ({ids}); {study_id}: {why}")
+        return notes

@@ -1,0 +1,82 @@
+"""A comparison in the columns of ReXrank's result tables, a CSV for each group of studies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from judge.signature import safe_name
+from judge.stats.metric import REXRANK_COLUMNS
+from judge.stats.panel import Group
+from judge.stats.significance import Comparison, model_order
+from judge.studies.load import load
+from judge.tables.data import rows_as_csv
+from judge.types import JudgeError
+
+ModelInfo = Mapping[str, Mapping[str, str]]
+"""By model, the columns of ReXrank's tables that no run has."""
+
+_INFO_COLUMNS = {"Date": "date", "Institution": "institution", "Model URL": "url"}
+_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
+
+
+def read_model_info(path: str) -> ModelInfo:
+    """Read the date, institution and URL of each model from a CSV or JSON file.
+
+    A CSV has the columns `model`, `date`, `institution` and `url`; JSON may have the same in
+    objects by model. Raises `JudgeError` for a file without any of the three.
+    """
+    frame = load(path, "model info")
+    columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
+    models = map(str, columns.get("model", frame.index))
+    known = {name: columns[key] for name, key in _INFO_COLUMNS.items() if key in columns}
+    if not known:
+        raise JudgeError(f"{path} needs the columns model, date, institution and url")
+    return {
+        model: {name: str(cells[row] or "") for name, cells in known.items()}
+        for row, model in enumerate(models)
+    }
+
+
+def as_rexrank(
+    comparison: Comparison, info: ModelInfo | None = None, group: Group | None = None
+) -> str:
+    """Return the figures of a group, by default of all studies, as ReXrank's tables have them.
+
+    Figures have three decimals, and models come in the order of their rank. Columns of metrics
+    that were not computed are empty, as are those of `info` without it.
+    """
+    group = group or comparison.groups[0]
+    metrics = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
+    rows = []
+    for model in model_order(group, comparison.sort):
+        name = comparison.panel.models[model]
+        row: dict[str, object] = dict.fromkeys((*_HEAD, *REXRANK_COLUMNS), "")
+        row["Rank"] = group.cells[comparison.sort][model].rank or ""
+        row["Model Name"] = name
+        row |= (info or {}).get(name, {})
+        for column, metric in metrics.items():
+            value = group.cells[metric][model].value
+            row[column] = "" if value is None else f"{value:z.3f}"
+        rows.append(row)
+    return rows_as_csv(rows)
+
+
+def write_rexrank(
+    comparison: Comparison, folder: Path, info: ModelInfo | None = None
+) -> list[Path]:
+    """Write `rexrank.csv` of all studies and a `rexrank_GROUP.csv` for each group."""
+    files: dict[str, Group] = {}
+    for group in comparison.groups:
+        values = "_".join(safe_name(str(value)) for value in group.key.values())
+        name = f"rexrank_{values}" if values else "rexrank"
+        while f"{name}.csv".lower() in map(str.lower, files):
+            name += "-2"
+        files[f"{name}.csv"] = group
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, group in files.items():
+            (folder / name).write_text(as_rexrank(comparison, info, group) + "\n", "utf-8")
+    except OSError as error:
+        raise JudgeError(f"cannot write to {folder}: {error.strerror}") from error
+    return [folder / name for name in files]

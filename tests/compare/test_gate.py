@@ -1,0 +1,116 @@
+"""A gate: an exit code from two runs, or from a run and its limits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from judged_runs import COPIED, REFS, fail, judged
+from support import EXAMPLES
+
+from judge.comparing.gate import Gate, gate
+from judge.comparing.names import RunChoice
+from judge.types import JudgeError
+
+COPIES = 20
+ALDER, BIRCH = (
+    json.loads((EXAMPLES / f"preds_{name}.json").read_text("utf-8")) for name in ("alder", "birch")
+)
+
+
+def copies(studies: dict[str, object]) -> dict[str, object]:
+    """Each study several times: 300 studies, which are enough for a test."""
+    return {f"{key}-{copy}": study for key, study in studies.items() for copy in range(COPIES)}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("gate")
+    sides = {"alder": ALDER, "birch": BIRCH, "perfect": COPIED}
+    return {
+        name: judged(folder, name, copies(preds), "green", copies(REFS))
+        for name, preds in sides.items()
+    }
+
+
+def checked(run: Path, earlier: Path | None = None, **options: object) -> Gate:
+    chosen = [RunChoice(path, path.name) for path in (run, earlier) if path is not None]
+    return gate(*chosen, **options)
+
+
+def verdicts(result: Gate) -> dict[str, str]:
+    return {check.metric: check.verdict for check in result.checks}
+
+
+def test_a_worse_model_fails_and_a_better_one_passes(runs: dict[str, Path]) -> None:
+    worse = checked(runs["birch"], runs["perfect"])
+    assert worse.verdict == "fail"
+    assert verdicts(worse)["green"] == verdicts(worse)["green_no_significant_error"] == "fail"
+    green = next(check for check in worse.checks if check.metric == "green")
+    assert green.value is not None
+    assert green.baseline == 1.0
+    assert green.high is not None
+    assert green.high < 0
+    assert checked(runs["perfect"], runs["birch"]).verdict == "pass"
+
+
+def test_a_run_does_not_fail_against_itself(runs: dict[str, Path]) -> None:
+    for options in ({}, {"drift": True}, {"max_drop": 0.02, "non_inferior": True}):
+        assert checked(runs["birch"], runs["birch"], **options).verdict == "pass"
+
+
+def test_a_drop_within_the_margin_passes(runs: dict[str, Path]) -> None:
+    assert checked(runs["birch"], runs["perfect"], max_drop=1.0).verdict == "pass"
+    strict = checked(runs["birch"], runs["perfect"], max_drop=0.01, non_inferior=True)
+    assert strict.verdict == "fail"
+
+
+def kinder(run: Path, folder: Path) -> Path:
+    """The same run, as a judge would have it that no longer sees half of the errors."""
+    copy = Path(shutil.copytree(run, folder / "kinder"))
+    table = pd.read_parquet(copy / "studies.parquet")
+    half = np.arange(len(table)) % 2 == 0
+    errors = [name for name in table if name.startswith(("significant_", "n_significant"))]
+    table.loc[half, errors] = 0
+    table.loc[half, "green"] = 1.0
+    table.to_parquet(copy / "studies.parquet", index=False)
+    return copy
+
+
+def test_drift_fails_in_either_direction(tmp_path: Path, runs: dict[str, Path]) -> None:
+    later = kinder(runs["birch"], tmp_path)
+    for run, earlier in ((later, runs["birch"]), (runs["birch"], later)):
+        assert checked(run, earlier, drift=True).verdict == "fail"
+    assert checked(later, runs["birch"]).verdict == "pass"
+    assert checked(later, runs["birch"], drift=True, max_drop=1.0).verdict == "pass"
+    with pytest.raises(JudgeError, match="other candidates"):
+        checked(runs["perfect"], runs["birch"], drift=True)
+
+
+def test_limits_are_of_the_printed_figure(runs: dict[str, Path]) -> None:
+    def of(**options: object) -> str:
+        return checked(runs["perfect"], **options).verdict
+
+    assert of(floors={"no_significant_error": 1.0}) == "pass"
+    assert of(floors={"GREEN": 1.01}) == "fail"
+    assert of(ceilings={"errors": 0}) == "pass"
+    with pytest.raises(JudgeError, match="bleu"):
+        of(floors={"bleu": 0.5})
+
+
+def test_lost_studies_fail_the_gate(tmp_path: Path, runs: dict[str, Path]) -> None:
+    lost = Path(shutil.copytree(runs["perfect"], tmp_path / "lost"))
+    fail(lost, [f"{key}-0" for key in REFS])
+    result = checked(lost, runs["perfect"])
+    assert verdicts(result)["scored"] == "fail"
+    assert checked(lost, runs["perfect"], floors={"scored": 0.9}).verdict == "pass"
+
+
+def test_too_few_studies_are_no_pass(tmp_path: Path, runs: dict[str, Path]) -> None:
+    lost = Path(shutil.copytree(runs["perfect"], tmp_path / "lost"))
+    fail(lost, [key for key in copies(REFS) if key != "ex-001-0"])
+    assert checked(lost, runs["birch"], floors={"scored": 0.0}).verdict == "undecided"
