@@ -10,28 +10,13 @@ from typing import Any, Literal
 from judge.text import NOTHING, number, percent
 from judge.types import JudgeError
 
-Kind = Literal[
-    "text",
-    "rank",
-    "count",
-    "number",
-    "plus_minus",
-    "share",
-    "rate",
-    "per_study",
-    "difference",
-    "points",
-    "p",
-    "range",
-    "fraction",
-    "short",
-    "dollars",
-]
-"""How the cells of a column are printed:
+Kind = str
+"""How the cells of a column are printed: as `text`, a `rank`, a `count` or a p-value (`p`), or
 
 `number` 0.712 [0.690, 0.734], `plus_minus` 3.21 ± 0.04, `share` 71.0% [65.5, 76.0], `rate` the same
 after 201/283, `per_study` 12 (0.800), `difference` +0.256 [+0.089, +0.487], `points` the same in
-percentage points, `range` 1 to 3, `fraction` 2/3, `short` 0.12 or 12.3, `dollars` $12.3.
+percentage points, `range` 1 to 3, `of` 2 of 3, `fraction` 2/3, `short` 0.12 or 12.3, `dollars` the
+same after $.
 """
 Fact = tuple[str, str]
 
@@ -78,14 +63,20 @@ class Column:
     digits: int = 3
 
 
+def columns(*specs: str) -> list[Column]:
+    """Return columns by name, or `name|label` and `name|label|kind`."""
+    parts = ([*spec.split("|"), "", ""][:3] for spec in specs)
+    return [Column(name, label or name, kind or "text") for name, label, kind in parts]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table; `name` is what --table calls it, and `note` is printed below it."""
 
     name: str
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: Sequence[Column]
+    rows: Sequence[tuple[Cell, ...]]
     note: str = ""
 
     @property
@@ -102,29 +93,21 @@ class Table:
 
     @property
     def texts(self) -> list[tuple[str, ...]]:
-        """The rows as they are printed."""
-        columns = [self._texts(index, column) for index, column in enumerate(self.columns)]
-        return list(zip(*columns, strict=True))
-
-    def _texts(self, index: int, column: Column) -> list[str]:
-        cells = [row[index] for row in self.rows]
-        if column.kind != "rank":
-            return [cell_text(cell, column) for cell in cells]
-        counts = Counter(cells)
-        return [
-            NOTHING if cell is None else f"{cell}{'=' if counts[cell] > 1 else ''}"
-            for cell in cells
-        ]
+        """The rows as they are printed; ranks that models share have an equals sign."""
+        printed = []
+        for index, column in enumerate(self.columns):
+            cells = [row[index] for row in self.rows]
+            texts = [cell_text(cell, column) for cell in cells]
+            if column.kind == "rank":
+                counts = Counter(cell for cell in cells if cell is not None)
+                texts = [f"{t}=" if counts[c] > 1 else t for t, c in zip(texts, cells, strict=True)]
+            printed.append(texts)
+        return list(zip(*printed, strict=True))
 
     def plain(self) -> dict[str, Any]:
         """Return the printed table as JSON's types, for a page."""
-        return {
-            "title": self.title,
-            "head": self.head,
-            "rows": self.texts,
-            "n_left": self.n_left,
-            "note": self.note,
-        }
+        texts = {"title": self.title, "head": self.head, "rows": self.texts, "note": self.note}
+        return {**texts, "n_left": self.n_left}
 
 
 def field_columns(fields: Sequence[str], columns: Collection[Column]) -> list[Column]:
@@ -205,8 +188,8 @@ def estimate_texts(estimate: Estimate, kind: Kind, digits: int = 3) -> tuple[str
     counts = f"{estimate.k}/{estimate.n}"
     value, low, high = estimate.value, estimate.low, estimate.high
     has_interval = low is not None and high is not None
-    if kind == "fraction":
-        return counts, ""
+    if kind in ("fraction", "of"):
+        return counts if kind == "fraction" else f"{estimate.k:,} of {estimate.n:,}", ""
     if value is None:
         return f"{counts} {NOTHING}" if kind == "rate" else NOTHING, ""
     if kind == "per_study":

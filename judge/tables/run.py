@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
+from judge.rubrics.contract import Rubric, Statistic, Tally
 from judge.stats.table import by_grouping, fields_of, row_name
 from judge.tables.document import (
     Cell,
@@ -17,6 +17,7 @@ from judge.tables.document import (
     Kind,
     Table,
     cell_text,
+    columns,
     definitions,
     field_columns,
 )
@@ -171,8 +172,8 @@ def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Tab
         ("warnings", "Warnings about answers", "warnings"),
     ):
         if counts := summary[key]:
-            columns = (Column(name, title.lower()), Column("studies", "studies", "count"))
-            shown.append(Table(name, title, columns, tuple(counts.items())))
+            head = columns(f"{name}|{title.lower()}", "studies||count")
+            shown.append(Table(name, title, head, tuple(counts.items())))
     return shown
 
 
@@ -181,7 +182,7 @@ def rates_tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> li
 
     One table, or two where a rubric has several scores, which do not fit beside the rates.
     """
-    columns, groups = _groups(summary)
+    fields, groups = _groups(summary)
     counts = [Column(f"n_{name}", name, "count") for name in _COUNTS[: None if complete else 2]]
 
     def table(title: str, shown: Sequence[Statistic], *, is_first: bool = True) -> Table:
@@ -194,14 +195,14 @@ def rates_tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> li
             )
             for keys, block in groups
         ]
-        left = columns
+        left = fields
         if complete:
-            left = [Column("row", "row"), *field_columns([c.name for c in columns], figures)]
+            left = [*columns("row"), *field_columns([field.name for field in fields], figures)]
             names = [row_name(summary["by"], group) for group in summary["rates"]]
             rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
-            rows[-1] = ("all", *[""] * len(columns), *rows[-1][len(left) :])
+            rows[-1] = ("all", *[""] * len(fields), *rows[-1][len(left) :])
         note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
-        return Table("rates", title, (*left, *figures), tuple(rows), note)
+        return Table("rates", title, [*left, *figures], rows, note)
 
     shown = rubric.shown("groups")
     rates = [statistic for statistic in shown if statistic.kind == "rate"]
@@ -235,46 +236,32 @@ def _corrected_tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[
     for statistic in rubric.statistics:
         if "corrected" not in summary["statistics"][statistic.name]:
             continue
-        share: Kind = "share" if statistic.kind == "rate" else "number"
-        columns = (
-            *groups,
-            Column("judge", "judge", _KINDS[statistic.kind]),
-            Column("corrected", "corrected", share),
-            Column("readings_alone", "readings alone", share),
-            Column("read", "read", "count"),
-            Column("worth", "judge is worth", "count"),
-        )
-        rows = [
-            (
-                *keys,
-                _estimate(block, statistic),
-                *_corrected_cells(
-                    block["statistics"][statistic.name]["corrected"], complete=complete
-                ),
-            )
+        kind = "share" if statistic.kind == "rate" else "number"
+        figures = [
+            *columns(f"judge|judge|{_KINDS[statistic.kind]}", f"corrected||{kind}"),
+            *columns(f"readings_alone|readings alone|{kind}", "read||of"),
+            Column("worth", "judge is worth", "number", digits=0),
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (*keys, _estimate(block, statistic), *_corrected(block, statistic))
             for keys, block in blocks
         ]
+        left = [*columns("statistic"), *groups] if complete else groups
         if complete:
-            columns = (Column("statistic", "statistic"), *columns)
             rows = [(statistic.name, *row) for row in rows]
         title = f"{statistic.label}, with the judge's bias taken out"
-        tables.append(Table("corrected", title, columns, tuple(rows)))
+        tables.append(Table("corrected", title, [*left, *figures], rows))
     return tables
 
 
-def _corrected_cells(fixed: Data, *, complete: bool) -> tuple[Cell, ...]:
-    why, n, worth = fixed["why_not"] or "", fixed["n"], fixed["worth"]
-    alone = None
-    if not why:
-        alone = Estimate(fixed["labels"], fixed["labels_low"], fixed["labels_high"])
-    if complete:
-        value = None if why else fixed["value"]
-        ends = fixed["low"], fixed["high"]
-        return Estimate(value, *ends, n=fixed["n_studies"], why=why), alone, n, worth
-    read = f"{n:,} of {fixed['n_studies']:,}"
-    if why:
-        return why, None, read, None
-    return Estimate.read(fixed), alone, read, counted(round(worth), "reading", "readings")
+def _corrected(block: Data, statistic: Statistic) -> tuple[Cell, ...]:
+    fixed = block["statistics"][statistic.name]["corrected"]
+    read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
+    if why := fixed["why_not"]:
+        return Estimate(None, why=why, note=f"({why})"), None, read, None
+    alone = Estimate(fixed["labels"], fixed["labels_low"], fixed["labels_high"])
+    worth = Estimate(fixed["worth"], note="reading" if round(fixed["worth"]) == 1 else "readings")
+    return Estimate.read(fixed), alone, read, worth
 
 
 def tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
@@ -302,21 +289,19 @@ def tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
     named.append((f"all {kind.plural}", last, True))
     is_wide = len(grades) > _MOST_PAIRS
     title = tally.title
-    columns = [Column(tally.rows, categories.label)]
-    for grade in grades:
-        if is_wide:
-            columns.append(Column(grade.name, grade.label, "per_study"))
-        else:
-            columns.append(Column(grade.name, grade.label, "count"))
-            columns.append(Column(f"{grade.name}_per_study", "per study", "number"))
     if is_wide:
         title += ": how many (per scored study)"
-    rows = tuple(
+    head = [Column(tally.rows, categories.label)]
+    for grade in grades:
+        head.append(Column(grade.name, grade.label, "per_study" if is_wide else "count"))
+        if not is_wide:
+            head.append(Column(f"{grade.name}_per_study", "per study", "number"))
+    rows = [
         (text, *(cell for each in totals for cell in _tally_cells(each, is_wide=is_wide)))
         for text, totals, is_shown in named
         if is_shown or any(each["n"] for each in totals)
-    )
-    return Table("errors", title, tuple(columns), rows)
+    ]
+    return Table("errors", title, head, rows)
 
 
 # With more columns than this, two for each would not fit.
@@ -331,22 +316,16 @@ def _tally_cells(total: Data, *, is_wide: bool) -> tuple[Cell, ...]:
 
 def tracks_table(summaries: Sequence[Data], rubric: Rubric) -> Table:
     """Return the figures of several sections of the same studies side by side, a column each."""
-    columns = [Column("figure", "all studies")]
-    columns += [Column(s["section"], s["section"], "number") for s in summaries]
+    sections = [Column(s["section"], s["section"], "number") for s in summaries]
     rows: list[tuple[Cell, ...]] = [
         (name, *(summary[f"n_{name}"] for summary in summaries)) for name in _COUNTS[:2]
     ]
-    rows += [
-        (
-            statistic.label,
-            *(
-                replace(_estimate(summary, statistic), kind=_KINDS[statistic.kind])
-                for summary in summaries
-            ),
-        )
-        for statistic in dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
-    ]
-    return Table("sections", "Sections side by side", tuple(columns), tuple(rows))
+    for statistic in dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare"))):
+        kind = _KINDS[statistic.kind]
+        figures = (replace(_estimate(summary, statistic), kind=kind) for summary in summaries)
+        rows.append((statistic.label, *figures))
+    head = [*columns("figure|all studies"), *sections]
+    return Table("sections", "Sections side by side", head, rows)
 
 
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
@@ -355,26 +334,24 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     measures |= {
         m.name: m for order in rubric.worst for m in rubric.measures if m.name == order.measure
     }
-    codes = [Column(rubric.codes.plural, rubric.codes.plural)] if rubric.codes else []
-    columns = (
-        Column("study_id", "study"),
-        Column("study_class", "class"),
-        *map(_measure_column, measures.values()),
+    codes = columns(rubric.codes.plural) if rubric.codes else []
+    head = [
+        *columns("study_id|study", "study_class|class"),
+        *(
+            Column(m.name, m.label, "number", digits=0 if m.is_whole else 3)
+            for m in measures.values()
+        ),
         *codes,
-    )
-    cells = tuple(
+    ]
+    cells = [
         (
             *(row["study_id"], group_value(row["study_class"])),
             *(None if row[name] is None else float(row[name]) for name in measures),
             *(row[column.name] or "none" for column in codes),
         )
         for row in rows
-    )
-    return Table("worst", "Worst studies", columns, cells)
-
-
-def _measure_column(measure: Measure) -> Column:
-    return Column(measure.name, measure.label, "number", digits=0 if measure.is_whole else 3)
+    ]
+    return Table("worst", "Worst studies", head, cells)
 
 
 def reviews_document(reviews: Data, rubric: Rubric) -> Document:
@@ -382,19 +359,17 @@ def reviews_document(reviews: Data, rubric: Rubric) -> Document:
     from judge.stats.review import ALL
 
     codes = rubric.codes
-    columns = (
-        Column("code", codes.label if codes else ""),
-        Column("precision", "precision", "rate"),
-        Column("finding_precision", "finding precision", "rate"),
+    head = columns(
+        f"code|{codes.label if codes else ' '}",
+        *("precision||rate", "finding_precision|finding precision|rate"),
     )
-    rows = tuple(
+    rows = [
         (
             codes.text(exact["code"]) if codes and exact["code"] != ALL else exact["code"],
-            Estimate.read(exact),
-            Estimate.read(finding),
+            *map(Estimate.read, (exact, finding)),
         )
         for exact, finding in zip(reviews["precision"], reviews["finding_precision"], strict=True)
-    )
+    ]
     readers = ", ".join(reviews["readers"]) or "nobody"
     title = (
         f"{counted(reviews['n_reviewed_errors'], 'error', 'errors')} of "
@@ -402,17 +377,14 @@ def reviews_document(reviews: Data, rubric: Rubric) -> Document:
         f"{counted(reviews['missed'], 'missed error', 'missed errors')} added, "
         f"{counted(reviews['stale'], 'review', 'reviews')} stale"
     )
-    shown = [Table("precision", title, columns, rows)]
+    shown = [Table("precision", title, head, rows)]
     if reviews["kappa"]:
-        columns = (
-            Column("readers", "readers"),
-            Column("n", "errors of both", "count"),
-            Column("agreed", "agreed", "count"),
-            Column("kappa", "Cohen's kappa", "number"),
+        head = columns(
+            "readers", "n|errors of both|count", "agreed||count", "kappa|Cohen's kappa|number"
         )
-        pairs = tuple(
+        pairs = [
             (" and ".join(pair["readers"]), pair["n"], pair["agreed"], pair["kappa"])
             for pair in reviews["kappa"]
-        )
-        shown.append(Table("agreement", "Agreement", columns, pairs))
+        ]
+        shown.append(Table("agreement", "Agreement", head, pairs))
     return Document(title, tables=tuple(shown))

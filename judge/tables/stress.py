@@ -74,7 +74,7 @@ def _cell(value: Mapping[str, Any] | int | None) -> Cell:
     if not isinstance(value, Mapping):
         return value
     if "low" not in value:
-        return sum(value.values())  # candidates that were not read, by reason
+        return int(sum(value.values()))  # candidates that were not read, by reason
     kind: Kind = "rate" if "rate" in value else "number"
     return Estimate.read(value, kind)
 

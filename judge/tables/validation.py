@@ -6,15 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.stats.metric import MINUS
-from judge.tables.document import Cell, Column, Document, Estimate, Fact, Kind, Table
+from judge.tables.document import Cell, Document, Estimate, Fact, Table, columns
 from judge.text import number
 
 _METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
 _READERS = "readers"
-_QUANTITY = Column("quantity", "quantity")
-_JUDGE = Column("judge", "judge")
-_RATER = Column("rater", "rater")
-_N = Column("n", "studies", "count")
 Data = Mapping[str, Any]
 Row = tuple[Cell, ...]
 
@@ -63,25 +59,28 @@ def _judges(validation: Data) -> Table:
     rows = validation["judge_table"]
     has_repeats = any("same_verdict" in row for row in rows)
     label = next((row["label"] for row in rows if row["label"]), "errors")
-    columns = (
-        _JUDGE,
-        Column("kendall", f"Kendall tau-b, {label}", "number"),
-        Column("unread", "unread", "rate"),
-        *([Column("same_verdict", "same verdict again", "share")] if has_repeats else []),
-        Column("price", "price per 1,000 studies", "dollars"),
-        Column("seconds", "seconds a study", "short"),
-        Column("concurrency", "at a time", "count"),
+    head = columns(
+        *("judge", f"kendall|Kendall tau-b, {label}|number", "unread||rate"),
+        *(["same_verdict|same verdict again|share"] if has_repeats else []),
+        *("price|price per 1,000 studies|dollars", "seconds|seconds a study|short"),
+        "concurrency|at a time|count",
     )
-    cells = tuple(
+    cells = [
         (
-            *(row["judge"], Estimate.read(row["kendall"]), Estimate.read(row["unread"])),
+            *_cells(row, "judge", "kendall", "unread"),
             *([_or_reason(row["same_verdict"])] if has_repeats else []),
             *(_or_reason(row[name]) for name in ("price", "seconds")),
             "" if row["concurrency"] is None else row["concurrency"],
         )
         for row in rows
-    )
-    return Table("judges", "Judges", columns, cells)
+    ]
+    return Table("judges", "Judges", head, cells)
+
+
+def _cells(entry: Data, *names: str) -> Row:
+    """Return these values of an entry, figures as estimates."""
+    values = (entry[name] for name in names)
+    return tuple(Estimate.read(v) if isinstance(v, Mapping) else v for v in values)
 
 
 def _or_reason(figure: Data) -> Estimate:
@@ -100,14 +99,12 @@ def _agreement(validation: Data) -> Table:
         if all(entry["kendall"]["value"] is None for entry in (ceiling, *entries)):
             continue
         label = ceiling["label"]
-        rows += [
-            (label, _measured(entry), entry["n"], *(Estimate.read(entry[m]) for m in _METHODS))
-            for entry in entries
-        ]
+        rows += [(label, _measured(entry), *_cells(entry, "n", *_METHODS)) for entry in entries]
         readers = (_with_range(validation, ceiling, method) for method in _METHODS)
         rows.append((label, f"({_READERS}, each against the others)", ceiling["n"], *readers))
-    columns = (_QUANTITY, _JUDGE, _N, *(Column(m, _METHODS[m], "number") for m in _METHODS))
-    return Table("agreement", "Agreement with the mean of the readers", columns, tuple(rows))
+    methods = (f"{name}|{label}|number" for name, label in _METHODS.items())
+    head = columns("quantity", "judge", "n|studies|count", *methods)
+    return Table("agreement", "Agreement with the mean of the readers", head, rows)
 
 
 def _measured(entry: Data) -> str:
@@ -140,106 +137,85 @@ def _with_range(validation: Data, ceiling: Data, method: str) -> Estimate:
 
 def _level(validation: Data, key: str) -> Table:
     level = key.removeprefix("no_").removesuffix("_error").replace("_", " ")
-    columns = (
-        _RATER,
-        Column("study_class", "study class"),
-        _N,
-        Column("sensitivity", "sensitivity", "share"),
-        Column("specificity", "specificity", "share"),
-        Column("kappa", "kappa", "number"),
-        Column("judge_rate", f"no {level} error: rater", "share"),
-        Column("reader_rate", f"no {level} error: readers", "share"),
+    names = ("sensitivity", "specificity", "kappa", "judge_rate", "reader_rate")
+    head = columns(
+        *("rater", "study_class|study class", "n|studies|count"),
+        *("sensitivity||share", "specificity||share", "kappa||number"),
+        f"judge_rate|no {level} error: rater|share",
+        f"reader_rate|no {level} error: readers|share",
     )
-    rows = tuple(
-        (
-            f"{entry['reader']} (reader)" if "reader" in entry else entry["judge"],
-            entry["study_class"] or "all",
-            entry["n"],
-            *(Estimate.read(entry[column.name]) for column in columns[3:]),
-        )
+    rows = [
+        (_rater(entry), entry["study_class"] or "all", *_cells(entry, "n", *names))
         for entry in validation[key]
         if entry["n"]
-    )
-    title = f"Studies with a {level} error, by the readers' majority"
-    return Table(key, title, columns, rows)
+    ]
+    return Table(key, f"Studies with a {level} error, by the readers' majority", head, rows)
+
+
+def _rater(entry: Data) -> str:
+    name = entry.get("reader") or entry.get("rater") or entry["judge"]
+    return f"{name} (reader)" if entry.get("is_reader", "reader" in entry) else str(name)
 
 
 def _limits(validation: Data) -> Table:
-    labels = {"bias": "bias", "lower": "lower limit", "upper": "upper limit"}
-    rows = tuple(
-        (
-            *(entry["label"], entry["judge"], entry["n"]),
-            *(Estimate.read(entry[name]) for name in labels),
-        )
+    head = columns(
+        *("quantity", "judge", "n|studies|count"),
+        *("bias||number", "lower|lower limit|number", "upper|upper limit|number"),
+    )
+    rows = [
+        _cells(entry, "label", "judge", "n", "bias", "lower", "upper")
         for entry in validation["limits"]
         if entry["bias"]["value"] is not None
-    )
-    columns = (_QUANTITY, _JUDGE, _N, *(Column(n, labels[n], "number") for n in labels))
+    ]
     title = "Counts per study: judge less the mean of the readers, and limits of agreement"
-    return Table("limits", title, columns, rows)
+    return Table("limits", title, head, rows)
 
 
 def _errors(validation: Data) -> Table:
-    rows = tuple(
-        (
-            f"{entry['rater']} (reader)" if entry["is_reader"] else entry["rater"],
-            entry["label"],
-            *(Estimate.read(entry[name]) for name in ("recall", "precision")),
-        )
+    head = columns(
+        *("rater", "errors", "recall|of the readers' errors, found|rate"),
+        "precision|of its own, a reader's too|rate",
+    )
+    rows = [
+        (_rater(entry), *_cells(entry, "label", "recall", "precision"))
         for entry in validation["errors"]
         if not (entry["is_reader"] and entry["category"])
-    )
-    columns = (
-        _RATER,
-        Column("errors", "errors"),
-        Column("recall", "of the readers' errors, found", "rate"),
-        Column("precision", "of its own, a reader's too", "rate"),
-    )
-    return Table("errors", "Errors matched by category and words", columns, rows)
+    ]
+    return Table("errors", "Errors matched by category and words", head, rows)
 
 
 def _preference(validation: Data) -> Table:
-    rows = tuple(
+    head = columns(
+        *("quantity|readers order by", "judge", "n|pairs|count", "accuracy|ordered alike|share"),
+        *("n_ties|tied by judge|count", "n_undefined|by readers|count"),
+    )
+    rows = [
         (
             *(entry["label"], f"{entry['judge']}: {entry['measure']}", entry["n"]),
-            *(Estimate.read(entry), entry["n_ties"], entry["n_undefined"]),
+            *(Estimate.read(entry), *_cells(entry, "n_ties", "n_undefined")),
         )
         for entry in validation["preference"]
         if entry["n"]
-    )
-    columns = (
-        Column("quantity", "readers order by"),
-        _JUDGE,
-        Column("n", "pairs", "count"),
-        Column("accuracy", "ordered alike", "share"),
-        Column("n_ties", "tied by judge", "count"),
-        Column("n_undefined", "by readers", "count"),
-    )
-    return Table("preference", "Two candidates of one study, in the readers' order", columns, rows)
+    ]
+    return Table("preference", "Two candidates of one study, in the readers' order", head, rows)
 
 
 def _alternative(validation: Data) -> Table:
-    kind: Kind = "number"
-    columns = (
-        _QUANTITY,
-        _JUDGE,
-        Column("readers_won", "readers won", "fraction"),
-        Column("omega", "omega", kind),
-        Column("rho", "rho", kind),
-        Column("passes", "may stand in for a reader"),
+    head = columns(
+        *("quantity", "judge", "readers_won|readers won|fraction", "omega||number", "rho||number"),
+        "passes|may stand in for a reader",
     )
-    rows = tuple(
+    rows = [
         (
-            *(entry["label"], entry["judge"], _won(entry["readers"])),
-            *(entry[name] for name in ("omega", "rho")),
+            *(entry["label"], entry["judge"], _won(entry["readers"]), entry["omega"], entry["rho"]),
             "yes" if entry["passes"] else "no",
         )
         for entry in validation["alt_test"]
         if entry["passes"] is not None
-    )
+    ]
     epsilon = next((entry["epsilon"] for entry in validation["alt_test"]), 0.0)
     title = f"Alternative-annotator test, epsilon {epsilon:g}"
-    return Table("alternative_annotator", title, columns, rows)
+    return Table("alternative_annotator", title, head, rows)
 
 
 def _won(readers: Sequence[Data]) -> Estimate:
