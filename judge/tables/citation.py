@@ -234,7 +234,7 @@ def _coverage(
         f"; left out before that: {left_out(summary['omitted'])}" if summary["omitted"] else ""
     )
     shard = f" These are shard {parts['shard']} of a set." if "shard" in parts else ""
-    return f"{text}{omitted}.{shard}"
+    return f"{text}.{shard}"
 
 
 def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str:
@@ -289,9 +289,8 @@ def _figure(data: Mapping[str, Any], statistic: Statistic) -> str:
     """Return `26.7% of studies (4/15; 95% CI 10.9-52.0) had no clinically significant error`."""
     is_rate = statistic.kind == "rate"
     scale, digits = (100, 1) if is_rate else (1, 3)
-    value, low, high = (
-        None if data[e] is None else scale * data[e] for e in ("value", "low", "high")
-    )
+    ends = (data["value"], data["low"], data["high"])
+    value, low, high = (None if end is None else scale * end for end in ends)
     beside = [f"{data['k']}/{data['n']}"] if is_rate else []
     if low is not None:
         to = " to " if low < 0 else "-"
