@@ -24,11 +24,12 @@ from judge.stats.agreement import (
     mean_below,
     preference,
 )
-from judge.stats.correlation import METHODS, correlate, draw
+from judge.stats.bootstrap import draw_resamples
+from judge.stats.correlation import METHODS, correlate
+from judge.stats.intervals import mean_interval, rate_interval, ratio_interval
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel
 from judge.stats.prediction_powered import corrected
-from judge.stats.rates import mean_interval, rate_interval, ratio_interval
+from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Resampling, compare_pairs
 
 Values = NDArray[np.float64]
@@ -150,11 +151,11 @@ def ratios(repetitions: int) -> None:
     table("Ratios of sums, by the number of patients", SIZES, rows)
 
 
-def panel_of(kind: Any, values: Values, clusters: Any = None) -> Panel:
+def panel_of(kind: Any, values: Values, clusters: Any = None) -> ScoreMatrix:
     """Two models' values of one metric."""
     metric = Metric("m", "m", kind, higher_is_better=True, study_label="m")
     ids = tuple(map(str, range(len(values))))
-    return Panel(("a", "b"), ids, (metric,), {"m": values}, {}, clusters, "patient")
+    return ScoreMatrix(("a", "b"), ids, (metric,), {"m": values}, {}, clusters, "patient")
 
 
 def pairs(
@@ -225,7 +226,7 @@ def families(repetitions: int) -> None:
         for seed in range(repetitions):
             values = {metric.name: RNG.normal(size=(40, 2)) for metric in metrics}
             ids = tuple(map(str, range(40)))
-            panel = Panel(("a", "b"), ids, tuple(metrics), values, {})
+            panel = ScoreMatrix(("a", "b"), ids, tuple(metrics), values, {})
             tests = compare_pairs(panel, {}, Resampling(seed, 100, 1000, family)).pairs.values()
             hits += any(test.is_significant for of in tests for test in of)
         return f"{100 * hits / repetitions:.1f}"
@@ -274,7 +275,8 @@ def agreements(repetitions: int) -> None:
     large = rated(LARGE, 5)
     mean = large[:, 1:].mean(axis=1)
     many = [
-        correlate(*_pair(rated(4000, 5)), draw(None, 4000, RNG, 1)).figures[0] for _ in range(50)
+        correlate(*_pair(rated(4000, 5)), draw_resamples(None, 4000, RNG, 1)).figures[0]
+        for _ in range(50)
     ]
     truths = np.mean(many, axis=0)
     truths[METHODS.index("pearson")] = np.corrcoef(large[:, 0], mean)[0, 1]
@@ -306,7 +308,7 @@ def agreements(repetitions: int) -> None:
     for n in sizes:
         for _ in range(repetitions):
             values = rated(n, 5)
-            resamples = draw(None, n, RNG, 500)
+            resamples = draw_resamples(None, n, RNG, 500)
             found = correlate(*_pair(values), resamples)
             known = np.ones(n, bool)
             figures = [
@@ -344,12 +346,14 @@ def agreements(repetitions: int) -> None:
         inside = []
         for _ in range(repetitions):
             values, studies = rated(3 * n, 4), np.repeat(range(n), 3)
-            found = preference(values[:, 0], values[:, 1:], studies, draw(studies, 3 * n, RNG, 500))
+            found = preference(
+                values[:, 0], values[:, 1:], studies, draw_resamples(studies, 3 * n, RNG, 500)
+            )
             inside.append(covers((found["low"], found["high"]), truth))
         return share(inside)
 
     values, studies = rated(60_000, 4), np.repeat(range(20_000), 3)
-    found = preference(values[:, 0], values[:, 1:], studies, draw(None, 60_000, RNG, 1))
+    found = preference(values[:, 0], values[:, 1:], studies, draw_resamples(None, 60_000, RNG, 1))
     truth = float(found["value"] or 0)
     rows = [("preference accuracy", (preferred(n) for n in sizes))]
     table("Three candidates a study, by the number of studies", sizes, rows)

@@ -74,7 +74,7 @@ def paths(n: int) -> Iterator[str]:
     """What readers' pages ask for: a run is opened, searched four times, ten studies are read."""
     chance = random.Random(7)
     while True:
-        yield from ("/v1/runs/run", "/v1/runs/run/studies", "/v1/runs/run/reviews")
+        yield from ("/data/run/run/overview", "/data/run/run/index", "/v1/runs/run/reviews")
         yield from (f"/v1/runs/run/search?q={words}" for words in WORDS)
         yield from (f"/v1/runs/run/study?row={chance.randrange(n)}" for _ in range(10))
 

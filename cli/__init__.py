@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from keyword import iskeyword
 from typing import Any
 
 import click
@@ -18,39 +17,53 @@ from judge import plugins, rubrics
 from judge.plugins import NAME
 from judge.types import JudgeError
 
-_COMMANDS = {
-    "audit": "See why: one study, the worst, or a page of a run.",
-    "batch": "Look after the batches that runs are asked in.",
-    "cache": "Look after the answers that are kept on disk.",
-    "check": "Say what would be judged; no judge is asked.",
-    "cite": "Write a run up for a paper, with the works to cite.",
-    "compare": "Rank models by their runs, and test differences.",
-    "errors": "Show the errors that recur, in a run or between two models.",
-    "examples": "Copy the example studies here, to try things on.",
-    "import": "Make runs of what radiologists annotated.",
-    "merge": "Join the shards of a set into one run.",
-    "metrics": "Compute other metrics, study by study.",
-    "page": "Write the pages of several runs, with an index.",
-    "panel": "Make one run out of several judges' runs.",
-    "prompts": "List prompts, show one, or fetch an official one.",
-    "rates": "Compute a run's rates again, by any field.",
-    "rescore": "Read a run's answers again with today's parser.",
-    "reviews": "Show how right the judge was to its reviewers.",
-    "runs": "List the runs there are.",
-    "sample": "Draw the studies that readers read.",
-    "serve": "Show and start runs in a browser; REST API.",
-    "stress": "Put a judge to the test with errors that are known.",
-    "validate": "Say how far judges agree with readers.",
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Judge reports": {
+        "check": ("judging:check", "Show what would be judged, without asking a judge."),
+    },
+    "Look at the results": {
+        "audit": ("look:audit", "Show a study with its errors, or list the worst studies."),
+        "errors": ("look:errors", "List the errors that recur in a run or differ between two."),
+        "rates": ("look:rates", "Show a run's rates by any field, or corrected by readings."),
+        "serve": ("serve:serve", "Open runs in the browser, review them and start new ones."),
+        "page": ("page:page", "Write the pages of several runs, with an index."),
+    },
+    "Compare models": {
+        "compare": ("compare:compare", "Rank models on the same studies and test differences."),
+        "metrics": ("metrics:metrics", "Compute BLEU, BERTScore, RadGraph-F1 and other metrics."),
+        "reproduce": ("reproduce:reproduce", "Make the figures and tables of a challenge."),
+        "panel": ("runs:panel", "Combine the runs of several judges into one."),
+        "merge": ("runs:merge", "Join the shards of a set of studies into one run."),
+    },
+    "Trust the judge": {
+        "import": ("import_:import_", "Import radiologists' annotations as runs."),
+        "validate": ("validate:validate", "Measure how well judges agree with readers."),
+        "sample": ("sample:sample", "Draw a random sample of studies for readers."),
+        "reviews": ("reviews:reviews", "Show how often reviewers agreed with the judge."),
+        "stress": ("stress:stress", "Test a judge with known errors."),
+    },
+    "Keep track of runs, answers and prompts": {
+        "runs": ("runs:runs", "List runs."),
+        "rescore": ("runs:rescore", "Read a run's answers again with the current parser."),
+        "cite": ("runs:cite", "Write the methods text and the references for a paper."),
+        "cache": ("cache:cache", "Inspect, extend or prune the cached answers."),
+        "batch": ("cache:batch", "List or cancel the batches of runs."),
+        "prompts": ("prompts:prompts", "List or show prompts, or fetch an official one."),
+        "examples": ("prompts:examples", "Copy example studies here, to try things out."),
+    },
 }
-_OF_RUNS = ("merge", "panel", "rescore", "runs")
+"""Heading -> command -> its function as MODULE:NAME, and its one line in the help.
+
+A new command is one line here. The rubrics stand at the top, before `check`.
+"""
+_COMMANDS = {name: entry for group in COMMANDS.values() for name, entry in group.items()}
+_RUBRICS = ("green", "fineradscore", "crimson", "facts", "counts", "direct")
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class _UserError(click.ClickException):
-    """A message on standard error and exit code 2, as for a wrong option."""
-
     exit_code = 2
 
     def format_message(self) -> str:
@@ -59,8 +72,8 @@ class _UserError(click.ClickException):
         return harmless(self.message)
 
 
-class _Added(click.Command):
-    """The command of a rubric that a package adds, which is imported when the command is used."""
+class _PluginCommand(click.Command):
+    """The command of a package's rubric, which is imported when the command is used."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
         if self.name in _COMMANDS:
@@ -76,38 +89,49 @@ def _command_for(rubric: str) -> click.Command:
 
 def _short_help(name: str) -> str:
     if name in _COMMANDS:
-        return _COMMANDS[name]
+        return _COMMANDS[name][1]
     if packages := plugins.RUBRICS.packages(name):
         return f"A rubric of {' and '.join(packages)}."
     return rubrics.summary(name)
 
 
+def command_groups() -> dict[str, list[str]]:
+    """Return the commands under each heading of the help; the rubrics are in the first."""
+    groups = {title: list(commands) for title, commands in COMMANDS.items()}
+    names = [name for name in rubrics.names() if name not in _COMMANDS]
+    names.sort(key=lambda name: _RUBRICS.index(name) if name in _RUBRICS else len(_RUBRICS))
+    first = next(iter(groups))
+    return groups | {first: names + groups[first]}
+
+
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*(name for name in rubrics.names() if name not in _COMMANDS), *_COMMANDS]
+        return [name for names in command_groups().values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in (*_COMMANDS, *rubrics.names()):
             return None
         if plugins.RUBRICS.packages(cmd_name):
-            return _Added(cmd_name, short_help=_short_help(cmd_name))
+            return _PluginCommand(cmd_name, short_help=_short_help(cmd_name))
         if cmd_name in _COMMANDS:
-            home = "runs" if cmd_name in _OF_RUNS else cmd_name
-            module = importlib.import_module(f"judge.cli.{home}{'_' * iskeyword(home)}")
-            command: click.Command = getattr(module, cmd_name if home == "runs" else "command")
-            command.short_help = _COMMANDS[cmd_name]
+            module, _, function = _COMMANDS[cmd_name][0].partition(":")
+            command: click.Command = getattr(
+                importlib.import_module(f"judge.cli.{module}"), function
+            )
+            command.short_help = _COMMANDS[cmd_name][1]
             return command
         return _command_for(cmd_name)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _short_help(name)) for name in self.list_commands(ctx)])
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands in their groups, without importing them."""
+        for title, names in command_groups().items():
+            with formatter.section(title):
+                formatter.write_dl([(name, _short_help(name)) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; where there is none of that name, say which are spelled like it."""
+        """Find the command, or suggest those that are spelled like it."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -145,7 +169,10 @@ def _user_errors() -> Iterator[None]:
     except JudgeError as error:
         raise _UserError(str(error)) from error
     except UnicodeEncodeError as error:
-        raise _UserError(_unprintable(error)) from error
+        text = error.object[error.start : error.end][:1]
+        raise _UserError(
+            f"{text!r} cannot be written in {error.encoding}; set PYTHONIOENCODING=utf-8"
+        ) from error
     except OSError as error:
         if error.errno == errno.EPIPE:  # who reads has seen enough, as `head` does
             _drop_output()
@@ -155,18 +182,6 @@ def _user_errors() -> Iterator[None]:
             raise
         _drop_output()
         raise _UserError(f"cannot write the output: {error.strerror}") from error
-
-
-def _unprintable(error: UnicodeEncodeError) -> str:
-    text = error.object[error.start : error.end][:1]
-    if "\ud800" <= text <= "\udfff":
-        return (
-            f"a name or a text holds {text!r}, which is not UTF-8 and cannot be written; rename it"
-        )
-    return (
-        f"the output's encoding, {error.encoding}, has no {text!r}; "
-        "set the environment variable PYTHONIOENCODING=utf-8"
-    )
 
 
 def _drop_output() -> None:
@@ -184,8 +199,10 @@ def _drop_output() -> None:
 def main() -> None:
     """Find out what radiology report-generation models get wrong.
 
-    A judge compares each candidate report with the radiologist's reference and writes
-    down every error. Begin with:
+    A judge compares each candidate report with the radiologist's reference and lists its errors.
+    Start with:
 
-        judge green preds.json refs.json
+    \b
+        judge examples
+        judge green examples/preds.json examples/refs.json
     """

@@ -1,11 +1,13 @@
-"""`judge cache`: what is kept, whether it is sound, in from elsewhere, and away."""
+"""`judge cache` and `judge batch`: the answers on disk, and those that are still to come."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -14,38 +16,51 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cache import place
-from judge.cli.options import FiniteRange
-from judge.cli.output import cache_option, emit, format_of, note
+from judge.cli.options import (
+    FiniteRange,
+    argument,
+    cache_option,
+    command,
+    format_option,
+    option,
+    options,
+)
+from judge.cli.output import emit, note, print_tables
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
+    from judge.batching.ledger import Batch, Ledger
     from judge.cache.entry import Entry, Unreadable
 
 _SHOWN = 20
 
 
 @click.group("cache")
-def command() -> None:
-    """Look after the answers that are kept on disk.
+def cache() -> None:
+    """Inspect, extend or prune the cached answers.
 
-    Nothing is ever thrown away by itself; `prune` removes what you name.
+    Answers stay until you remove them with judge cache prune.
     """
 
 
-@command.command("info", short_help="Say where it is, what is in it, and whether it is sound.")
-@cache_option
-@click.option("--check", is_flag=True, help="Name what is damaged; exit code 1 if anything is.")
-@format_of("table", "json", text="Lines for people, or JSON.")
-def info(cache: Path | None, check: bool, form: str) -> None:  # noqa: FBT001
-    """Say where the cache is and what is in it.
+@options
+class _Info:
+    cache: Path | None = cache_option()
+    check: bool = option("--check", "Name the damaged entries; exit with code 1 if there are any.")
+    form: str = format_option("table", "json")
 
-    Every key is derived from its request again, and every answer held against the checksum that
-    was written with it.
+
+@command("info", group=cache, short_help="Show size, models and damaged entries.")
+def info(options: _Info) -> None:
+    """Show where the cache is, how many answers it has, and of which models.
+
+    Checks every entry: its key against its request, its answer against its checksum.
     """
     from judge.cache.keys import VERSION
     from judge.cache.store import DATABASE, read_entries
 
-    folder = place(cache, os.environ)
-    is_there = check or (folder / DATABASE).exists()
+    folder = place(options.cache, os.environ)
+    is_there = options.check or (folder / DATABASE).exists()
     unreadable: list[Unreadable] = []
     models: Counter[str] = Counter()
     times = []
@@ -61,7 +76,7 @@ def info(cache: Path | None, check: bool, form: str) -> None:  # noqa: FBT001
         "oldest": min(times, default=None),
         "newest": max(times, default=None),
     }
-    if form == "json":
+    if options.form == "json":
         from judge.tables.data import as_json
 
         click.echo(as_json(facts | {"models": dict(models.most_common())}))
@@ -70,34 +85,37 @@ def info(cache: Path | None, check: bool, form: str) -> None:  # noqa: FBT001
             emit(f"{name:<12} {'-' if value is None else value}")
         for model, n in models.most_common():
             emit(f"{'model':<12} {model} ({n:,})")
-    if check:
+    if options.check:
         _list(unreadable)
         sys.exit(1 if unreadable else 0)
 
 
-@command.command("import", short_help="Take answers in from runs and other caches.")
-@click.argument("sources", nargs=-1, required=True, metavar="FOLDER...")
-@cache_option
-def import_(sources: tuple[str, ...], cache: Path | None) -> None:
-    """Take answers in; exit code 1 if any is refused.
+@options
+class _Import:
+    sources: tuple[str, ...] = argument("FOLDER...")
+    cache: Path | None = cache_option()
 
-    A FOLDER is that of a run, whose raw answers then need not be paid for again, or another cache,
-    of another machine say. An entry that is there already stays as it is. One that is damaged is
-    refused, and so are answers without a key: those of a judge that no cache keeps.
+
+@command("import", group=cache, short_help="Add answers of runs or other caches.")
+def import_(options: _Import) -> None:
+    """Add the answers of each FOLDER, a run or another cache, so they are not paid for again.
+
+    Entries that are here already stay. Damaged ones, and answers of judges that are never cached,
+    are refused: exit code 1 if there are any.
     """
     from judge.cache import CompletionCache
     from judge.cache.store import DATABASE, read_entries
     from judge.running.folder import Run
     from judge.running.rescoring import entries as answers_of
 
-    folders = [Path(source) for source in sources]
+    folders = [Path(source) for source in options.sources]
     answers = [
         read_entries(folder) if (folder / DATABASE).exists() else answers_of(Run(folder))
         for folder in folders
     ]
     n: Counter[str] = Counter()
     unreadable: list[Unreadable] = []
-    with CompletionCache(place(cache, os.environ)) as opened:
+    with CompletionCache(place(options.cache, os.environ)) as opened:
         for entry in _readable(chain.from_iterable(answers), unreadable):
             present = opened.add(entry)
             n["taken" if present is None else "kept"] += 1
@@ -112,33 +130,30 @@ def import_(sources: tuple[str, ...], cache: Path | None) -> None:
     sys.exit(1 if unreadable else 0)
 
 
-@command.command("prune", short_help="Remove answers that you name, for good.")
-@cache_option
-@click.option(
-    "--older-than",
-    type=FiniteRange(min=0, max=100_000),
-    metavar="DAYS",
-    help="Answers given before that.",
-)
-@click.option("--model", metavar="NAME", help="Answers of this model only.")
-@click.option("--yes", is_flag=True, help="Do not ask before removing.")
-def prune(
-    cache: Path | None,
-    older_than: float | None,
-    model: str | None,
-    yes: bool,  # noqa: FBT001
-) -> None:
-    """Remove the entries you name, for good: they would have to be paid for again.
+@options
+class _Prune:
+    cache: Path | None = cache_option()
+    older_than: float | None = option(
+        "--older-than DAYS", "Answers that are older than this.", type=FiniteRange(0, 100_000)
+    )
+    model: str | None = option("--model NAME", "Answers of this model.")
+    yes: bool = option("--yes", "Remove without asking.")
 
-    --older-than and --model together name the entries that are both.
+
+@command("prune", group=cache, short_help="Remove answers for good.")
+def prune(options: _Prune) -> None:
+    """Remove answers for good; they would have to be paid for again.
+
+    With both --older-than and --model, those that are both are removed.
     """
     from judge.cache import CompletionCache
     from judge.cache.store import read_entries
 
+    older_than, model = options.older_than, options.model
     if older_than is None and model is None:
-        raise click.UsageError("say what to remove: --older-than, --model or both")
+        raise click.UsageError("give --older-than, --model or both")
     limit = datetime.now(UTC) - timedelta(days=older_than or 0)
-    folder = place(cache, os.environ)
+    folder = place(options.cache, os.environ)
     keys = [
         entry.key
         for entry in _readable(read_entries(folder), [])
@@ -147,18 +162,10 @@ def prune(
     if not keys:
         note("nothing to remove")
         return
-    if not yes and not _confirmed(f"Remove {len(keys):,} entries from {folder}?"):
-        note("nothing removed")
-        return
+    if not options.yes:
+        click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True, err=True)
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
-
-
-def _confirmed(question: str) -> bool:
-    try:
-        return click.confirm(question)
-    except click.Abort:  # the end of the input, or Ctrl-C
-        raise click.UsageError("nothing was removed; --yes removes without asking") from None
 
 
 def _readable(
@@ -178,3 +185,86 @@ def _list(unreadable: Sequence[Unreadable]) -> None:
         note(f"{entry.name}: {entry.reason}")
     if len(unreadable) > _SHOWN:
         note(f"... and {len(unreadable) - _SHOWN:,} more")
+
+
+@click.group("batch")
+def batch() -> None:
+    """List or cancel the batches that `judge RUBRIC ... --batch` made."""
+
+
+@options
+class _List:
+    cache: Path | None = cache_option()
+    form: str = format_option("table", "json")
+
+
+@command("list", group=batch, short_help="List the batches.")
+def list_(options: _List) -> None:
+    """List the batches, the oldest first, in the state in which a command last saw them."""
+    from judge.tables.data import as_json
+    from judge.tables.document import Table, columns
+
+    with _ledger(options.cache) as ledger:
+        batches = ledger.batches()
+    if options.form == "json":
+        click.echo(as_json([asdict(batch) for batch in batches]))
+        return
+    rows = tuple(
+        (
+            *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
+            *(batch.remote_state or batch.state, batch.n, batch.answered),
+        )
+        for batch in batches
+    )
+    head = columns(
+        *("batch", "rubric", "judge", "made", "state", "asked||count", "answered||count")
+    )
+    print_tables(Table("batches", "Batches", head, rows))
+
+
+@options
+class _Cancel:
+    batch_id: str = argument("ID")
+    cache: Path | None = cache_option()
+
+
+@command("cancel", group=batch, short_help="Cancel a batch.")
+def cancel(options: _Cancel) -> None:
+    """Cancel a batch. Its answers so far are paid for; the command that made it collects them.
+
+    A batch that the provider no longer has is forgotten, and its questions are asked again.
+    """
+    from judge.batching.batch_run import GoneError
+    from judge.batching.ledger import RUNNING
+
+    with _ledger(options.cache) as ledger:
+        batch = ledger.batch(options.batch_id)
+        if batch.state != RUNNING:
+            raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
+        try:
+            state = asyncio.run(_cancelled(batch))
+        except GoneError:
+            ledger.drop(batch)
+            note(f"{batch.server} does not have batch {batch.id} any more, and it is forgotten.")
+            return
+    note(f"Batch {batch.id} is {state}. This command collects its answers:\n  {batch.command}")
+
+
+async def _cancelled(batch: Batch) -> str:
+    from judge.backends.base import TIMEOUT
+    from judge.backends.servers import Connection
+    from judge.batching.batch_run import ENDED, Provider
+
+    connection = Connection(batch.server, TIMEOUT)
+    async with Provider(connection, connection.key(os.environ)) as provider:
+        remote = await provider.look(str(batch.remote_id))
+        if remote.status not in ENDED:
+            remote = await provider.cancel(remote.id)
+        return remote.status
+
+
+def _ledger(cache: Path | None) -> Ledger:
+    from judge.batching.ledger import Ledger
+    from judge.cache import place
+
+    return Ledger(place(cache, os.environ), create=False)

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from judge.cli.options import (
-    GroupedCommand,
-    NamedPath,
-    check_writable,
-    heading,
-    replacing,
-    with_options,
-)
-from judge.cli.output import list_option, note, print_facts, print_tables
-from judge.cli.studies import file_options, read_sections
+from judge.cli.files import check_writable, replacing
+from judge.cli.judging import read_sections
+from judge.cli.options import NEW_FILE, argument, by_option, command, list_option, option, options
+from judge.cli.output import note, print_tables
+from judge.cli.run_options import ReportOptions
 
 if TYPE_CHECKING:
     from judge.metrics import Columns, Scores
@@ -31,7 +24,7 @@ _INCOMPLETE = 3
 
 @dataclass(frozen=True, slots=True)
 class _Track:
-    """One section's studies, where its table goes, and what is known of them so far."""
+    """One section's studies, where its table goes, and the scores so far."""
 
     section: str
     studies: StudySet
@@ -43,68 +36,63 @@ class _Track:
         return {name: column for scores in self.scores for name, column in scores.columns.items()}
 
 
-@click.command("metrics", GroupedCommand)
-@with_options(*file_options("have a table each, and their figures stand side by side."))
-@heading("Metrics")
-@list_option(
-    "--metric",
-    "names",
-    metavar="NAME",
-    help="Of words: bleu2 (ReXrank's), rougel, corpus_bleu (BLEU-1 to 4). Of models to download, "
-    "with the package radeval: bertscore, semb, radgraph, radcliq, ratescore (ReXrank's), "
-    "f1radgraph, f1chexbert. Or one that an installed package adds. Repeat it, or separate with "
-    "commas. Default: bleu2.",
-)
-@list_option(
-    "--by",
-    metavar="FIELD",
-    help="Also the figures for each value of this field (source, site, study_class, ...; repeat "
-    "it, or separate with commas, for combinations).",
-)
-@heading("Output")
-@click.option(
-    "--out",
-    type=NamedPath(dir_okay=False),
-    metavar="FILE",
-    help="The table, CSV or .parquet, for judge compare --metrics. Default: metrics_MODEL.csv. Of "
-    "several sections each has a table of its own, with its name at the end.",
-)
-def command(
-    *,
-    names: list[str],
-    by: list[str],
-    out: Path | None,
-    **options: Any,  # noqa: ANN401
-) -> None:
+@options
+class _Metrics(ReportOptions):
+    GROUP = "Metrics"
+
+    preds: str = argument()
+    refs: str | None = argument("[REFS]")
+    names: tuple[str, ...] = list_option(
+        "--metric NAME",
+        "bleu2 (the default), rougel, corpus_bleu; with the package radeval also bertscore, semb, "
+        "radgraph, radcliq, ratescore, f1radgraph, f1chexbert; or an installed package's "
+        "(repeatable, or with commas).",
+    )
+    by: tuple[str, ...] = by_option(
+        "Also the figures by this field, one table for each --by; a,b groups by combinations."
+    )
+    out: Path | None = option(
+        "--out FILE",
+        "The table for judge compare --metrics, .csv or .parquet; of several sections one each, "
+        "named after them. Default: metrics_MODEL.csv.",
+        type=NEW_FILE,
+    )
+
+
+@command("metrics")
+def metrics(options: _Metrics) -> None:
     """Compute other metrics of PREDS against REFS; docs/metrics.md defines each.
 
-    Writes a table with one row a study, and prints the figures: means, 1 / mean for
-    RadCliQ-v1, and figures of all studies together for corpus BLEU and F1-CheXbert. After Ctrl-C
-    the metrics that are finished are written, unless a table is there already.
+    Writes a table with one row a study, and prints means, 1 / mean for RadCliQ-v1, and corpus BLEU
+    and F1-CheXbert over all studies. After Ctrl-C the finished metrics are written, unless the
+    table is there already.
 
-    Exit codes: 0 all is well; 2 an error to fix, said in one line; 3 a metric could not be
-    had, the others are written.
+    \b
+    judge metrics preds.json refs.json --metric bleu2,rougel
+
+    Exit codes: 0 success; 2 an error to fix; 3 a metric could not be computed, the others are
+    written.
     """
-    from judge import metrics
+    from judge.metrics import check
 
-    chosen = metrics.check(names or ["bleu2"])
-    if out:
-        check_writable(out)  # before studies are read, which can take long
-    tracks = _tracks(options, out, by)
+    names = check(options.names or ["bleu2"])
+    if options.out:
+        check_writable(options.out)  # before studies are read, which can take long
+    tracks = _tracks(options)
     for track in tracks:  # before the metrics are computed
-        check_writable(track.path, (options["preds"], options["refs"]))
-        _check_fields(track, by)
+        check_writable(track.path, (options.preds, options.refs))
+        _check_fields(track, options.by)
     missing: list[str] = []
     try:
-        for name in chosen:
+        for name in names:
             missing += _compute(name, tracks)
     except KeyboardInterrupt:
-        # Some take hours: what is finished is kept, but never put in a whole table's place.
+        # Some take hours: the finished ones are written, but never over a whole table.
         _write(track for track in tracks if not track.path.exists())
         raise
     _write(tracks)
     if any(track.scores for track in tracks):
-        _print(tracks, by)
+        _print(tracks, options.by)
     for text in dict.fromkeys(text for track in tracks for text in track.studies.notes):
         note(text)
     for text in missing:
@@ -113,33 +101,37 @@ def command(
         sys.exit(_INCOMPLETE)
 
 
-def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> list[_Track]:
+def _tracks(options: _Metrics) -> list[_Track]:
     from judge.running.session import with_classes
     from judge.signature import safe_name
 
-    sections = read_sections(options)
+    sections = read_sections(options, options.preds, options.refs)
     tracks = []
     for studies in sections:
-        if "study_class" in by:
+        if "study_class" in _names(options.by):
             studies, _ = with_classes(studies)
         model = studies.model or "model"
-        path = out or Path(f"metrics_{safe_name(model)}.csv")
+        path = options.out or Path(f"metrics_{safe_name(model)}.csv")
         if len(sections) > 1:
             path = path.with_name(f"{path.stem}_{studies.section}{path.suffix}")
         tracks.append(_Track(studies.section, studies, model, path))
     return tracks
 
 
+def _names(by: Sequence[str]) -> list[str]:
+    return [name for grouping in by for name in grouping.split(",")]
+
+
 def _fields(studies: StudySet) -> dict[str, tuple[object, ...]]:
-    given = any(one is not None for one in studies.study_classes)
-    return {**({"study_class": studies.study_classes} if given else {}), **studies.fields}
+    has_classes = any(name is not None for name in studies.study_classes)
+    return {**({"study_class": studies.study_classes} if has_classes else {}), **studies.fields}
 
 
 def _check_fields(track: _Track, by: Sequence[str]) -> None:
     from judge.types import JudgeError
 
     known = _fields(track.studies)
-    if unknown := [name for name in by if name not in known]:
+    if unknown := [name for name in _names(by) if name not in known]:
         raise JudgeError(
             f"cannot group by {', '.join(map(repr, unknown))}: the studies have no such field; "
             f"they have: {', '.join(known) or 'none'}"
@@ -147,14 +139,14 @@ def _check_fields(track: _Track, by: Sequence[str]) -> None:
 
 
 def _compute(name: str, tracks: Sequence[_Track]) -> list[str]:
-    """Add what a metric says of each section; where it cannot be had return why."""
-    from judge import metrics
+    """Add a metric's scores to each section, or return why it cannot be computed."""
+    from judge.metrics import MissingMetricError, compute
 
     for track in tracks:
         references, candidates = track.studies.references, track.studies.candidates
         try:
-            track.scores.append(metrics.compute(name, references, candidates))
-        except metrics.MissingMetricError as missing:
+            track.scores.append(compute(name, references, candidates))
+        except MissingMetricError as missing:
             return [str(missing)]
     return []
 
@@ -190,16 +182,19 @@ def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
         if track.studies.omitted:
             facts.append((f"left out{named}", left_out(track.studies.omitted)))
     facts += class_facts(sum(tracks[0].studies.class_inferred), len(tracks[0].studies))
-    figures = {track.section: _figures(track, by) for track in tracks}
-    print_facts(facts)
-    print_tables(metric_table(f"Metrics of {tracks[0].model}", figures, by))
+    tables = []
+    for grouping in by or ("",):
+        fields = grouping.split(",") if grouping else []
+        figures = {track.section: _figures(track, fields) for track in tracks}
+        tables.append(metric_table(f"Metrics of {tracks[0].model}", figures, fields))
+    print_tables(*tables, facts=facts)
 
 
 def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     import numpy as np
 
     from judge.metrics.pooled import pooled_cell
-    from judge.stats.panel import Panel, group_cells, groups_of
+    from judge.stats.scores import ScoreMatrix, group_cells, groups_of
     from judge.tables.metrics import Figures
 
     studies, columns = track.studies, track.columns()
@@ -207,7 +202,7 @@ def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
     metrics = tuple(metric for scores in track.scores for metric in scores.metrics)
     pooled = [figure for scores in track.scores for figure in scores.figures]
     values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
-    panel = Panel((track.model,), studies.study_ids, metrics, values, _fields(studies))
+    panel = ScoreMatrix((track.model,), studies.study_ids, metrics, values, _fields(studies))
     row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
     every = []
     for key, part in [({}, panel), *(groups_of(panel, by) if by else [])]:

@@ -1,80 +1,73 @@
-"""Options that help shows in groups."""
+"""How a command declares its options: the fields of a class, which is a group of the help.
+
+    @options
+    class _Cite:
+        runs: tuple[Path, ...] = argument("RUN...")
+        form: str = format_option("text", "latex")
+
+    @command("cite")
+    def cite(options: _Cite) -> None:
+        ...
+
+The options of a base class come first in the help, under the base's `GROUP`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import os
-import stat
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
+from click.core import ParameterSource
 
-from judge.cli.output import cache_option, note
-from judge.types import JudgeError
+from judge.text import harmless
 
 if TYPE_CHECKING:
-    from judge.backends import JudgeSettings
-    from judge.running.session import RequestPolicy
+    from judge.comparing.metric_files import MetricFile
     from judge.stats.significance import Resampling
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
-Decorator = Callable[[Any], Any]
-_GROUP = "judge_group"
+_Class = TypeVar("_Class", bound=type)
+_ALL = "judge.help_all"
+_DECLARED = "click"
 
-
-def heading(title: str) -> Decorator:
-    """Return a decorator that puts the options below it, up to the next heading, in a group."""
-
-    def decorate(callback: Any) -> Any:  # noqa: ANN401 - a function or a command
-        # Decorators work from the last to the first: what is below is there, what is above not.
-        for option in callback.__click_params__:
-            if not hasattr(option, _GROUP):
-                setattr(option, _GROUP, title)
-        return callback
-
-    return decorate
-
-
-def with_options(*options: Decorator) -> Callable[[_Command], _Command]:
-    """Return a decorator that gives a command all of `options`, in their order."""
-
-    def decorate(callback: Any) -> Any:  # noqa: ANN401
-        for option in reversed(options):
-            callback = option(callback)
-        return callback
-
-    return decorate
-
-
-class GroupedCommand(click.Command):
-    """A command whose help has a heading for each group of options."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options group by group; that of none, --help, comes last."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for option in self.get_params(ctx):
-            record = option.get_help_record(ctx)
-            # Arguments stand in the usage and in the text above.
-            if record is not None and isinstance(option, click.Option):
-                groups.setdefault(getattr(option, _GROUP, "Other"), []).append(record)
-        for title, records in groups.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
+RENAMED = {
+    **{
+        f"--{role}-field": f"--column {role}="
+        for role in ("id", "candidate", "reference", "class", "patient", "context", "prior")
+    },
+    "--reference-id-field": "--column reference_id=",
+    "--tables": "--table",
+    "--top-p": "--body top_p=",
+    "--seed": "--body seed=",
+    "--sampling-seed": "--body seed=",
+    "--reasoning-effort": "--body reasoning_effort=",
+    "--vllm-arg": "--server ",
+    "--ray-address": "--server address=",
+    "--ray-replicas": "--server replicas=",
+    "--gpus-per-replica": "--server gpus-per-replica=",
+}
+"""Options of the last version -> how they are written now, up to the value."""
 
 
 class FiniteRange(click.FloatRange):
-    """A number within a range; `inf` and `nan`, which pass every comparison, are refused."""
+    """A number in a range, other than `nan` and `inf`."""
 
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> float:
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:  # noqa: ANN401
         """Return the number; raises `click.BadParameter`."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
@@ -82,331 +75,379 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-_PREFIX = ".judge-"
-# Of a new file, which may hold reports: its owner's alone.
-_RIGHTS = 0o600
-
-
-class NamedPath(click.Path):
-    """A path that is not empty: `Path("")` would be the folder that one is in.
-
-    Nor is it `-`, by which other programs mean standard output: that holds the results.
-    """
-
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401
-        super().__init__(path_type=Path, **options)
-
-    def convert(
-        self,
-        value: str | os.PathLike[str],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> Any:  # noqa: ANN401
-        """Return the path; raises `click.BadParameter` for an empty one and for `-`."""
-        if value == "":
-            self.fail("the path is empty", param, ctx)
-        if value == "-":
-            why = "it is not written to standard output, which has the results"
-            self.fail(f"{why}; name a path (./- for one that is called -)", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-def target(path: Path) -> Path:
-    """Return the file that writing to `path` makes or replaces: of a link, what it points to.
-
-    Raises `JudgeError` for a folder, a device and the like, which are never replaced.
-    """
-    there = Path(os.path.realpath(path))
-    try:
-        mode = there.stat().st_mode
-    except FileNotFoundError:
-        return there
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    if stat.S_ISDIR(mode):
-        raise JudgeError(f"{path} is a folder; name a file")
-    if not stat.S_ISREG(mode):
-        raise JudgeError(f"{path} is a device or a pipe, no file to replace; name another")
-    return there
-
-
-def check_writable(path: Path, inputs: Iterable[str | Path | None] = ()) -> None:
-    """Raise `JudgeError` where no file can be written at `path`; leaves nothing behind.
-
-    Nor may it be one of the `inputs`, which would be lost.
-    """
-    there = target(path)
-    if path.exists() and any(one and Path(one).exists() and path.samefile(one) for one in inputs):
-        raise JudgeError(f"{path} is a file to read, which would be lost; name another for --out")
-    try:
-        with tempfile.TemporaryFile(dir=there.parent, prefix=_PREFIX):
-            pass
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a file beside `path` to write to, which takes its place when all went well.
-
-    Whatever goes wrong, Ctrl-C too, what stood there still does and nothing else is left. A
-    file that is replaced keeps its rights. Raises `JudgeError` where it cannot be written.
-    """
-    there = target(path)
-    staged: Path | None = None
-    try:
-        number, name = tempfile.mkstemp(there.suffix, _PREFIX, there.parent)
-        staged = Path(name)
-        os.close(number)
-        yield staged
-        staged.chmod(_rights(there))
-        staged.replace(there)
-        staged = None
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    finally:
-        if staged is not None:
-            with suppress(OSError):
-                staged.unlink()
-
-
-def cannot_write(path: Path, error: OSError) -> JudgeError:
-    """Return the error that says why `path` cannot be written."""
-    return JudgeError(f"cannot write {path}: {error.strerror or error}")
-
-
-def _rights(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode) if path.exists() else _RIGHTS
-
-
-patient_option = click.option(
-    "--patient-field",
-    metavar="FIELD",
-    help="Resample by this field. Default: patient, patient_id, subject_id or subject where a "
-    "run has it; none takes studies as independent.",
-)
-common_option = click.option(
-    "--common", is_flag=True, help="Compare on the studies that all runs have."
-)
-allow_option = click.option(
-    "--allow",
-    multiple=True,
-    type=click.Choice(("judge", "prompt", "references")),
-    help="What may differ: the judge or the prompt of a rubric, the references (repeatable).",
-)
-resamples_option = click.option(
-    "--resamples",
-    type=click.IntRange(min=100),
-    help="Bootstrap resamples, for intervals. Default: 1000.",
-)
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
-)
-family_option = click.option(
-    "--family",
-    type=click.Choice(("table", "metric")),
-    help="Correct p values for all tests of a table, or for the pairs of models of each metric "
-    "alone. Default: table.",
-)
-primary_option = click.option(
-    "--primary",
-    metavar="METRIC",
-    help="The metric that was chosen before the numbers were seen: its tests are corrected by "
-    "themselves.",
-)
-
-
-def resampling(options: Mapping[str, Any]) -> Resampling:
-    """Return how to resample by the options that were given; the others are as usual."""
-    from judge.stats.significance import Resampling
-
-    names = ("seed", "resamples", "flips", "family", "primary")
-    chosen = {name: options.get(name) for name in names}
-    return Resampling(**{name: value for name, value in chosen.items() if value is not None})
-
-
-WHO = (
-    "Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, vllm:MODEL, "
-    "which starts and stops vLLM, ray:MODEL, which does so on a Ray cluster, hf:MODEL in this "
-    "process, or a model behind an OpenAI-compatible server, such as gpt-4o. MODEL is a name on "
-    "the Hugging Face Hub or a folder."
-)
-WORDING = "The wording of the question, for judges that read one (see `judge prompts list`)."
-
-# What an option takes, by what stands for it in the help; anything else is text.
-_COUNT_OR_NONE = click.IntRange(0)
-_TYPES: dict[str, Any] = {
-    **dict.fromkeys(("SECONDS", "MINUTES", "DOLLARS"), FiniteRange(0, min_open=True)),
-    **dict.fromkeys(("N", "K"), click.IntRange(1)),
-    "G": _COUNT_OR_NONE,
-    "SHARE": FiniteRange(0, 1),
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
+_TYPES: dict[object, Any] = {
+    int: click.IntRange(min=1),
+    float: FiniteRange(min=0, min_open=True),
+    Path: click.Path(path_type=Path),
 }
 
 
-def _option(declaration: str, text: str, **attributes: Any) -> Decorator:  # noqa: ANN401
-    """Return an option; `declaration` is its names and what stands for its value."""
-    *names, metavar = declaration.split()
-    shown = "default" in attributes
-    attributes = {"type": _TYPES.get(metavar), "metavar": metavar, **attributes}
-    return click.option(*names, help=text, show_default=shown, **attributes)
+class _Option(click.Option):
+    def __init__(self, *names: Any, group: str, rare: bool, **more: Any) -> None:  # noqa: ANN401
+        super().__init__(*names, **more)
+        self.group = group
+        self.rare = rare
 
 
-SERVER_OPTIONS = (
-    click.option(
-        "--reply",
-        type=click.Choice(("auto", "text", "structured")),
-        default="auto",
-        show_default=True,
-        help="What to ask a model for: the rubric's layout in text, or a structured reply (JSON "
-        "schema, else a tool call, else plain JSON). auto: text from GREEN models, from hf: and "
-        "with a prompt that asks for text; else structured.",
-    ),
-    _option(
-        "--base-url URL",
-        "The server of the model, OpenAI by default; several share the load. The key comes from "
-        "OPENAI_API_KEY (AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on "
-        "this machine needs none.",
-        multiple=True,
-    ),
-    _option(
-        "--vllm-arg vllm_args FLAG",
-        "A flag for `vllm serve`, such as --vllm-arg=--tensor-parallel-size=2. Repeatable.",
-        multiple=True,
-    ),
-    _option(
-        "--ray-address HOST:PORT",
-        "The Ray cluster of ray:MODEL; auto is this machine's. Default: the one that RAY_ADDRESS "
-        "names, else a new one on this machine.",
-    ),
-    _option(
-        "--ray-replicas N",
-        "How often ray:MODEL serves the model. Default: as often as the GPUs have room.",
-    ),
-    _option(
-        "--gpus-per-replica G",
-        "The GPUs of a replica of ray:MODEL; 0 serves without. Default: as its flags want, or 1.",
-    ),
+def option(declaration: str, help: str, *, rare: bool = False, **more: Any) -> Any:  # noqa: A002, ANN401
+    """Declare an option as the field of a class.
+
+    The type of its value is the field's; a number is positive and a path one to read, unless
+    `type` says otherwise.
+
+    Args:
+        declaration: Its names and what stands for its value, such as "--timeout SECONDS".
+        help: What it does.
+        rare: Whether only --help-all shows it.
+        more: Further attributes as click has them.
+    """
+    *names, metavar = declaration.split() if " " in declaration else (declaration, None)
+    more |= {"help": help, "rare": rare, "show_default": more.get("default") is not None}
+    return dataclasses.field(metadata={_DECLARED: (names, {"metavar": metavar, **more})})
+
+
+def argument(metavar: str | None = None, **more: Any) -> Any:  # noqa: ANN401
+    """Declare an argument as the field of a class; one in brackets may be left out."""
+    required = not (metavar or "").startswith("[")
+    more = {"metavar": metavar, "required": required, **more}
+    return dataclasses.field(metadata={_DECLARED: ([], more)})
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def options(declared: _Class) -> _Class:
+    """Make a frozen dataclass of a class whose fields are options."""
+    dataclasses.dataclass(frozen=True, kw_only=True)(declared)
+    return declared
+
+
+def parameters(declared: type) -> Iterator[click.Parameter]:
+    """Yield the arguments and options of a class, those of its base classes first."""
+    fields = {field.name: field.metadata[_DECLARED] for field in dataclasses.fields(declared)}
+    hints = get_type_hints(declared)
+    for group in _groups(declared):
+        for name in [name for name in vars(group).get("__annotations__", ()) if name in fields]:
+            names, more = fields.pop(name)
+            attributes = {**_attributes(hints[name]), **more}
+            if names:
+                title = getattr(group, "GROUP", "Options")
+                yield _Option([name, *names], group=title, **attributes)
+            else:
+                is_several = attributes.pop("multiple", False)
+                yield click.Argument([name], nargs=-1 if is_several else 1, **attributes)
+
+
+def _groups(declared: type) -> Iterator[type]:
+    for base in declared.__bases__:
+        yield from _groups(base)
+    yield declared
+
+
+def _attributes(hint: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return click's attributes of an option whose value has this type."""
+    if get_origin(hint) in (UnionType, Union):
+        hint = get_args(hint)[0]
+    if get_origin(hint) is tuple:
+        return {**_attributes(get_args(hint)[0]), "multiple": True}
+    if get_origin(hint) is Literal:
+        return {"type": click.Choice(get_args(hint))}
+    return {"is_flag": True} if hint is bool else {"type": _TYPES.get(hint)}
+
+
+def command(
+    name: str,
+    *,
+    group: click.Group | None = None,
+    **more: Any,  # noqa: ANN401
+) -> Callable[[Callable[[Any], None]], click.Command]:
+    """Return a decorator that makes a command, in a group, of a function of an options class."""
+
+    def decorate(run: Callable[[Any], None]) -> click.Command:
+        declared = get_type_hints(run)["options"]
+
+        def callback(**values: Any) -> None:  # noqa: ANN401
+            run(declared(**values))
+
+        params = [*parameters(declared)]
+        made = GroupedCommand(name, params=params, callback=callback, help=run.__doc__, **more)
+        if group is not None:
+            group.add_command(made)
+        return made
+
+    return decorate
+
+
+class GroupedCommand(click.Command):
+    """A command that shows its options in groups, and takes the option names of `RENAMED`."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, --help-all too where some are rare."""
+        params = super().get_params(ctx)
+        if any(getattr(param, "rare", False) for param in params):
+            params.insert(-1, _HELP_ALL)
+        return params
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line, in which old option names may stand."""
+        return super().parse_args(ctx, [*_renamed(args, self.params)])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options group by group."""
+        for title, records in grouped_help(ctx, rare=_ALL in ctx.meta).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def grouped_help(ctx: click.Context, *, rare: bool) -> dict[str, list[tuple[str, str]]]:
+    """Return each group's options with their help; the rare ones too if asked for."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for param in ctx.command.get_params(ctx):
+        record = param.get_help_record(ctx)
+        is_shown = isinstance(param, click.Option) and (rare or not getattr(param, "rare", False))
+        if record is not None and is_shown:
+            groups.setdefault(getattr(param, "group", "Help"), []).append(record)
+    return groups
+
+
+def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Show all options, rarely used ones too, and exit.",
 )
-"""How the judge is reached."""
 
 
-def sampling_options(seed: str) -> tuple[Decorator, ...]:
-    """Return the options of how answers are drawn, with `seed` as the name of the seed's."""
-    return (
-        heading("Sampling"),
-        _option(
-            "--max-tokens N",
-            "The longest answer, in tokens; a longer one is cut and counts as unparsed. Default: "
-            "2048, or 25000 for a model that reasons, by its name or --reasoning-effort.",
-        ),
-        _option(
-            "--temperature FLOAT",
-            "0 is the likeliest answer, more is more varied. Default: 0.",
-            type=FiniteRange(0, 2),
-        ),
-        _option(
-            "--top-p FLOAT",
-            "Sample from the likeliest tokens alone, those that have this probability together.",
-            type=FiniteRange(0, 1, min_open=True),
-        ),
-        _option(
-            f"{seed} INTEGER", "What sampling starts from, on servers that keep to it.", type=int
-        ),
-        _option(
-            "--reasoning-effort WORD",
-            "How much a model is to reason: low, medium, high, or what its server calls it.",
-        ),
-        _option(
-            "--body KEY=JSON",
-            "Anything else that the server takes, such as --body top_k=20. Repeatable.",
-            multiple=True,
-        ),
+def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator[str]:
+    """Yield the arguments with the options that a command lacks under their new names."""
+    known = {name for param in params for name in param.opts}
+    noted = set()
+    rest = iter(args)
+    for arg in rest:
+        name, equals, value = arg.partition("=")
+        new, _, key = RENAMED.get(name, "").partition(" ")
+        if name in known or new not in known:
+            yield arg
+            if arg == "--":
+                yield from rest
+            continue
+        if not equals and (value := next(rest, "")) == "":
+            raise click.UsageError(f"{name} needs a value")
+        pair = f"{key}{value}" if key else value.removeprefix("--")
+        if name not in noted:
+            noted.add(name)
+            click.echo(f"{name} will be removed: write {new} {harmless(pair)}", err=True)
+        yield f"{new}={pair}"
+
+
+def require(holds: bool, needed: str, *fields: str) -> None:  # noqa: FBT001
+    """Raise `click.UsageError` where an option was given that does nothing.
+
+    Args:
+        holds: Whether the options do something.
+        needed: The condition in words, such as "--figures or --html".
+        fields: The options' fields.
+    """
+    context = click.get_current_context()
+    for param in () if holds else context.command.params:
+        source = context.get_parameter_source(str(param.name))
+        if param.name in fields and source is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{param.opts[0]} goes with {needed}")
+
+
+def format_option(*forms: str, text: str = "") -> Any:  # noqa: ANN401
+    """Declare `--format` with its forms, the usual one first; `text` explains some of them."""
+    help_text = f"What to print.{text and ' '}{text}"
+    return option("--format", help_text, type=click.Choice(forms), default=forms[0])
+
+
+def table_option(*tables: str) -> Any:  # noqa: ANN401
+    """Declare `--table` of a command that prints these tables."""
+
+    def choose(ctx: Any, param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
+        names = _split(ctx, param, value)
+        if unknown := [name for name in names if name not in tables]:
+            raise click.BadParameter(
+                f"there is no table {unknown[0]!r}; there are: {', '.join(tables)}"
+            )
+        return names
+
+    help_text = f"Print this table alone (repeatable): {', '.join(tables)}."
+    return option("--table NAME", help_text, callback=choose)
+
+
+def list_option(declaration: str, help: str) -> Any:  # noqa: A002, ANN401
+    """Declare an option that is repeated, or has several values between commas."""
+    return option(declaration, help, callback=_split)
+
+
+def _split(_ctx: Any, _param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
+    names = [name.strip() for part in value for name in part.split(",")]
+    if not all(names):
+        raise click.BadParameter("an empty name")
+    return tuple(names)
+
+
+def by_option(help: str, **more: Any) -> Any:  # noqa: A002, ANN401
+    """Declare `--by`: a table for each time it is given, of the combinations of fields for `a,b`.
+
+    The value is a tuple of groupings, each its fields with commas between them.
+    """
+
+    def groupings(ctx: Any, param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
+        return tuple(",".join(_split(ctx, param, (grouping,))) for grouping in value)
+
+    return option("--by FIELD[,FIELD]", help, multiple=True, callback=groupings, **more)
+
+
+def pairs_option(
+    declaration: str,
+    help: str,  # noqa: A002
+    *,
+    keys: Iterable[str] = (),
+    parse: Callable[[str], object] | None = None,
+) -> Any:  # noqa: ANN401
+    """Declare an option KEY=VALUE that is repeated; its value is a dictionary.
+
+    Args:
+        declaration: As of `option`.
+        help: As of `option`.
+        keys: The keys there are; any if empty. The values of `context` are tuples.
+        parse: Makes a value of its text; raises `ValueError`. Without it the text is the value, or
+            None where there is no equals sign.
+    """
+    form = declaration.split()[1]
+
+    def convert(_ctx: Any, _param: Any, value: tuple[str, ...]) -> dict[str, Any]:  # noqa: ANN401
+        pairs: dict[str, Any] = {}
+        for pair in value:
+            key, equals, text = pair.partition("=")
+            if not key or (keys and not (key in keys and text)):
+                listed = f" with one of {', '.join(keys)}" if keys else ""
+                raise click.BadParameter(f"{pair!r} is not {form}{listed}")
+            try:
+                parsed = parse(text) if parse else text if equals else None
+            except ValueError as error:
+                raise click.BadParameter(f"{pair!r} is not {form}: {error}") from error
+            if key in pairs and key != "context":
+                raise click.BadParameter(f"{key} is given twice")
+            pairs[key] = (*pairs.get(key, ()), parsed) if key == "context" and keys else parsed
+        return pairs
+
+    return option(declaration, help, multiple=True, callback=convert)
+
+
+_WORD = re.compile(r"(?!(?:true|false|null)\Z)[a-z][a-z0-9_-]*")
+
+
+def json_or_word(text: str) -> object:
+    """Return a value of JSON, or a plain word such as `high`; raises `ValueError`."""
+    from judge import jsonio
+
+    if _WORD.fullmatch(text):
+        return text
+    try:
+        return jsonio.read(text)
+    except jsonio.JsonError as error:
+        raise ValueError(str(error)) from error
+
+
+def cache_option() -> Any:  # noqa: ANN401
+    """Declare `--cache`."""
+    text = "The folder of cached answers. Default: the user's cache folder."
+    return option("--cache DIR", text, envvar="JUDGE_CACHE", show_envvar=True)
+
+
+def figures_option(shown: str = "") -> Any:  # noqa: ANN401
+    """Declare `--figures`; `shown` says what the figures show."""
+    text = "Draw figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)"
+    return option("--figures DIR", f"{text}{shown and ': '}{shown}.", type=NEW_FOLDER)
+
+
+def html_option(help: str) -> Any:  # noqa: A002, ANN401
+    """Declare `--html`."""
+    return option("--html FILE", help, type=NEW_FILE)
+
+
+def patient_option() -> Any:  # noqa: ANN401
+    """Declare `--patient-field`."""
+    return option(
+        "--patient-field FIELD",
+        "The field that names the patient, by whom studies are resampled; `none` treats studies as "
+        "independent. Default: patient, patient_id, subject_id or subject, if there.",
     )
 
 
-RUNNING_OPTIONS = (
-    heading("Running"),
-    _option(
-        "--concurrency N",
-        "The most requests in flight; fewer where the server asks for it or is late. Default: 16 "
-        "for APIs, 128 for each server or replica of vLLM.",
-    ),
-    _option(
-        "--timeout SECONDS",
-        "How long a whole answer may take before it is asked for again.",
-        default=120.0,
-    ),
-    _option(
-        "--reask N",
-        "How often to ask again, saying why, for an answer that cannot be read.",
-        type=_COUNT_OR_NONE,
-        default=1,
-    ),
-    _option(
-        "--give-up-after N",
-        "Stop where more than half of the first N answers cannot be read; 0: never.",
-        type=_COUNT_OR_NONE,
-        default=50,
-    ),
-    _option(
-        "--max-outage MINUTES",
-        "How long to wait for a server that is gone before giving the run up.",
-        type=FiniteRange(0),
-        default=30.0,
-    ),
-    _option("--max-cost DOLLARS", "Stop before the run costs more than this."),
-    _option(
-        "--min-coverage SHARE",
-        "Exit with code 3 where a smaller share of the studies could be scored.",
-        default=0.99,
-    ),
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Say what would be asked, what is cached and what it may cost; send nothing. Needs "
-        "no key.",
-    ),
-    cache_option,
-)
-"""How a run goes, and what it may cost."""
+@options
+class AllowOptions:
+    """What may differ between runs that are compared."""
 
-
-def settings_of(options: Mapping[str, Any]) -> JudgeSettings:
-    """Return what the options say of a judge."""
-    from judge.backends import JudgeSettings
-
-    options = {
-        **options,
-        "reply": None if options["reply"] == "auto" else options["reply"],
-        "vllm_args": options["vllm_args"] or None,
-        "seed": options.get("sampling_seed", options.get("seed")),
-    }
-    body: dict[str, object] = {}
-    if options["body"]:
-        from judge.backends.options import from_body
-
-        body = from_body(options["body"])
-    kinds = "vllm_args", "ray_address", "ray_replicas", "gpus_per_replica"
-    parameters = "temperature", "top_p", "seed", "reasoning_effort"
-    return JudgeSettings(
-        **_set(options, "prompt", "base_url", "timeout", "max_tokens", "reply"),
-        sampling=_set(options, *parameters) | body,
-        environ=os.environ,
-        say=note,
-        sends=not options["dry_run"],
-        options=_set(options, *kinds),
+    allow: tuple[Literal["judge", "prompt", "references"], ...] = option(
+        "--allow", "Compare runs although this differs between them (repeatable)."
     )
 
 
-def policy_of(options: Mapping[str, Any]) -> RequestPolicy:
-    """Return what the options say of how it is asked."""
-    from judge.running.session import RequestPolicy
+@options
+class AlignOptions(AllowOptions):
+    """Which studies of several runs are compared."""
 
-    return RequestPolicy(
-        max_outage=60 * options["max_outage"],
-        **_set(options, "concurrency", "reask", "max_cost", "give_up_after"),
+    common: bool = option("--common", "Compare only the studies that all runs have.")
+
+
+@options
+class ResamplingOptions:
+    """How intervals are resampled."""
+
+    GROUP = "Statistics"
+
+    patient_field: str | None = patient_option()
+    resamples: int | None = option(
+        "--resamples N",
+        "Bootstrap resamples for the intervals. Default: 1000.",
+        type=click.IntRange(min=100),
+    )
+    seed: int | None = option(
+        "--seed N", "Random seed. Default: 20260101.", type=click.IntRange(min=0)
     )
 
+    def resampling(self) -> Resampling:
+        """Return how to resample."""
+        from judge.stats.significance import Resampling
 
-def _set(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: options[name] for name in names if options.get(name) is not None}
+        names = [field.name for field in dataclasses.fields(Resampling)]
+        values = {name: getattr(self, name, None) for name in names}
+        return Resampling(**{name: value for name, value in values.items() if value is not None})
+
+
+@options
+class MetricFileOptions:
+    """Other metrics that were computed elsewhere."""
+
+    GROUP = "Metrics"
+
+    files: tuple[str, ...] = option(
+        "--metrics FILE",
+        "Other metrics of the same studies: CSV, TSV, Parquet or JSON with study_id, model (if "
+        "several) and one column a metric (repeatable).",
+    )
+    higher: tuple[str, ...] = list_option(
+        "--higher-is-better NAME",
+        "A column of --metrics in which higher is better, if its name does not say so.",
+    )
+    lower: tuple[str, ...] = list_option("--lower-is-better NAME", "The same for lower is better.")
+
+    def read_files(self) -> list[MetricFile]:
+        """Read the metric files; raises `JudgeError` as `read_metrics` does."""
+        from judge.comparing import metric_files
+
+        require(bool(self.files), "--metrics", "higher", "lower")
+        return metric_files.read_files(self.files, higher=self.higher, lower=self.lower)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.drawn import check_html, write_html
-from judge.cli.options import cannot_write
+from judge.cli.files import cannot_write, check_writable, write_html
+from judge.cli.options import argument, command, option, options
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -19,28 +19,32 @@ INDEX = "<!doctype html><!-- judge page -->"
 """How the index of a site begins, so that it is known again."""
 
 
-@click.command("page")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="The folder of the site. A comparison.html in it (judge compare RUN... --html) is linked.",
-)
-def command(runs: tuple[Path, ...], *, out: Path) -> None:
+@options
+class _Page:
+    runs: tuple[Path, ...] = argument("RUN...")
+    out: Path = option(
+        "--out DIR",
+        "The folder of the site. A comparison.html in it (judge compare RUN... --html) is linked.",
+        required=True,
+        type=click.Path(path_type=Path, file_okay=False),
+    )
+
+
+@command("page")
+def page(options: _Page) -> None:
     """Write a page for each RUN and an index.html that lists them, for a paper's supplement.
 
-    The pages need no server and ask nothing of the network: index.html opens from the folder. A
-    page is called as the run's folder.
+    The pages need no server and no network: index.html opens from the folder. A page is named
+    after the run's folder.
     """
     from judge.cli.output import note
-    from judge.pages.run_file import MARK
-    from judge.pages.site import site_index
+    from judge.pages.bundle import site_index
+    from judge.pages.run import MARK
     from judge.running.folder import Run
 
+    out = options.out
     opened: dict[str, Run] = {}
-    for path in dict.fromkeys(path.resolve() for path in runs):
+    for path in dict.fromkeys(path.resolve() for path in options.runs):
         name = f"{path.name}.html"
         if name in opened or name in ("index.html", "comparison.html"):
             raise JudgeError(f"{path} has no page of its own, {name}: rename the run's folder")
@@ -50,8 +54,8 @@ def command(runs: tuple[Path, ...], *, out: Path) -> None:
     except OSError as error:
         raise cannot_write(out, error) from error
     for name in opened:
-        check_html(out / name, MARK)
-    check_html(out / "index.html", INDEX)
+        check_writable(out / name, mark=MARK)
+    check_writable(out / "index.html", mark=INDEX)
     for name, run in opened.items():
         write_page(run, out / name)
     has_comparison = (out / "comparison.html").is_file()
@@ -60,15 +64,15 @@ def command(runs: tuple[Path, ...], *, out: Path) -> None:
 
 
 def write_page(run: Run, path: Path) -> None:
-    """Write the page of `run` to `path`, whole or not at all; raises `JudgeError` as `check_html`.
+    """Write the page of `run` to `path`, whole or not at all; raises `JudgeError` as `write_html`.
 
     A page of ours that is there already is replaced. It raises too where the run's files do not
     fit together.
     """
-    from judge.pages.run_file import MARK, html_file
+    from judge.pages.run import MARK, page
 
     try:
-        write_html(html_file(run.summary(), run.table(), run.records(), run.rubric), path, MARK)
+        write_html(page(run), path, MARK)
     except (KeyError, ValueError) as error:
         raise JudgeError(
             f"the files of {run.path} do not fit together ({error}): make the run again"

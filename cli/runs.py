@@ -1,64 +1,54 @@
-"""`judge runs`, `merge`, `panel` and `rescore`: the runs there are, and new ones made of them."""
+"""`judge runs`, `merge`, `panel`, `rescore` and `cite`: what becomes of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
-from judge.cli.output import (
-    emit,
-    format_of,
-    format_option,
-    note,
-    print_summary,
-    print_tables,
-)
+from judge.cli.options import argument, command, format_option, option, options
+from judge.cli.output import emit, note, print_summary, print_tables
 from judge.text import NOTHING, counted
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
     from judge.tables.document import Table
 
-_PATH = click.Path(path_type=Path)
+
+@options
+class _Runs:
+    folders: tuple[Path, ...] = argument("[FOLDER]...")
+    form: str = format_option("table", "json")
 
 
-@click.command("runs")
-@click.argument("folders", nargs=-1, type=_PATH, metavar="[FOLDER]...")
-@format_of("table", "json", text="What to print: tables for people, or JSON.")
-def runs(folders: tuple[Path, ...], form: str) -> None:
-    """List the runs in FOLDER, the newest first. Default: judge-runs.
+@command("runs")
+def runs(options: _Runs) -> None:
+    """List the runs in FOLDER (default: judge-runs), the newest first.
 
-    Shows for each its model, judge, studies, headline figures and when it ended. A FOLDER that is a
-    run itself is listed too. What cannot be read is named on standard error.
+    Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
     from judge.running.session import RUNS
     from judge.tables.data import as_json
-    from judge.types import JudgeError
 
-    chosen = folders or (RUNS,)
-    if missing := [str(folder) for folder in folders if not folder.is_dir()]:
+    folders = options.folders or (RUNS,)
+    if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
-    found = sorted(_described(chosen), key=lambda run: str(run["finished"]), reverse=True)
-    if form == "json":
-        emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in found]))
-    elif found:
-        titles = dict.fromkeys(run["title"] for run in found)
-        print_tables(
-            *(_table(title, [r for r in found if r["title"] == title]) for title in titles)
-        )
+    rows = sorted(_described(folders), key=lambda run: str(run["finished"]), reverse=True)
+    if options.form == "json":
+        emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in rows]))
+    elif rows:
+        titles = dict.fromkeys(run["title"] for run in rows)
+        print_tables(*(_table(title, [r for r in rows if r["title"] == title]) for title in titles))
     else:
-        places = ", ".join(map(str, chosen))
+        places = ", ".join(map(str, folders))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
 
 
 def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    from judge.comparing.names import known_model
+    from judge.comparing.run_choice import known_model
     from judge.running.folder import MANIFEST, Run
     from judge.tables.run import headline_figures
-    from judge.types import JudgeError
 
     try:
         below = [
@@ -90,7 +80,7 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
-    from judge.tables.document import Column, Table
+    from judge.tables.document import Column, Table, columns
 
     figures = list(dict.fromkeys(name for run in runs for name in run["figures"]))
     rows = tuple(
@@ -102,25 +92,23 @@ def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
         )
         for run in runs
     )
-    columns = [Column(name, name) for name in ("run", "model", "judge")]
-    columns += [Column(name, name, "count") for name in ("studies", "scored")]
-    columns += [Column(name, name, "number") for name in (*figures, "finished")]
-    return Table("runs", title, tuple(columns), rows)
+    left = columns("run", "model", "judge", "studies||count", "scored||count")
+    right = [Column(name, name, "number") for name in (*figures, "finished")]
+    return Table("runs", title, [*left, *right], rows)
 
 
-_runs = click.argument("runs", nargs=-1, required=True, type=_PATH)
-_out = click.option("--out", required=True, type=_PATH, metavar="DIR", help="The new run's folder.")
+@options
+class _Merge:
+    runs: tuple[Path, ...] = argument("RUN...")
+    out: Path = option("--out DIR", "The new run's folder.", required=True)
+    form: str = format_option("table", "json", "csv", "md")
 
 
-@click.command("merge")
-@_runs
-@_out
-@format_option
-def merge(runs: tuple[Path, ...], out: Path, form: str) -> None:
-    """Join the RUNS of all shards of a set, judged with --shard I/N, into one run.
+@command("merge")
+def merge(options: _Merge) -> None:
+    """Join the RUNs of all shards (judge RUBRIC --shard I/N) into one run.
 
-    Its files are those of the run of the whole set, to the byte but for manifest.json, which names
-    the shards and adds up what they spent. The shards stay as they are; nothing is asked.
+    The new run has the same numbers as one of the whole set. Nothing is asked; the shards stay.
 
     \b
     judge green preds.json refs.json --shard 1/2 --out one
@@ -130,26 +118,25 @@ def merge(runs: tuple[Path, ...], out: Path, form: str) -> None:
     from judge.running.folder import Run
     from judge.running.shards import merge as merge_runs
 
-    _print(merge_runs([Run(path) for path in runs], out), form)
+    _print(merge_runs([Run(path) for path in options.runs], options.out), options.form)
 
 
-@click.command("panel")
-@_runs
-@_out
-@click.option(
-    "--rule",
-    type=click.Choice(("majority", "mean")),
-    required=True,
-    help="What a study's numbers become. majority: the middle one, a tie to the worse; mean: the "
-    "mean, of rates too.",
-)
-@format_option
-def panel(runs: tuple[Path, ...], out: Path, rule: Any, form: str) -> None:  # noqa: ANN401
-    """Make one run out of the RUNS of several judges, of one rubric over the same studies.
+@options
+class _Panel(_Merge):
+    rule: Literal["majority", "mean"] = option(
+        "--rule",
+        "How a study's numbers are combined: by their median, with ties to the worse, or by their "
+        "mean.",
+        required=True,
+    )
 
-    It is a run like any other: judge rates, audit, compare and serve open it. Every judge's
-    errors stand in it, each with its judge; how far they disagree stands at its head and, study by
-    study, in its table. Nothing is asked, and the RUNS stay as they are.
+
+@command("panel")
+def panel(options: _Panel) -> None:
+    """Combine the RUNs of several judges, by one rubric on the same studies, into one run.
+
+    The new run opens in rates, audit, compare and serve like any other. It has every judge's
+    errors, and how far the judges disagree. Nothing is asked; the RUNs stay.
 
     \b
     judge panel first second third --rule majority --out panel
@@ -157,30 +144,83 @@ def panel(runs: tuple[Path, ...], out: Path, rule: Any, form: str) -> None:  # n
     from judge.running.aggregate import panel as panel_of
     from judge.running.folder import Run
 
-    _print(panel_of([Run(path) for path in runs], out, rule), form)
+    combined = panel_of([Run(path) for path in options.runs], options.out, options.rule)
+    _print(combined, options.form)
 
 
-@click.command("rescore")
-@click.argument("run", type=_PATH)
-@click.option(
-    "--out",
-    type=_PATH,
-    metavar="DIR",
-    help="Write the new run here. Default: replace RUN's files; its manifest keeps the history.",
-)
-@format_option
-def rescore(run: Path, out: Path | None, form: str) -> None:
-    """Read the raw answers of RUN again with today's parser, without asking a judge."""
+@options
+class _Rescore:
+    run: Path = argument()
+    out: Path | None = option(
+        "--out DIR", "Write a new run here. Default: replace RUN; its manifest keeps the history."
+    )
+    form: str = format_option("table", "json", "csv", "md")
+
+
+@command("rescore")
+def rescore(options: _Rescore) -> None:
+    """Read the raw answers of RUN again with the current parser, without asking a judge."""
     from judge.running.folder import Run
     from judge.running.rescoring import rescore as rescore_run
 
-    path, n_changed = rescore_run(Run(run), out)
-    again = Run(path)
-    n = again.summary()["n_studies"]
+    path, n_changed = rescore_run(Run(options.run), options.out)
+    rescored = Run(path)
+    n = rescored.summary()["n_studies"]
     note(f"{n_changed:,} of {counted(n, 'study', 'studies')} read differently")
-    _print(again, form)
+    _print(rescored, options.form)
 
 
 def _print(run: Run, form: str) -> None:
     note(f"run folder  {run.path}")
     print_summary(run.summary(), run.rubric, form)
+
+
+@options
+class _Cite:
+    runs: tuple[Path, ...] = argument("RUN...")
+    form: str = format_option(
+        *("text", "latex", "bibtex", "json"),
+        text="text has both; latex the methods text, with \\cite; bibtex the references.",
+    )
+
+
+@command("cite")
+def cite(options: _Cite) -> None:
+    """Write the methods text about each RUN, and the references it cites as BibTeX.
+
+    The text names reports, rubric, judge and settings, the studies that were scored, the figures
+    with their intervals, and the signature, all as the run recorded them.
+    """
+    from judge import plugins
+    from judge.running.folder import Run
+    from judge.signature import Signature
+    from judge.tables.citation import citation, distinct
+    from judge.tables.data import as_json
+
+    opened = [Run(path) for path in dict.fromkeys(options.runs)]
+    citations = [
+        citation(
+            run.manifest,
+            run.summary(),
+            Signature.parse(run.signature),
+            run.rubric,
+            plugins.RUBRICS.packages(run.rubric.name, run.manifest["versions"]),
+        )
+        for run in opened
+    ]
+    works = distinct(source for text in citations for source in text.sources)
+    bibtex = "\n\n".join(source.bibtex for source in works)
+    if options.form == "json":
+        rows = [
+            {"run": str(run.path), "signature": run.signature, "text": text.text}
+            | {"latex": text.latex, "works": [source.key for source in text.sources]}
+            for run, text in zip(opened, citations, strict=True)
+        ]
+        entries = [{"key": work.key, "short": work.short, "bibtex": work.bibtex} for work in works]
+        emit(as_json({"runs": rows, "works": entries}))
+    elif options.form == "latex":
+        emit("\n\n".join(text.latex for text in citations))
+    elif options.form == "bibtex":
+        emit(bibtex)
+    else:
+        emit("\n\n".join([*(text.text for text in citations), bibtex]))

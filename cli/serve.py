@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.options import GroupedCommand, heading
-from judge.cli.output import cache_option, note
+from judge.cli.options import argument, cache_option, command, option, options
+from judge.cli.output import note
 from judge.plugins import install
 from judge.types import JudgeError
 
@@ -18,89 +18,73 @@ if TYPE_CHECKING:
     from judge.service.settings import ServiceSettings
 
 _TOKEN = "JUDGE_TOKEN"  # noqa: S105 - the variable's name
-_HOST, _PORT = "127.0.0.1", 8321
 
 
-@click.command("serve", GroupedCommand)
-@click.argument("named", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path))
-@heading("Address")
-@click.option(
-    "--host",
-    default=_HOST,
-    show_default=True,
-    help="The address to listen at. Any but this machine's own needs a token.",
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=_PORT,
-    show_default=True,
-    help="The port to listen at; 0 takes a free one.",
-)
-@click.option(
-    "--token",
-    envvar=_TOKEN,
-    show_envvar=True,
-    help="What clients must show. One is made where the address needs it and none is given.",
-)
-@heading("Runs")
-@click.option(
-    "--runs",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A folder whose runs to show; new ones are written below the first. Default: judge-runs.",
-)
-@click.option(
-    "--allow-judge",
-    "judges",
-    multiple=True,
-    metavar="NAME[=URL]",
-    help="Let clients ask this judge too, at its usual server or the one at URL. "
-    "Repeat for more; the built-in lexicon is always allowed.",
-)
-@click.option(
-    "--budget",
-    "budgets",
-    multiple=True,
-    metavar="[NAME=]DOLLARS",
-    help="What an allowed judge may cost this service in all, runs and pairs, also after a "
-    "restart: no answer is asked for that may pass it. With several judges that cost, say which: "
-    "--budget gpt-4o=50.",
-)
-@click.option(
-    "--images",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="The folder that the studies' image paths (fields image, image_path, images) lead into. "
-    "Readers see the PNG, JPEG and WebP files there beside the reports, and no file outside of it.",
-)
-@cache_option
-@heading("Limits")
-@click.option(
-    "--max-upload",
-    type=click.IntRange(min=1),
-    default=256,
-    show_default=True,
-    metavar="MB",
-    help="The largest files to take for a run, together.",
-)
-def command(
-    named: tuple[Path, ...],
-    host: str,
-    port: int,
-    token: str | None,
-    judges: tuple[str, ...],
-    budgets: tuple[str, ...],
-    runs: tuple[Path, ...],
-    images: Path | None,
-    max_upload: int,
-    cache: Path | None,
-) -> None:
-    """Show runs on pages, take reviews of them, and annotate over HTTP.
+@options
+class _Address:
+    GROUP = "Address"
 
-    Shows each RUN and all runs of the folder of runs. /openapi.json describes the API. Runs that
-    were cut off go on.
+    host: str = option(
+        "--host ADDRESS",
+        "The address to listen at. Any but this machine's own needs a token.",
+        default="127.0.0.1",
+    )
+    port: int = option(
+        "--port N",
+        "The port to listen at; 0 takes a free one.",
+        type=click.IntRange(0, 65535),
+        default=8321,
+    )
+    token: str | None = option(
+        "--token TEXT",
+        "What clients must show. One is made where the address needs it and none is given.",
+        envvar=_TOKEN,
+        show_envvar=True,
+    )
+
+
+@options
+class _Serve(_Address):
+    GROUP = "Runs"
+
+    named: tuple[Path, ...] = argument("[RUN]...")
+    runs: tuple[Path, ...] = option(
+        "--runs DIR",
+        "A folder of runs to show (repeatable); new ones are written below the first. Default: "
+        "judge-runs.",
+    )
+    judges: tuple[str, ...] = option(
+        "--allow-judge NAME[=URL]",
+        "A judge that clients may ask too, at its usual server or the one at URL (repeatable). The "
+        "built-in lexicon is always allowed.",
+    )
+    budgets: tuple[str, ...] = option(
+        "--budget [NAME=]DOLLARS",
+        "The most that an allowed judge may cost this service in all, also after a restart. With "
+        "several judges, name each: --budget gpt-4o=50.",
+    )
+    images: Path | None = option(
+        "--images DIR",
+        "The folder of the studies' images (fields image, image_path, images), which readers see "
+        "beside the reports; no file outside of it is shown.",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+    )
+    cache: Path | None = cache_option()
+    max_upload: int = option(
+        "--max-upload MB", "The largest upload for a run, all files together.", default=256
+    )
+
+
+@command("serve")
+def serve(options: _Serve) -> None:
+    """Show runs in the browser, take reviews and readings, and start new runs.
+
+    Shows each RUN and the runs of --runs. /openapi.json describes the REST API. Runs that were cut
+    off are continued.
+
+    \b
+    judge serve judge-runs/maira2-green
+    judge serve --allow-judge gpt-4o --budget 50
     """
     from judge.address import is_loopback
     from judge.running.folder import Run
@@ -111,24 +95,25 @@ def command(
         limits,
     )
 
-    for run in named:
-        Run(run)  # says at once which one is none
-    if token is None and not is_loopback(host):
+    for run in options.named:
+        Run(run)  # raises for a folder that is not a run
+    token = options.token
+    if token is None and not is_loopback(options.host):
         token = secrets.token_urlsafe(32)
     elif token is not None and not token.strip():
         raise JudgeError(f"the token is empty; give --token or {_TOKEN} a value, or leave it out")
-    allowed = allowed_judges(judges)
+    allowed = allowed_judges(options.judges)
     settings = ServiceSettings(
-        runs=runs or (Path("judge-runs"),),
-        named=named,
+        runs=options.runs or (Path("judge-runs"),),
+        named=options.named,
         judges=allowed,
-        budgets=limits(budgets, allowed, os.environ),
-        cache=cache,
+        budgets=limits(options.budgets, allowed, os.environ),
+        cache=options.cache,
         token=token,
-        max_upload=max_upload * MEGABYTE,
-        images=images,
+        max_upload=options.max_upload * MEGABYTE,
+        images=options.images,
     )
-    _serve(settings, host, port)
+    _serve(settings, options.host, options.port)
 
 
 def _serve(settings: ServiceSettings, host: str, port: int) -> None:

@@ -1,100 +1,117 @@
-"""`judge stress REFS --judge JUDGE`: put a judge to the test with errors that are known."""
+"""`judge stress REFS --judge JUDGE`: test a judge with known errors."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.drawn import (
-    check_drawn,
+from judge.cli.files import check_outputs, note_figures, write_html
+from judge.cli.options import (
+    NEW_FOLDER,
+    argument,
+    command,
     figures_option,
+    format_option,
     html_option,
-    say_drawn,
-    write_html,
+    list_option,
+    option,
+    options,
+    table_option,
 )
-from judge.cli.judging import (
-    account,
+from judge.cli.output import note, print_document, print_tables
+from judge.cli.progress import (
     end_stopped,
     end_uncovered,
-    foretell,
+    forecast,
+    note_effort,
     shared_servers,
     watching,
 )
-from judge.cli.options import (
-    RUNNING_OPTIONS,
-    SERVER_OPTIONS,
-    WHO,
-    WORDING,
-    GroupedCommand,
-    NamedPath,
-    heading,
-    policy_of,
-    sampling_options,
-    settings_of,
-    with_options,
-)
-from judge.cli.output import format_of, list_option, note, print_document, print_tables
+from judge.cli.run_options import RunningOptions, column_option, section_option
 
 if TYPE_CHECKING:
     from judge.running.session import JudgeSession, RunResult
     from judge.stress.report import StressReport
     from judge.studies import StudySet
 
-_CANDIDATES = (
-    heading("Candidates"),
-    click.option(
-        "--out",
-        type=NamedPath(file_okay=False),
-        metavar="DIR",
+
+@options
+class _Candidates:
+    GROUP = "Candidates"
+
+    refs: str = argument()
+    out: Path = option(
+        "--out DIR",
+        "The folder of the candidates, new or of the same command.",
+        type=NEW_FOLDER,
         default="stress",
-        help="The folder of the candidates, which may be there already. Default: stress.",
-    ),
-    click.option("--id-field", metavar="FIELD", help="The field that holds the study id."),
-    click.option("--reference-field", metavar="FIELD", help="The field that holds the report."),
-    click.option(
-        "--section",
-        metavar="findings|impression|report",
-        help="The part of the reports to change. Default: findings where the references have "
-        "them, else the whole report.",
-    ),
-    click.option(
-        "-n",
-        type=click.IntRange(1),
-        default=200,
-        metavar="N",
-        help="SeededChoice N studies. Default: 200.",
-    ),
-    click.option(
-        "--seed", type=click.IntRange(0), default=1, help="Of every random choice. Default: 1."
-    ),
-    list_option("--changes", metavar="NAME", help="Make these alone (repeatable). Default: all."),
-    click.option(
-        "--rubric",
+    )
+    columns: Mapping[str, Any] = column_option("id", "reference")
+    section: str | None = section_option(
+        "The part of the reports to change. Default: findings if the references have them, else "
+        "the whole report."
+    )
+    n: int = option("-n N", "The studies to draw.", default=200)
+    seed: int = option(
+        "--seed N", "Random seed of the candidates.", type=click.IntRange(0), default=1
+    )
+    changes: tuple[str, ...] = list_option(
+        "--changes NAME", "Make only these changes. Default: all."
+    )
+    rubric: str = option(
+        "--rubric NAME",
+        "The rubric to judge by, in whose layout forged answers are written.",
         default="green",
-        metavar="NAME",
-        help="What to judge by; forged answers are in its layout. Default: green.",
-    ),
-)
-_TABLES = (
-    *("detection", "matrix", "false_alarms", "monotone", "wrong_way", "stability", "hostile"),
-)
-_OUTPUT = with_options(
-    heading("Output"),
-    figures_option("errors found by class, false alarms by change"),
-    html_option("Write a page: the tables, and each pair with what was changed in it."),
-    format_of(
-        *("table", "md", "csv", "json"),
-        text="What to print on standard output; csv has one table.",
-        tables=_TABLES,
-    ),
-)
+    )
+
+    def draw_studies(self) -> StudySet:
+        """Draw studies of the references, and say how many."""
+        from judge.stress.candidates import read_references
+        from judge.studies import NamedFields
+
+        fields = NamedFields(id=self.columns.get("id"), reference=self.columns.get("reference"))
+        studies = read_references(self.refs, fields, self.section)
+        if n_empty := sum(studies.omitted.values()):
+            note(f"{n_empty:,} of the references are empty, and left out")
+        sample = studies.drawn(self.n, self.seed)
+        note(f"{len(sample):,} of {len(studies):,} studies, seed {self.seed}")
+        return sample
 
 
-class _Stress(click.Group):
+@options
+class _Output:
+    GROUP = "Output"
+
+    figures: Path | None = figures_option("errors found by class, false alarms by change")
+    html: Path | None = html_option("Write a page with the tables and each changed report.")
+    table: tuple[str, ...] = table_option(
+        *("detection", "matrix", "false_alarms", "monotone", "wrong_way", "stability", "hostile")
+    )
+    form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
+
+
+@options
+class _Stress(_Candidates, RunningOptions, _Output):
+    GROUP = "Judge"
+
+    repeats: int = option(
+        "--repeats K",
+        "Ask each question K times, to see whether the answer changes.",
+        type=click.IntRange(1, 100),
+        default=1,
+    )
+
+
+@options
+class _Report(_Output):
+    runs: tuple[str, ...] = argument("RUN...|DIR")
+
+
+class _Group(click.Group):
     """A group whose command `run` is meant where none is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -102,42 +119,25 @@ class _Stress(click.Group):
         return super().parse_args(ctx, args if is_named else ["run", *args])
 
 
-@click.group("stress", _Stress)
-def command() -> None:
-    """Put a judge to the test: does it see known errors, and stay still when nothing changed?
+@click.group("stress", _Group)
+def stress() -> None:
+    """Test a judge with known errors: does it find them, and ignore changes that mean nothing?
 
     judge stress REFS is short for judge stress run REFS.
     """
 
 
-@command.command("run", GroupedCommand, short_help="Make candidates, judge them and report.")
-@click.argument("refs")
-@with_options(
-    *_CANDIDATES,
-    heading("Judge"),
-    click.option("--judge", "judge_name", metavar="JUDGE", help=WHO),
-    click.option("--prompt", metavar="NAME|FILE", help=WORDING),
-    *SERVER_OPTIONS,
-    click.option(
-        "--repeats",
-        type=click.IntRange(1, 100),
-        default=1,
-        metavar="K",
-        help="Ask each question K times, a run for each: would the judge say the same again?",
-    ),
-    *sampling_options("--sampling-seed"),
-    *RUNNING_OPTIONS,
-    _OUTPUT,
-)
-def _run(*, html: Path | None, figures: Path | None, **options: Any) -> None:  # noqa: ANN401
-    """Make candidates with known errors out of the references REFS, judge them and report.
+@command("run", group=stress, short_help="Make candidates, judge them and report.")
+def _run(options: _Stress) -> None:
+    """Make candidates with known errors from the references REFS, judge them and report.
 
-    They are judged as any others are, in a run for each repeat, below --out in runs. The same
-    command goes on where it was stopped. With another --judge and the same --out its runs are
-    beside, for judge compare --by change.
+    Each repeat is a run in --out/runs. The same command continues where it was stopped; another
+    --judge adds its runs, for judge compare --by change.
 
-    Exit codes are those of a run: 3 where too few candidates could be scored, --max-cost was
-    reached for all runs together, or most answers could not be read.
+    \b
+    judge stress refs.json --judge gpt-4o -n 50
+
+    Exit codes are those of judge RUBRIC.
     """
     from judge.pages.stress import MARK
     from judge.running.engine import RunStoppedError, UnreadableError
@@ -145,147 +145,121 @@ def _run(*, html: Path | None, figures: Path | None, **options: Any) -> None:  #
     from judge.stress.perturbations import choose_perturbations
     from judge.stress.report import stress_report
 
-    check_drawn(html, figures, MARK)
+    check_outputs(options.html, options.figures, MARK)
     sessions = [*_sessions(options)]
-    drawn, changes = _drawn(options), choose_perturbations(options["changes"], options["rubric"])
-    if options["dry_run"]:
+    sample, changes = options.draw_studies(), choose_perturbations(options.changes, options.rubric)
+    if options.dry_run:
         counts: dict[str, Counter[str]] = {}
-        asked = [
-            study
-            for study, _ in candidates.make_candidates(drawn, changes, options["seed"], counts)
-        ]
-        foretell(sessions, asked)
+        made = candidates.make_candidates(sample, changes, options.seed, counts)
+        forecast(sessions, [study for study, _ in made])
         return
-    candidates.write_candidates(options["out"], drawn, changes, options["seed"])
-    note(f"folder  {options['out']}")
-    studies = candidates.read_candidates(options["out"], str(drawn.section))
+    candidates.write_candidates(options.out, sample, changes, options.seed)
+    note(f"folder  {options.out}")
+    studies = candidates.read_candidates(options.out, str(sample.section))
     try:
         with shared_servers(sessions):
             finished = [_judge(session, studies, options) for session in sessions]
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
-    _show(stress_report([run.path for run in finished]), options["form"], html, figures)
-    end_uncovered([run.summary for run in finished], options["min_coverage"])
+    _show(stress_report([run.path for run in finished]), options)
+    end_uncovered([run.summary for run in finished], options.min_coverage)
 
 
-@command.command("make", GroupedCommand, short_help="Make candidates with errors that are known.")
-@click.argument("refs")
-@with_options(*_CANDIDATES)
-def _make(**options: Any) -> None:  # noqa: ANN401
-    """Make candidates out of the references REFS, with known errors; no judge is asked.
+@command("make", group=stress, short_help="Make candidates with known errors.")
+def _make(options: _Candidates) -> None:
+    """Make candidates with known errors from the references REFS, without asking a judge.
 
-    Judge them as any others: judge green DIR/preds.jsonl DIR/refs.jsonl. The id of a candidate is
-    STUDY/CHANGE; the fields of refs.jsonl say what was changed and which errors are right. What
-    could not be made is counted with its reason.
+    Judge them like any others: judge green DIR/preds.jsonl DIR/refs.jsonl. A candidate's id is
+    STUDY/CHANGE; the fields of refs.jsonl name the change and the right answers.
     """
     from judge.stress import candidates
     from judge.stress.perturbations import choose_perturbations
-    from judge.tables.document import Column, Table
+    from judge.tables.document import Table, columns
 
-    changes = choose_perturbations(options["changes"], options["rubric"])
-    counts = candidates.write_candidates(options["out"], _drawn(options), changes, options["seed"])
+    changes = choose_perturbations(options.changes, options.rubric)
+    counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
     rows = []
     for name, reasons in counts.items():
         n = reasons.pop(candidates.MADE, 0)
         why = "; ".join(f"{reason} ({k:,})" for reason, k in reasons.most_common())
         rows.append((name, why, n, reasons.total()))
-    columns = (
-        Column("change", "change"),
-        Column("why", "why not made"),
-        Column("made", "made", "count"),
-        Column("not_made", "not made", "count"),
-    )
-    print_tables(Table("candidates", "Candidates", columns, tuple(rows)))
-    note(f"written to {options['out']}")
+    head = columns("change", "why|why not made", "made||count", "not_made|not made|count")
+    print_tables(Table("candidates", "Candidates", head, rows))
+    note(f"written to {options.out}")
 
 
-@command.command("report", GroupedCommand, short_help="Say what a judge made of known errors.")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...|DIR")
-@_OUTPUT
-def _report(runs: tuple[str, ...], figures: Path | None, html: Path | None, form: str) -> None:
-    """Say what a judge saw of known errors, and where it did not stay still.
+@command("report", group=stress, short_help="Report on runs of such candidates.")
+def _report(options: _Report) -> None:
+    """Report which known errors a judge found, and where harmless changes misled it.
 
-    RUN is a run of the candidates of judge stress, by any judge; several runs are its repeats. A
-    folder of judge stress has all of them. docs/stress.md explains each number.
+    RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
+    judge stress. docs/stress.md explains each number.
     """
     from judge.pages.stress import MARK
     from judge.stress.report import stress_report
 
-    check_drawn(html, figures, MARK)
-    _show(stress_report(runs), form, html, figures)
+    check_outputs(options.html, options.figures, MARK)
+    _show(stress_report(options.runs), options)
 
 
-def _drawn(options: dict[str, Any]) -> StudySet:
-    from judge.stress.candidates import read_references
-    from judge.studies.names import NamedFields
-
-    named = NamedFields(id=options["id_field"], reference=options["reference_field"])
-    studies = read_references(options["refs"], named, options["section"])
-    if n_left := sum(studies.omitted.values()):
-        note(f"{n_left:,} of the references are empty, and left out")
-    drawn = studies.drawn(options["n"], options["seed"])
-    note(f"{len(drawn):,} of {len(studies):,} studies, seed {options['seed']}")
-    return drawn
-
-
-def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
+def _sessions(options: _Stress) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
     from judge.backends import LEXICON
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
 
-    if options["repeats"] > 1 and options["sampling_seed"] is not None:
-        raise click.UsageError("--sampling-seed asks for the same answer each time; leave it out")
-    settings, policy = settings_of(options), policy_of(options)
+    if options.repeats > 1 and "seed" in options.body:
+        raise click.UsageError("--body seed gives the same answer each time; leave it out")
+    name, policy = options.judge or LEXICON, options.request_policy()
     budget = None if policy.max_cost is None else SpendingLimit(policy.max_cost)
-    name = options["judge_name"] or LEXICON
-    for repeat in range(options["repeats"]):
+    for repeat in range(options.repeats):
         session = JudgeSession.load(
-            *(options["rubric"], name, settings),
+            *(options.rubric, name, options.judge_settings(name)),
             policy=policy,
-            cache=options["cache"],
+            cache=options.cache,
             budget=budget,
             repeat=repeat,
         )
         if repeat and (session.judge.runs_inline or session.judge.is_deterministic):
             note(f"{name} answers the same question the same each time: one run.")
             break
-        if options["judge_name"] is None and not repeat:
+        if options.judge is None and not repeat:
             note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
         yield session
 
 
-def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> RunResult:
+def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
     from judge.running.session import default_folder, run, with_classes
     from judge.stress.report import RUNS
 
     signature = session.signature(*with_classes(studies))
-    folder = options["out"] / RUNS / default_folder(session, None, signature).name
-    arguments = {k: v for k, v in options.items() if k not in ("form", "out", "cache")}
+    folder = options.out / RUNS / default_folder(session, None, signature).name
+    left_out = ("form", "out", "cache", "html", "figures")
+    arguments = {k: v for k, v in vars(options).items() if k not in left_out}
     with session, watching() as listener:
         finished = run(
             session, studies, out=folder, by=("change",), arguments=arguments, listener=listener
         )
-    for text in account(finished.progress):
-        note(text)
+    note_effort(finished.progress)
     note(f"run folder  {folder}")
     return finished
 
 
-def _show(report: StressReport, form: str, html: Path | None, figures: Path | None) -> None:
-    """Print a report; write its page and its figures first: who reads the output may stop early."""
+def _show(report: StressReport, options: _Output) -> None:
+    """Print a report, after its page and figures: whoever reads the output may close it early."""
     from judge.tables.stress import stress_document
 
     data = report.plain()
-    if figures:
+    if options.figures:
         from judge.figures import draw_stress
 
-        say_drawn(draw_stress({data["judge"]["name"]: data}, figures), figures)
-    if html:
+        written = draw_stress({data["judge"]["name"]: data}, options.figures)
+        note_figures(written, options.figures)
+    if options.html:
         from judge.figures import available, stress_page_figures
         from judge.pages.stress import MARK, page, pairs
 
-        drawn = stress_page_figures(data) if available() else None
-        write_html(page(data, report.first.run.rubric, pairs(report), drawn), html, MARK)
-        note(f"page  {html}")
-    print_document(stress_document(data), form, data)
+        charts = stress_page_figures(data) if available() else None
+        write_html(page(data, report.first.run.rubric, pairs(report), charts), options.html, MARK)
+        note(f"page  {options.html}")
+    print_document(stress_document(data), options.form, data, options.table)

@@ -1,130 +1,120 @@
-"""`judge validate RUN...`: how far judges agree with readers."""
+"""`judge validate RUN...`: how well judges agree with readers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from judge.cli.drawn import (
-    check_drawn,
-    figures_option,
-    html_option,
-    say_drawn,
-    write_html,
-)
-from judge.cli.metric_files import metric_options, read_files
+from judge.cli.files import check_outputs, note_figures, write_html
 from judge.cli.options import (
-    GroupedCommand,
-    heading,
-    patient_option,
-    resamples_option,
-    resampling,
-    seed_option,
+    MetricFileOptions,
+    ResamplingOptions,
+    argument,
+    command,
+    figures_option,
+    format_option,
+    html_option,
+    option,
+    options,
+    table_option,
 )
-from judge.cli.output import format_of, note, print_document
+from judge.cli.output import note, print_document
 
 if TYPE_CHECKING:
     from judge.validating.raters import RatedStudies
 
 
-_TABLES = (
-    *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits", "errors"),
-    *("preference", "alternative_annotator"),
-)
+@options
+class _Readers:
+    GROUP = "Readers"
+
+    readers: tuple[str, ...] = option(
+        "--readers [NAME=]RUN",
+        "A reader's run of the same reports, from judge import, or a folder of them (repeatable).",
+        required=True,
+    )
+    epsilon: float = option(
+        "--epsilon SHARE",
+        "The margin of the alternative-annotator test: 0.2 for experts, 0.15 for trained readers, "
+        "0.1 for laypeople.",
+        type=click.FloatRange(0, 1, max_open=True),
+        default=0.2,
+    )
+    level: Literal["actionable", "urgent", "emergent", "significant"] | None = option(
+        "--level",
+        "The least severity that counts as significant. Default: the rubric's own; actionable if a "
+        "scale of two levels meets one of four.",
+    )
 
 
-@click.command("validate", GroupedCommand)
-@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
-@heading("Readers")
-@click.option(
-    "--readers",
-    multiple=True,
-    required=True,
-    metavar="[NAME=]RUN",
-    help="The run of a reader of the same reports, as judge import makes it (repeatable), or a "
-    "folder of such runs.",
-)
-@metric_options
-@heading("Statistics")
-@click.option(
-    "--epsilon",
-    type=click.FloatRange(0, 1, max_open=True),
-    default=0.2,
-    show_default=True,
-    help="How much better a reader may be than the judge in the alternative-annotator test: 0.2 "
-    "for experts, 0.15 for trained readers, 0.1 for laypeople.",
-)
-@click.option(
-    "--level",
-    type=click.Choice(["actionable", "urgent", "emergent", "significant"]),
-    help="Errors of this level or worse count as significant. Default: what each rubric calls so; "
-    "actionable where a scale of two meets one of four.",
-)
-@patient_option
-@resamples_option
-@seed_option
-@heading("Output")
-@figures_option(
-    "agreement beside the readers' own, counts against the readers', limits of agreement"
-)
-@html_option(
-    "Write a page: the tables, every count as a point, and the studies behind it with what "
-    "judge and readers said."
-)
-@format_of(
-    *("table", "md", "latex", "csv", "json"),
-    text="What to print on standard output; csv has one table.",
-    tables=_TABLES,
-)
-def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
-    """Say how far the judges of RUN agree with readers, and readers among themselves.
+@options
+class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
+    GROUP = "Output"
 
-    The runs are of judges on the reports that the readers read. For every count that the
-    rubrics share, the score and further metrics: correlations with the mean of the readers,
-    with those of each reader beside them; how often judge and readers agree that a study has
-    no significant error; bias and limits of agreement of counts; which of the readers' errors
-    the judge found; whether the judge may stand in for a reader (alternative-annotator test).
-    No judge is asked. docs/trust.md explains each number.
+    runs: tuple[str, ...] = argument("[NAME=]RUN...", required=True)
+    figures: Path | None = figures_option(
+        "agreement with and among readers, counts, limits of agreement"
+    )
+    html: Path | None = html_option("Write a page with tables, counts and studies.")
+    table: tuple[str, ...] = table_option(
+        *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits"),
+        *("errors", "preference", "alternative_annotator"),
+    )
+    form: str = format_option("table", "md", "latex", "csv", "json", text="csv has one table.")
+
+
+@command("validate")
+def validate(options: _Validate) -> None:
+    """Measure how well the judges of RUN agree with readers, and readers with each other.
+
+    For each count that the rubrics share, the score and other metrics: correlation with the mean
+    of the readers and with each; agreement on studies without significant errors; bias and limits
+    of agreement; the readers' errors that the judge found; the alternative-annotator test.
+    docs/trust.md explains each number.
+
+    \b
+    judge validate RUN --readers readers --html validation.html
     """
-    from judge.comparing.names import choice
+    from judge.comparing.run_choice import choice
     from judge.pages.validation import MARK
     from judge.tables.validation import validation_document
-    from judge.validating.raters import rated, raters
-    from judge.validating.validation import validate
+    from judge.validating.raters import align_raters, open_raters
+    from judge.validating.validation import compute_validation
 
-    check_drawn(options["html"], options["figures"], MARK)
-    files = read_files(options)
-    how = resampling(options)
-    judges = raters([choice(run) for run in runs], readers=False)
-    readers = raters([choice(run) for run in options["readers"]], readers=True)
-    studies = rated(judges, readers, files, options["patient_field"], options["level"])
-    found = validate(studies, how, options["epsilon"])
-    # Runs may turn out to be damaged: before anything is written, not after it.
-    pieces = _page(found, studies) if options["html"] else ()
-    # Whoever reads the output may stop early, as head does: files come first.
-    if options["figures"]:
+    check_outputs(options.html, options.figures, MARK)
+    judges = open_raters([choice(run) for run in options.runs], readers=False)
+    readers = open_raters([choice(run) for run in options.readers], readers=True)
+    files = options.read_files()
+    studies = align_raters(judges, readers, files, options.patient_field, options.level)
+    validation = compute_validation(studies, options.resampling(), options.epsilon)
+    # A damaged run is found here, before anything is written.
+    pieces = _page(validation, studies) if options.html else ()
+    # Files first: whoever reads the output may close it early, as head does.
+    if options.figures:
         from judge.figures import draw_validation
 
-        folder = options["figures"]
-        say_drawn(draw_validation(found, studies.values, folder), folder)
-    if options["html"]:
-        write_html(pieces, options["html"], MARK)
-        note(f"page  {options['html']}")
-    print_document(validation_document(found), options["form"], found)
+        written = draw_validation(validation, studies.values, options.figures)
+        note_figures(written, options.figures)
+    if options.html:
+        write_html(pieces, options.html, MARK)
+        note(f"page  {options.html}")
+    document = validation_document(validation)
+    print_document(document, options.form, validation, options.table)
 
 
-def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
+def _page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
     from judge.pages.validation import Beside, PageRater, page, wanted
-    from judge.validating.raters import records
 
-    of = Beside(
-        found,
-        tuple(PageRater(one.name, one.is_reader, one.run.rubric) for one in studies.raters),
+    shown = Beside(
+        validation,
+        tuple(PageRater(rater.name, rater.is_reader, rater.run.rubric) for rater in studies.raters),
         studies.study_ids,
         studies.study_classes,
         studies.values,
     )
-    rows = wanted(of)
-    return page(of, rows, records(studies, {studies.study_ids[row] for row in rows}))
+    rows = wanted(shown)
+    records = studies.records({studies.study_ids[row] for row in rows})
+    return page(shown, rows, records)

@@ -18,7 +18,7 @@ if not os.path.exists(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: 
 TYPE_CHECKING = False  # as of `typing`, whose import takes longer than all of this
 if TYPE_CHECKING:
     from judge.api import annotate, merge, panel, run
-    from judge.comparing.api import Leaderboard, compare, recurring_errors
+    from judge.comparing.leaderboard import Leaderboard, compare, recurring_errors
     from judge.rubrics import Rubric
     from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judge.stats.significance import Resampling
     from judge.stress.report import StressReport, stress_report
     from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
-    from judge.validating.api import Validation, validate
+    from judge.validating.validation import Validation, validate
 
     __version__: str
 
@@ -37,7 +37,7 @@ __all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
 
 _MODULES = {
     "api": ("annotate", "merge", "panel", "run"),
-    "comparing.api": ("Leaderboard", "compare", "recurring_errors"),
+    "comparing.leaderboard": ("Leaderboard", "compare", "recurring_errors"),
     "rubrics": ("Rubric",),
     "running.session": ("RequestPolicy",),
     "running.engine": ("RunStoppedError",),
@@ -45,7 +45,7 @@ _MODULES = {
     "stats.significance": ("Resampling",),
     "stress.report": ("StressReport", "stress_report"),
     "types": ("Annotated", "Annotation", "Failed", "JudgeError", "Outcome", "Study", "Unparsed"),
-    "validating.api": ("Validation", "validate"),
+    "validating.validation": ("Validation", "validate"),
 }
 
 

@@ -31,13 +31,13 @@ from judge.types import JudgeError
 
 T = TypeVar("T")
 Column: TypeAlias = "Sequence[object] | Mapping[Any, Any] | pd.Series[Any]"
-"""One value a study: in an order, or by id."""
+"""One value per study, in order or by id."""
 Reports: TypeAlias = "Column | pd.DataFrame | Iterable[Any]"
-"""The reports of one side; a dataset is known by its iterating over records."""
+"""The reports of one side; a dataset is an iterable of records."""
 
 
 class JudgeOptions(TypedDict, total=False):
-    """What a judge takes beside its name; `annotate` says what each is."""
+    """The options of a judge; see `annotate`."""
 
     prompt: str | None
     base_url: str | Sequence[str] | None
@@ -51,7 +51,7 @@ class JudgeOptions(TypedDict, total=False):
 
 
 class ContextOptions(JudgeOptions, total=False):
-    """The same, and what the judge is shown beside the reports."""
+    """The options of a judge and of the context that it is shown."""
 
     context_fields: Sequence[str] | None
     prior_field: str | None
@@ -59,7 +59,7 @@ class ContextOptions(JudgeOptions, total=False):
 
 
 class Options(ContextOptions, total=False):
-    """What `annotate` and `run` take beside reports, rubric and judge."""
+    """The options of `annotate` and `run`."""
 
     study_ids: Sequence[object] | None
     study_classes: Column | None
@@ -70,7 +70,7 @@ class Options(ContextOptions, total=False):
     shard: str | tuple[int, int] | None
 
 
-_OF_REPORTS = ("study_ids", "study_classes", "fields", "section", "allow_missing")
+_REPORT_OPTIONS = ("study_ids", "study_classes", "fields", "section", "allow_missing")
 
 
 def annotate(
@@ -93,40 +93,40 @@ def annotate(
     rubric
         A rubric's name, such as "green".
     judge
-        Who answers: "lexicon", the built-in baseline; "vllm:MODEL"; "hf:MODEL", a model in this
-        process; or one behind an OpenAI-compatible server, such as "gpt-4o", whose key comes from
-        the environment.
+        The judge: "lexicon", the built-in baseline; "vllm:MODEL"; "hf:MODEL", a model in this
+        process; or a model of an OpenAI-compatible server, such as "gpt-4o", with the key in the
+        environment.
     out
-        A folder for the run. By default nothing is written but the cache.
+        A folder for the run. By default only the cache is written.
     study_ids, study_classes, fields
-        n values each, and columns of n values, beside lists; a class that is None is inferred.
+        n values each, and columns of n values, for reports in lists; a class of None is inferred.
     section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout,
     max_tokens, reply, shard, cache
         As the options of the command line; a shard is "3/8" or (3, 8).
     sampling
         Further parameters of a request: "temperature" (0 by default), "top_p", "seed",
-        "reasoning_effort", or any other that the server takes.
+        "reasoning_effort", or any other of the server.
     options
-        What one kind of judge alone takes, such as `vllm_args` (docs/python.md lists them).
+        Options of one kind of judge, such as `vllm_args` (see docs/python.md).
     policy
         A `judge.RequestPolicy`: how many requests at a time, how often again, when to give up.
 
     Returns
     -------
     DataFrame
-        One row a study, in the order given: the columns of a run's table of studies, `answer`, and
-        `corrected` for a rubric that corrects lines. Scores and counts are missing wherever
-        `outcome` is not "annotated". `attrs["signature"]` names everything that made the numbers.
+        One row per study, in the given order: the columns of a run's table of studies, `answer`,
+        and `corrected` for a rubric that corrects lines. Scores and counts are missing if `outcome`
+        is not "annotated". `attrs["signature"]` has all settings that change a number.
 
     Raises
     ------
     JudgeError
-        For what the caller can correct, and where most of the first answers cannot be read.
+        For wrong arguments, and if most of the first answers cannot be read.
     RunStoppedError
-        When it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
+        If it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
 
     """
-    session, studies, more = _open(references, candidates, rubric, judge, options)
+    session, studies, run_options = _open(references, candidates, rubric, judge, options)
     table = TableBuilder(session.rubric, studies.fields)
     rows: list[int] = []
     answers: dict[str, list[Any]] = {"answer": [], "corrected": []}
@@ -140,20 +140,20 @@ def annotate(
     def work() -> str:
         with session:
             if out is not None:
-                finished = run_session(session, studies, out=Path(out), also=keep, **more)
+                finished = run_session(session, studies, out=Path(out), also=keep, **run_options)
                 return str(finished.summary["signature"])
             classed, class_source = with_classes(studies)
-            shard = more["shard"]
+            shard = run_options["shard"]
             part = classed.take(shard.rows(classed)) if shard else classed
             judge_set(session, part, keep, ProgressListener())
             return session.signature(classed, class_source, shard)
 
-    line = _outside_any_loop(work)
+    signature = _outside_any_loop(work)
     if not session.rubric.editor:
         del answers["corrected"]
-    # Studies may have ended in any order.
+    # Studies may have been finished in any order.
     frame = table.build().assign(**answers).set_axis(rows).sort_index().reset_index(drop=True)
-    frame.attrs["signature"] = line
+    frame.attrs["signature"] = signature
     frame.attrs["note"] = session.judge.note
     return frame
 
@@ -170,15 +170,15 @@ def run(
 ) -> Run:
     """Judge candidate reports as `annotate` does, write the run's folder and open it.
 
-    `out` defaults to a folder below `judge-runs` whose name is made from the signature. `by` are
-    the fields that its summary groups the rates by. The rest is as in `annotate`.
+    `out` is by default a folder below `judge-runs` named after the signature. `by` are the fields
+    by which the summary groups the rates. The rest is as in `annotate`.
     """
-    session, studies, more = _open(references, candidates, rubric, judge, options)
+    session, studies, run_options = _open(references, candidates, rubric, judge, options)
 
     def work() -> Run:
         with session:
             path = None if out is None else Path(out)
-            return Run(run_session(session, studies, out=path, by=_names(by), **more).path)
+            return Run(run_session(session, studies, out=path, by=_names(by), **run_options).path)
 
     return _outside_any_loop(work)
 
@@ -187,9 +187,9 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
     `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
-    files are those of the run of the whole set, to the byte but for the manifest, which names the
-    shards and adds up what they spent. Raises `JudgeError` for shards that are missing, there
-    twice, damaged or not of one run, and for an `out` that holds another run.
+    files equal those of a run of the whole set, but for the manifest, which lists the shards and
+    the sum of their costs. Raises `JudgeError` for shards that are missing, duplicate, damaged or
+    of different runs, and for a folder with another run.
     """
     return merge_runs(_runs(runs), Path(out))
 
@@ -200,10 +200,10 @@ def panel(
     *,
     rule: Literal["majority", "mean"],
 ) -> Run:
-    """Make one run out of those of several judges, of one rubric over the same studies.
+    """Combine the runs of several judges by one rubric over the same studies.
 
-    `rule` is "majority" or "mean", as in `judge panel`. Raises `JudgeError` for runs that do not
-    fit together, and for an `out` that holds another run.
+    `rule` is "majority" or "mean", as in `judge panel`. Raises `JudgeError` for runs that differ in
+    more than the judge, and for a folder with another run.
     """
     return panel_of(_runs(runs), Path(out), rule)
 
@@ -211,10 +211,10 @@ def panel(
 def _open(
     references: Reports, candidates: Reports | None, rubric: str, judge: str, options: Options
 ) -> tuple[JudgeSession, StudySet, dict[str, Any]]:
-    """Return session, studies, and the shard and the arguments of their run."""
+    """Return the session, the studies, and the shard and arguments of their run."""
     _check_known(options, Options)
     values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    reports = {name: values.pop(name) for name in _OF_REPORTS if name in values}
+    reports = {name: values.pop(name) for name in _REPORT_OPTIONS if name in values}
     shard, model = values.pop("shard", None), values.pop("model", None)
     context = context_of(rubric, values)
     studies = from_given(
@@ -224,26 +224,26 @@ def _open(
     if model is not None:
         studies = replace(studies, model=model)
     arguments = {"rubric": rubric, "judge": judge, "prompt": values.get("prompt")}
-    more = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
-    return session_of(rubric, judge, values), studies, more
+    run_options = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
+    return session_of(rubric, judge, values), studies, run_options
 
 
 def context_of(rubric: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Take the `ContextOptions` out of `options`, as `attach_context` has them."""
+    """Remove the `ContextOptions` from `options`; return them as `attach_context` takes them."""
     context = options.pop("context_fields", None)
     if context is None and not rubrics.load(rubric).takes_context:
         context = ()
-    shown = {"context": [context] if isinstance(context, str) else context}
-    return shown | {
+    return {
+        "context": [context] if isinstance(context, str) else context,
         "prior": options.pop("prior_field", None),
         "modality": options.pop("modality", None),
     }
 
 
 def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSession:
-    """Return the session of a judge with the `JudgeOptions` of a caller; nothing is asked.
+    """Return the session of a judge with some `JudgeOptions`; nothing is asked.
 
-    Raises `JudgeError` for another option, and as `JudgeSession.load` does.
+    Raises `JudgeError` for an unknown option, and as `JudgeSession.load` does.
     """
     _check_known(options, JudgeOptions)
     values = {name: value for name, value in options.items() if value is not None}
@@ -271,7 +271,7 @@ def _names(by: T) -> T | list[str]:
 
 
 def _outside_any_loop(work: Callable[[], T]) -> T:
-    """Do the work in a thread of its own where this one runs an event loop, as in a notebook."""
+    """Do the work in another thread if this one runs an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -4,7 +4,7 @@ from judge.reward import Reward
 
 GRPOTrainer(model, reward_funcs=Reward(judge="lexicon").trl("report"), train_dataset=dataset)
 
-docs/rewards.md tells the rest.
+See docs/python.md.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from judge.studies.study_set import CONTEXT_FIELDS, attach_context, prior_report
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")
-# The first TRL that leaves a completion without any reward out, instead of taking it as 0.
+# The first TRL that leaves out a completion without a reward; earlier ones take it as 0.
 _TRL = (1, 6)
 
 
 class Reward(AbstractContextManager["Reward"]):
-    """A measure of a rubric as a judge finds it, of which more is always better.
+    """A measure of a rubric as a reward: more is always better.
 
     A measure of which less is better (errors, FineRadScore) has its sign changed. The judge is
-    loaded at the first question and stays loaded. A copy for another process (pickle; for the
-    functions cloudpickle, as Ray has it) has a judge and counts of its own.
+    loaded at the first question and stays loaded. A copy in another process (by pickle; for the
+    functions cloudpickle, as in Ray) has its own judge and counts.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ class Reward(AbstractContextManager["Reward"]):
     measure
         A measure of the rubric; by default the score with the rubric's name, or its only score.
     report
-        Gives the report in a completion's text, by default all of it; where it gives None the
-        completion has no reward.
+        A function from a completion's text to the report in it, by default the whole text; None for
+        a completion without a report, which has no reward.
     name
-        What the reward is called in logs, by default the measure, with `minus_` where its sign is
+        The name of the reward in logs, by default the measure, with `minus_` if its sign is
         changed.
 
     """
@@ -71,8 +71,8 @@ class Reward(AbstractContextManager["Reward"]):
         name: str | None = None,
         **options: Unpack[ContextOptions],
     ) -> None:
-        named: Any = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
-        self._copy = partial(type(self), **named, name=name, **options)
+        arguments: Any = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
+        self._copy = partial(type(self), **arguments, name=name, **options)
         values: dict[str, Any] = {**options}
         self._context = context_of(rubric, values)
         values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)
@@ -91,14 +91,14 @@ class Reward(AbstractContextManager["Reward"]):
 
     @property
     def signature(self) -> str:
-        """What makes the rewards, whatever the reports; `context:auto` is by the columns' names."""
-        shown = dict(self._context)
-        if shown["context"] is None:
-            shown["context"] = "auto"
+        """The settings that make the rewards; with `context:auto` the columns' names decide."""
+        context = dict(self._context)
+        if context["context"] is None:
+            context["context"] = "auto"
         report = getattr(self._report, "__qualname__", type(self._report).__qualname__)
         parts = [
             *self._session.judged_by(),
-            *(f"{name}:{value}" for name, value in shown.items() if value),
+            *(f"{name}:{value}" for name, value in context.items() if value),
             f"reward:{self._signed_name}{'' if self._report is str else f'({report})'}",
             f"version:{version()}",
         ]
@@ -113,25 +113,26 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> Callable[..., Any]:
         """Return a reward function for TRL: `f(prompts, completions, **columns)`.
 
-        A completion without a reward gets `unscored`, by default None, which TRL leaves out; how
-        many those are, and why, is logged. Raises `JudgeError` for a TRL before 1.6, which makes a
-        0 of None, unless `unscored` has a value. `reference` is the column with the radiologist's
-        reports. A coroutine function where it is `asynchronous`.
+        A completion without a reward gets `unscored`, by default None, which TRL leaves out; their
+        number and the reasons are logged. `reference` is the column with the radiologist's reports.
+        With `asynchronous` it is a coroutine function. Raises `JudgeError` for a TRL before 1.6,
+        which takes None as 0, unless `unscored` has a value.
         """
         value = _finite(unscored)
         if value is None:
             _check_trl()
 
         async def judge_batch(
-            standing: BackgroundJudge,
+            judge: BackgroundJudge,
+            /,
             prompts: object,  # noqa: ARG001
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
         ) -> list[float | None]:
-            lists = {name: each for name, each in columns.items() if isinstance(each, list)}
+            lists = {name: column for name, column in columns.items() if isinstance(column, list)}
             if reference not in lists:
                 raise JudgeError(f"no column {reference!r} has a list of reference reports")
-            rewards = await self._rewards(standing, completions, lists[reference], lists)
+            rewards = await self._rewards(judge, completions, lists[reference], lists)
             reasons = Counter(reward for reward in rewards if isinstance(reward, str))
             if reasons:
                 _LOG.warning(
@@ -150,36 +151,37 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> Callable[..., Any]:
         """Return a reward function for verl, to be called `compute_score`.
 
-        `compute_score(data_source, solution_str, ground_truth, extra_info=None)` gives the reward
-        of one completion. One that has none is `unscored`; without that value it raises
-        `JudgeError`, of which verl's manager `rate_limited` makes a reward of 0.0.
+        `compute_score(data_source, solution_str, ground_truth, extra_info=None)` returns the reward
+        of a completion, or `unscored` if it has none. Without that value it raises `JudgeError`,
+        which verl's manager `rate_limited` turns into a reward of 0.0.
         """
-        value = _finite(unscored)
+        default = _finite(unscored)
 
         async def judge_row(
-            standing: BackgroundJudge,
+            judge: BackgroundJudge,
+            /,
             data_source: object,  # noqa: ARG001
             solution_str: str,
             ground_truth: object,
             extra_info: Mapping[str, object] | None = None,
             **_more: object,
         ) -> float:
-            columns = {name: [each] for name, each in (extra_info or {}).items()}
-            (reward,) = await self._rewards(standing, [solution_str], [ground_truth], columns)
+            columns = {name: [value] for name, value in (extra_info or {}).items()}
+            (reward,) = await self._rewards(judge, [solution_str], [ground_truth], columns)
             if not isinstance(reward, str):
                 return reward
             lost = f"a completion has no reward {self.name} ({reward})"
-            if value is not None:
-                _LOG.warning("%s: it gets %g", lost, value)
-                return value
-            error = JudgeError(f"{lost}: give the value of such ones, as in .verl(unscored=0.0)")
-            _LOG.error("%s", error)  # some of verl's managers make a 0 of an error
+            if default is not None:
+                _LOG.warning("%s: it gets %g", lost, default)
+                return default
+            error = JudgeError(f"{lost}: set the value of these, as in .verl(unscored=0.0)")
+            _LOG.error("%s", error)  # some managers of verl take an error as 0
             raise error
 
         return self._function(judge_row, asynchronous=asynchronous)
 
     def close(self) -> None:
-        """Let go of the judge and of what it started; no reward can be had after that."""
+        """Stop the judge and its servers; further calls fail."""
         self._thread.close()
 
     def __exit__(self, *_error: object) -> None:
@@ -189,29 +191,31 @@ class Reward(AbstractContextManager["Reward"]):
         self, work: Callable[..., Coroutine[Any, Any, Any]], *, asynchronous: bool
     ) -> Callable[..., Any]:
         def reward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            return self._thread.wait(lambda standing: work(standing, *args, **kwargs))
+            return self._thread.wait(lambda judge: work(judge, *args, **kwargs))
 
         async def reward_async(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            future = self._thread.submit(lambda standing: work(standing, *args, **kwargs))
+            future = self._thread.submit(lambda judge: work(judge, *args, **kwargs))
             return await asyncio.wrap_future(future)
 
         function = reward_async if asynchronous else reward
-        function.__name__ = self.name  # what TRL's logs call it
+        function.__name__ = self.name  # the name in TRL's logs
         return function
 
     async def _rewards(
         self,
-        standing: BackgroundJudge,
+        judge: BackgroundJudge,
         completions: Sequence[Any],
         references: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],
     ) -> list[float | str]:
-        # Each completion's reward, or the reason why it has none.
+        # The reward of each completion, or the reason why it has none.
         context = dict(self._context)
         names = {*(context["context"] or ()), context["prior"], context["modality"]}
         known = set(map(plain, CONTEXT_FIELDS)) if context["context"] is None else set()
-        shown = {n: column for n, column in columns.items() if n in names or plain(n) in known}
-        for name, column in {"reference": references, **shown}.items():
+        context_columns = {
+            n: column for n, column in columns.items() if n in names or plain(n) in known
+        }
+        for name, column in {"reference": references, **context_columns}.items():
             if len(column) != len(completions):
                 raise JudgeError(
                     f"there are {len(completions)} completions and {len(column)} values of {name!r}"
@@ -227,7 +231,7 @@ class Reward(AbstractContextManager["Reward"]):
             if reports[row] is not None and not _is_missing(reference)
         ]
         if rows:
-            fields = {name: [column[row] for row in rows] for name, column in shown.items()}
+            fields = {n: [column[row] for row in rows] for n, column in context_columns.items()}
             studies = from_given(
                 [references[row] for row in rows],
                 [reports[row] for row in rows],
@@ -235,8 +239,8 @@ class Reward(AbstractContextManager["Reward"]):
                 fields=fields,
             )
             if not any(map(prior_report, fields.get(context["prior"], ["any"]))):
-                context["prior"] = None  # a batch without any prior report is nothing wrong
-            ends = await standing.judge(attach_context(studies, **context))
+                context["prior"] = None  # a batch may have no prior report at all
+            ends = await judge.judge(attach_context(studies, **context))
             for row, judged in zip(rows, ends, strict=True):
                 rewards[row] = self._value(judged)
         reasons = [reward for reward in rewards if isinstance(reward, str)]
@@ -259,9 +263,9 @@ class Reward(AbstractContextManager["Reward"]):
 
 
 def text_of(completion: object) -> str | None:
-    """Return the text of a completion: itself, or what the assistant says last in messages.
+    """Return the text of a completion: a string, or the assistant's last message.
 
-    None where that has no text, as a call of a tool. Raises `JudgeError` for any other form.
+    None for a message without text, such as a tool call. Raises `JudgeError` for any other form.
     """
     if isinstance(completion, str):
         return completion
@@ -269,9 +273,7 @@ def text_of(completion: object) -> str | None:
         texts = [turn.get("content") for turn in completion if turn.get("role") == "assistant"]
         if texts and isinstance(texts[-1], str | None):
             return texts[-1]
-    raise JudgeError(
-        f"a completion is neither text nor messages with an assistant's: {completion!r:.80}"
-    )
+    raise JudgeError(f"a completion is neither a text nor a list of messages: {completion!r:.80}")
 
 
 def _is_missing(reference: object) -> bool:
@@ -293,6 +295,6 @@ def _check_trl() -> None:
         return
     if tuple(int(part) for part in re.findall(r"\d+", installed)[:2]) < _TRL:
         raise JudgeError(
-            f"TRL {installed} makes a 0 of a completion that no function rewards: install TRL 1.6 "
-            "or later, or give the value of such ones, as in .trl(unscored=-1.0)"
+            f"TRL {installed} takes a completion without a reward as 0: install TRL 1.6 or later, "
+            "or set their value, as in .trl(unscored=-1.0)"
         )

@@ -66,6 +66,12 @@ def studies_digest(studies: Iterable[Study]) -> str:
     return f"{n}+{digest.hexdigest()[:8]}"
 
 
+def short_digest(lines: Iterable[str]) -> str:
+    """Return eight hexadecimal digits of the hash of some lines."""
+    text = "\n".join(lines).encode("utf-8", "replace")
+    return hashlib.sha256(text).hexdigest()[:8]
+
+
 def text_digest(text: str) -> bytes | None:
     """Return what tells a text from others but for white space; None for an empty one."""
     words = text.split()

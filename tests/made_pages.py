@@ -8,23 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from answered_runs import answered, green
 from click.testing import CliRunner
 from page_records import FIGURES, records_of
 from pagemaking import examples, hostile, write_run
 from seeded_comparison import seeded
 from support import EXAMPLES, write_json
 
-from judge import rubrics
+from judge import prompts, rubrics
 from judge.cli import main
-from judge.comparing.names import RunChoice
+from judge.comparing.run_choice import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
-from judge.pages.run_file import html_file
+from judge.pages.run import page as run_page
 from judge.pages.validation import Beside, PageRater
 from judge.pages.validation import page as validation_page
+from judge.running.folder import Run
 from judge.stats.significance import Comparison
-from judge.validating.raters import RatedStudies, rated, raters, records
-from judge.validating.validation import validate
+from judge.validating.raters import RatedStudies, align_raters, open_raters
+from judge.validating.validation import compute_validation
 
 RUBRICS = ("green", "fineradscore", "facts")
 EVIL = (
@@ -47,8 +49,7 @@ def run_pages(folder: Path) -> None:
         plain = [(replace(one, fields={**one.fields, "note": LONG}), *rest) for one, *rest in made]
         for kind, ends in ((name, plain), (f"{name}-evil", [hostile(rubric, EVIL), *made[:3]])):
             run = write_run(folder / kind, rubric, ends)
-            pieces = html_file(run.summary(), run.table(), run.records(), rubric)
-            (folder / f"{kind}.html").write_text("".join(pieces), "utf-8")
+            (folder / f"{kind}.html").write_text("".join(run_page(run)), "utf-8")
 
 
 def comparison() -> Comparison:
@@ -79,8 +80,8 @@ def stress_pages(folder: Path) -> None:
 
 
 def rated_studies(readers: Path, judged: Path, judge: str = "lexicon") -> RatedStudies:
-    judges = raters([RunChoice(judged, "judged", judge)], readers=False)
-    return rated(judges, raters([RunChoice(readers, "readers")], readers=True))
+    judges = open_raters([RunChoice(judged, "judged", judge)], readers=False)
+    return align_raters(judges, open_raters([RunChoice(readers, "readers")], readers=True))
 
 
 def validation_pages(folder: Path) -> None:
@@ -107,14 +108,19 @@ def validation_pages(folder: Path) -> None:
         sides = tuple(PageRater(one.name, one.is_reader, one.run.rubric) for one in studies.raters)
         of = (studies.study_ids, studies.study_classes, studies.values)
         every = list(range(len(studies.study_ids)))
-        said = records(studies, set(studies.study_ids))
-        pieces = validation_page(Beside(validate(studies), sides, *of), every, said)
+        said = studies.records(studies.study_ids)
+        pieces = validation_page(Beside(compute_validation(studies), sides, *of), every, said)
         (folder / f"{name}.html").write_text("".join(pieces), "utf-8")
 
 
 def all_pages(folder: Path) -> Path:
     run_pages(folder)
     (folder / "comparison.html").write_text(comparison_text(comparison()), "utf-8")
+    cli("compare", folder / "green", folder / "fineradscore", "--allow", "judge",
+        "--html", folder / "compared.html")  # fmt: skip
+    prompt = prompts.load("green")
+    asked = answered(folder / "asked", {"1": green()}, prompt=f"green@1+{prompt.digest}")
+    (folder / "asked.html").write_text("".join(run_page(Run(asked))), "utf-8")
     evil = comparison_text(comparison(), lambda text: f"{text} {EVIL} \ud800 \x00\x1b[31m")
     (folder / "comparison-evil.html").write_text(evil, "utf-8")
     stress_pages(folder)

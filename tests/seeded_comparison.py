@@ -8,7 +8,7 @@ import numpy as np
 
 from judge.rubrics import Rubric, load
 from judge.stats.metric import KNOWN, Metric, rubric_metrics
-from judge.stats.panel import Panel, cuts
+from judge.stats.scores import ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, compare
 
 NAMES = (
@@ -41,7 +41,7 @@ def seeded_panel(
     fields: Sequence[str] = ("study_class", "site", "dataset"),
     models: Sequence[str] | None = None,
     others: bool = True,
-) -> Panel:
+) -> ScoreMatrix:
     """The first model is the best. The second has no scored study at the site `Site 2`."""
     rng = np.random.default_rng(n_models)
     skill = np.linspace(0.8, 0.3, n_models)
@@ -72,7 +72,7 @@ def seeded_panel(
             column[unscored, 1] = np.nan
         for counts in tallies.values():
             counts[1][:, unscored] = np.nan
-    return Panel(
+    return ScoreMatrix(
         tuple(models or model_names(n_models)),
         tuple(f"study-{at:04d}" for at in range(n)),
         metrics_of(others=others),

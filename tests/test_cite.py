@@ -30,7 +30,7 @@ def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
         "GREEN (Ostmeier et al. 2024), version 3 of the rubric",
         "rule-based baseline: never report its numbers as those of a judge model",
         "Every study was scored.",
-        "Over all studies, GREEN was 0.678 (95% CI 0.529-0.798); 26.7% of studies (4/15; 95% CI "
+        "Over all studies, GREEN was 0.678 (95% CI 0.529-0.798); 26.7% of studies (4/15; 95% CI ",
         "10.9-52.0) had no clinically significant error",
         "For study_class normal (5 studies, 5 scored), GREEN was 0.800 (95% CI 0.439-0.953); 60.0%",
         f"The signature of the run is {run.signature}.",

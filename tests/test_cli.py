@@ -18,7 +18,7 @@ import pytest
 from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
-from judge.cli import judging, main
+from judge.cli import COMMANDS, main, progress
 from judge.running.engine import Progress
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
@@ -40,7 +40,8 @@ def commands(
 def test_help_names_every_command_and_every_option_under_a_heading(invoke: Invoke) -> None:
     seen = 0
     for name, command in commands():
-        text = invoke(*name, "--help").stdout
+        is_long = any(getattr(option, "rare", False) for option in command.params)
+        text = invoke(*name, "--help-all" if is_long else "--help").stdout
         assert max(map(len, text.splitlines())) <= 80, name
         for option in command.params:
             if isinstance(option, click.Option):
@@ -52,8 +53,86 @@ def test_help_names_every_command_and_every_option_under_a_heading(invoke: Invok
             for below in command.list_commands(click.Context(command)):
                 assert re.search(rf"^  {below} ", text, re.MULTILINE)
     assert seen > 60
-    headings = re.findall(r"^([A-Z]\w+):$", invoke("green", "--help").stdout, re.MULTILINE)
-    assert {"Files", "Judge", "Running", "Output"} < set(headings)
+
+
+def test_the_help_has_groups(invoke: Invoke) -> None:
+    text = invoke("--help").stdout
+    assert re.findall(r"^([A-Z].*):$", text, re.MULTILINE) == ["Options", *COMMANDS]
+    first = text.partition("Judge reports:")[2].partition("Look at")[0]
+    names = re.findall(r"^  (\w+) ", first, re.MULTILINE)
+    assert names[:6] == ["green", "fineradscore", "crimson", "facts", "counts", "direct"]
+    assert names[-1] == "check"
+    usual, every = (invoke("green", option).stdout for option in ("--help", "--help-all"))
+    listed = [re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.MULTILINE) for text in (usual, every)]
+    assert len(listed[0]) <= 30
+    assert set(listed[0]) < set(listed[1])
+    assert "--reask" in listed[1]
+    headings = re.findall(r"^([A-Z]\w+):$", usual, re.MULTILINE)
+    assert headings == ["Reports", "Studies", "Judge", "Run", "Output", "Help"]
+
+
+def test_old_option_names_work_and_name_the_new_ones(invoke: Invoke, tmp_path: Path) -> None:
+    records = [{"key": "a", "said": "Clear lungs.", "class": "normal", "who": "p"}]
+    both = write_json(tmp_path / "both.json", records)
+    fields = ("--id-field", "key", "--candidate-field", "said", "--reference-field=said")
+    old = invoke("green", both, *fields, "--patient-field", "who", "--out", "old")
+    assert old.exit_code == 2  # both reports in one field
+    refs = write_json(tmp_path / "refs.json", [{"key": "a", "true": "Effusion."}])
+    fields = ("--id-field", "key", "--candidate-field", "said", "--reference-field=true")
+    old = invoke("green", both, refs, *fields, "--out", "old")
+    assert old.exit_code == 0, old.stderr
+    for line in ("write --column id=key", "write --column reference=true"):
+        assert line in old.stderr
+    columns = ("id=key", "candidate=said", "reference=true")
+    named = [word for column in columns for word in ("--column", column)]
+    new = invoke("green", both, refs, *named, "--out", "new")
+    assert "write" not in new.stderr
+    assert old.stdout == new.stdout
+    assert Path("old/manifest.json").read_text().count('"id_field": "key"') == 1
+    asked = ("--judge", "gpt-4o", "--dry-run")
+    old = invoke("green", PREDS, REFS, *asked, "--seed", "3", "--reasoning-effort=low")
+    assert "write --body seed=3" in old.stderr
+    assert "write --body reasoning_effort=low" in old.stderr
+    body = ("--body", "seed=3", "--body", "reasoning_effort=low")
+    assert old.stdout == invoke("green", PREDS, REFS, *asked, *body).stdout
+    assert "needs a value" in invoke("green", PREDS, REFS, "--seed").stderr
+    assert "No such option" in invoke("rates", "run", "--id-field", "x").stderr
+
+
+def test_settings_of_servers_are_given_by_key(invoke: Invoke) -> None:
+    for judge, setting, says in (
+        ("lexicon", "replicas=2", "takes no setting 'replicas'"),
+        ("vllm:x", "replicas=2", "belongs to ray:MODEL"),
+        ("ray:x", "replicas=two", "write replicas=N"),
+        ("gpt-4o", "enforce-eager", "takes no setting"),
+    ):
+        done = invoke("green", PREDS, REFS, "--dry-run", "--judge", judge, "--server", setting)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert says in " ".join(done.stderr.split()), judge
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("green", PREDS, REFS, "--batch-size", "3"), "--batch-size goes with --batch"),
+        (("green", PREDS, REFS, "--column", "name=x"), "ROLE=NAME"),
+        (("green", PREDS, REFS, "--column", "id=x", "--column", "id=y"), "given twice"),
+        (("green", PREDS, REFS, "--body", "seed=x1y", "--body", "top_p=0,5"), "KEY=JSON"),
+        (("green", PREDS, REFS, "--column", "reference_id=x"), "--references"),
+        (("compare", "a", "b", "--format", "json", "--columns", "green"), "--format"),
+        (("compare", "a", "b", "--top-sites", "3"), "--figures or --html"),
+        (("compare", "a", "b", "--no-tests", "--flips", "200"), "--tests"),
+        (("errors", "a", "--common"), "two runs"),
+        (("rates", "a", "--readings-at-random"), "--readings"),
+        (("audit", "a", "--raw"), "STUDY_ID"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    invoke: Invoke, words: tuple[object, ...], says: str
+) -> None:
+    done = invoke(*words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
 
 
 def test_a_command_that_is_misspelled_is_guessed(invoke: Invoke) -> None:
@@ -183,7 +262,7 @@ def test_nothing_of_the_input_steers_the_terminal(invoke: Invoke, tmp_path: Path
         assert "[bold]red[/bold]" in text
         assert not set(text) & {"\x1b", "\x07", "\u202e"}
     assert "\x1b" not in invoke("audit", "run", "--worst", "9").stdout
-    waiting = judging.line(Progress(2, trouble="busy \x1b[31m" + "x" * 500), 1.0)
+    waiting = progress.line(Progress(2, trouble="busy \x1b[31m" + "x" * 500), 1.0)
     assert "\x1b" not in waiting
     assert len(waiting) < 200
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge.rubrics.contract import Statistic
-from judge.stats.rates import (
+from judge.stats.intervals import (
     estimate,
     inverse,
     mean_interval,

@@ -16,7 +16,7 @@ from judge import rubrics
 from judge.rubrics.contract import Scale
 from judge.stats.agreement import intraclass, krippendorff
 from judge.stats.correlation import correlation
-from judge.stats.rates import Z_95, inverse, mean_interval, ratio_interval, wilson
+from judge.stats.intervals import Z_95, inverse, mean_interval, ratio_interval, wilson
 from judge.stats.table import TableBuilder, summarise, worst_rows
 from judge.types import (
     Annotated,

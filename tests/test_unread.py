@@ -12,7 +12,7 @@ from scipy.stats import fisher_exact
 from support import Invoke
 
 from judge import rubrics
-from judge.stats.rates import Estimate, bounds
+from judge.stats.intervals import Estimate, bounds
 from judge.stats.table import TableBuilder, summarise
 from judge.types import Annotated, Failed, Study, Unparsed
 

@@ -10,13 +10,11 @@ from collections.abc import Iterator
 import click
 
 from judge import plugins, rubrics
-from judge.cli import main
+from judge.cli import command_groups, main
+from judge.cli.options import grouped_help
 
 _FOLDER = "reference/commands/"
-# The commands of rubrics have these options in common; in two pages, as they are many.
-_FIRST_GROUPS = ("Files", "Context", "Several references", "Judge")
-_NO_GROUP = "Options"
-_HELP = "--help"
+_NO_GROUP = "Help"
 _CODE = re.compile(r"`([^`]+)`|(?<![\w-])--[a-z][a-z-]*[a-z]")
 
 
@@ -33,8 +31,7 @@ def pages() -> dict[str, str]:
     others = [name for name in names if name not in judging]
     found = {
         f"{_FOLDER}index.md": _index(root, judging, others),
-        f"{_FOLDER}rubric.md": _judging(root, judging, first=True),
-        f"{_FOLDER}rubric-running.md": _judging(root, judging, first=False),
+        f"{_FOLDER}rubric.md": _judging(root, judging),
     }
     for name in others:
         context = _context(root, name)
@@ -56,21 +53,24 @@ def _context(parent: click.Context, name: str) -> click.Context:
 def _index(root: click.Context, judging: list[str], others: list[str]) -> str:
     lines = [
         "# Commands",
-        "Made of the program itself: each page says what `judge COMMAND --help` says.",
-        "## Judge reports",
-        "Each rubric is a command, `judge RUBRIC PREDS [REFS]`. [Their options](rubric.md)",
-        _table([(f"`judge {name}`", rubrics.load(name).summary) for name in judging]),
-        "## Work with runs, files and answers",
+        "Made from the program itself: each page says what `judge COMMAND --help-all` says.",
+        "Each rubric is a command, `judge RUBRIC PREDS [REFS]`, with [the same options](rubric.md).",
     ]
-    rows = []
-    for name in others:
-        context = _context(root, name)
-        rows.append((f"[`judge {name}`]({name}.md)", context.command.get_short_help_str(200)))
-        if isinstance(context.command, click.Group):
-            for sub in context.command.list_commands(context):
-                short = _context(context, sub).command.get_short_help_str(200)
-                rows.append((f"[`judge {name} {sub}`]({name}-{sub}.md)", short))
-    return "\n\n".join([*lines, _table(rows)])
+    for title, names in command_groups().items():
+        rows = []
+        for name in names:
+            if name in judging:
+                rows.append((f"[`judge {name}`](rubric.md)", rubrics.load(name).summary))
+            elif name in others:
+                context = _context(root, name)
+                short = context.command.get_short_help_str(200)
+                rows.append((f"[`judge {name}`]({name}.md)", short))
+                if isinstance(context.command, click.Group):
+                    for sub in context.command.list_commands(context):
+                        short = _context(context, sub).command.get_short_help_str(200)
+                        rows.append((f"[`judge {name} {sub}`]({name}-{sub}.md)", short))
+        lines += [f"## {title}", _table(rows)]
+    return "\n\n".join(lines)
 
 
 def _table(rows: list[tuple[str, str]]) -> str:
@@ -79,40 +79,18 @@ def _table(rows: list[tuple[str, str]]) -> str:
     )
 
 
-def _judging(root: click.Context, names: list[str], *, first: bool) -> str:
-    """Return one of the two pages of the options that rubrics' commands have in common.
-
-    What one of them alone takes stands with its name.
-    """
-    contexts = [_context(root, name) for name in names]
-    records = [dict(_records(context)) for context in contexts]
-    usage = contexts[0].get_usage().replace(names[0], "RUBRIC")
-    parts = ["# judge RUBRIC" if first else "# judge RUBRIC: sampling, running, output"]
-    if first:
-        which = ", ".join(f"`{name}`" for name in names)
-        parts += [
-            f"`RUBRIC` is one of {which}.",
-            f"```text\n{usage}\n```",
-            *_prose((contexts[0].command.help or "").partition("\n\n")[2]),
-            (
-                "How often, how many at a time, what it may cost and where it goes: "
-                "[sampling, running, output](rubric-running.md)."
-            ),
-        ]
-    else:
-        parts.append("Further options of [`judge RUBRIC`](rubric.md), by what they are about.")
-    titles = list(dict.fromkeys(title for of in records for title in of))
-    for title in titles:
-        if title == _NO_GROUP or (title in _FIRST_GROUPS) != first:
-            continue
-        groups = [dict(of.get(title, ())) for of in records]
-        lefts = list(dict.fromkeys(left for group in groups for left in group))
-        rows = []
-        for left in lefts:
-            takers = [name for name, group in zip(names, groups, strict=True) if left in group]
-            words = dict.fromkeys(group[left] for group in groups if left in group)
-            only = "" if takers == names else f"`{'`, `'.join(takers)}` only. "
-            rows.append((left, only + " ".join(words)))
+def _judging(root: click.Context, names: list[str]) -> str:
+    """Return the page of the options that rubrics' commands have in common."""
+    context = _context(root, names[0])
+    which = ", ".join(f"`{name}`" for name in names)
+    usage = context.get_usage().replace(names[0], "RUBRIC")
+    parts = [
+        "# judge RUBRIC",
+        f"`RUBRIC` is one of {which}.",
+        f"```text\n{usage}\n```",
+        *_prose((context.command.help or "").partition("\n\n")[2]),
+    ]
+    for title, rows in _records(context).items():
         parts += [f"## {title}", _options(rows)]
     return "\n\n".join(parts)
 
@@ -136,14 +114,9 @@ def _page(context: click.Context) -> Iterator[str]:
 
 
 def _records(context: click.Context) -> dict[str, list[tuple[str, str]]]:
-    """Return the options as --help prints them, by the heading they stand under."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for option in context.command.get_params(context):
-        record = option.get_help_record(context)
-        if record is None or not isinstance(option, click.Option) or _HELP in option.opts:
-            continue
-        found.setdefault(getattr(option, "judge_group", _NO_GROUP), []).append(record)
-    return found
+    """Return the options as --help-all prints them, by their heading."""
+    groups = grouped_help(context, rare=True)
+    return {title: records for title, records in groups.items() if title != _NO_GROUP}
 
 
 def _prose(text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ set -euo pipefail
 model=${MODEL:-StanfordAIMI/GREEN-radllama2-7b}
 cache=${CACHE:-$HOME/judge-cache}
 out=${OUT:-$HOME/judge-runs/green}
-replicas=${REPLICAS:+--ray-replicas $REPLICAS}
+replicas=${REPLICAS:+--server replicas=$REPLICAS}
 
 # shellcheck disable=SC2086  # several words are meant
 exec judge green preds.json refs.json --judge "ray:$model" $replicas \

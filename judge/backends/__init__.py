@@ -21,13 +21,6 @@ __all__ = ["LEXICON", "TIMEOUT", "CountedNote", "Judge", "JudgeSettings", "load"
 LEXICON, _API = "lexicon", "openai"
 # The module of each kind, which has a function `load` as a package's has. A kind stands before the
 # colon of a name; a name without one is a model's behind an API.
-_FLAGS = {
-    "vllm_args": "--vllm-arg",
-    "ray_address": "--ray-address",
-    "ray_replicas": "--ray-replicas",
-    "gpus_per_replica": "--gpus-per-replica",
-}
-"""What the command line calls options of some judges."""
 _MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "transformers"}
 
 
@@ -74,8 +67,8 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
             )
         kind, name = _API, spec
     if settings.options and kind in (LEXICON, _API):
-        option = next(iter(settings.options))
-        raise JudgeError(f"the judge {spec} takes no {_FLAGS.get(option, option)}; leave it out")
+        setting = next(iter(settings.options))
+        raise JudgeError(f"the judge {spec} takes no setting {setting!r}; leave it out")
     if settings.base_urls and kind not in (_API, "vllm"):
         raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")

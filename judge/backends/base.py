@@ -87,7 +87,7 @@ class CountedNote:
         return self.text.replace("{n}", str(self.n)).replace("{of}", str(self.of))
 
 
-def summed(notes: Iterable[CountedNote]) -> tuple[CountedNote, ...]:
+def add_notes(notes: Iterable[CountedNote]) -> tuple[CountedNote, ...]:
     """Return the notes of several parts, each once, with what the parts have counted together."""
     sums: dict[str, CountedNote] = {}
     for note in notes:

@@ -1,7 +1,7 @@
 """Models on a machine of one's own: their files, their tokens and what they are asked.
 
 For GREEN's layout a prompt has the token ids of the official pipeline under transformers 4.40.0.
-Newer versions lay tokenizers out in another way (docs/faithful.md), so the ids come from the
+Newer versions lay tokenizers out in another way (docs/answers.md), so the ids come from the
 model's files through `tokenizers` alone; tests compare them with ids that 4.40.0 has made.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -55,7 +55,7 @@ class KindOptions(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             name, wrong = first["loc"][0], first["msg"]
-            raise JudgeError(f"the judge {judge} takes no such {name}: {wrong}") from error
+            raise JudgeError(f"the judge {judge} takes no setting {name!r}: {wrong}") from error
 
 
 def checked(sampling: Mapping[str, object]) -> dict[str, object]:
@@ -70,20 +70,6 @@ def checked(sampling: Mapping[str, object]) -> dict[str, object]:
             raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
         is_whole = isinstance(plain, float) and plain.is_integer()
         parameters[name] = int(plain) if is_whole else plain
-    return parameters
-
-
-def from_body(options: Iterable[str]) -> dict[str, object]:
-    """Return the parameters of `--body KEY=JSON`, given any number of times."""
-    parameters: dict[str, object] = {}
-    for option in options:
-        name, _, text = option.partition("=")
-        try:
-            parameters[name] = jsonio.read(text)
-        except jsonio.JsonError as error:
-            raise JudgeError(
-                f"--body {option!r} is not KEY=JSON ({error}); write it as --body top_k=20"
-            ) from error
     return parameters
 
 

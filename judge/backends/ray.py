@@ -3,7 +3,7 @@
 Each replica is an actor that starts, on its node, the vLLM that `vllm:` starts, and asks it there:
 no port is opened between nodes. Ray Serve's OpenAI endpoint would leave its replicas behind when
 the driver is killed, asks for no key and needs vLLM where the driver runs; one that is there
-already is a server like any other (docs/ray.md).
+already is a server like any other (docs/gpu.md).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     address = taken.ray_address or settings.environ.get("RAY_ADDRESS") or LOCAL
     if "://" in address:
         raise JudgeError(
-            f"--ray-address {address} is no address in the cluster: run judge on one of its "
+            f"--server address={address} is no address in the cluster: run judge on one of its "
             "machines, with HOST:6379 or auto"
         )
 
@@ -261,7 +261,7 @@ class Replicas(Servers):
                 with suppress(RuntimeError):  # it may be half connected
                     ray.shutdown()
                 raise JudgeError(
-                    f"cannot join the Ray cluster at --ray-address {self.address}: {_words(error)}"
+                    f"cannot join the Ray cluster at {self.address}: {_words(error)}"
                 ) from error
             self._is_joined = True
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]

@@ -93,8 +93,8 @@ def read_flags(arguments: Sequence[str]) -> dict[str, str]:
         name = match[1].replace("_", "-") if match else ""
         if match is None or name in _OURS.split():
             raise JudgeError(
-                f"--vllm-arg {name or argument}: write a flag of `vllm serve` and its value, as in "
-                "--vllm-arg=--dtype=float32; where the server is and who may ask it, judge decides"
+                f"{name or argument}: write a flag of `vllm serve` and its value, as in "
+                "--server dtype=float32; where the server is and who may ask it, judge decides"
             )
         flags[name + (match[2] or "")] = (match[3] or "").strip()
     return flags
@@ -411,11 +411,11 @@ def served(
     if not model:
         raise JudgeError(f"{kind}: names no model; write {kind}:OWNER/NAME or {kind}:FOLDER")
     if settings.base_urls and flags:
-        raise JudgeError("--vllm-arg belongs to a server that judge starts, not to --base-url")
+        raise JudgeError("--server is for a server that judge starts; leave it or --base-url out")
     prompt, reply = options.prompt_and_reply(rubric, model, settings, is_own=True)
     if reply != STRUCTURED and "reasoning_effort" in settings.sampling:
         raise JudgeError(
-            f"{kind}: text in token ids knows no --reasoning-effort; ask with --reply structured"
+            f"{kind}: text in token ids knows no reasoning_effort; ask with --reply structured"
         )
     files = local.find(model, settings.environ, flags.get("--revision"))
     encoder = None if reply == STRUCTURED else local.load_encoder(files, prompt)

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from judge import plugins, rubrics
-from judge.comparing.loaded import LoadedRuns, load
+from judge.comparing.alignment import AlignedRuns, align
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice, input_file, own_model
+from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.signature import Signature
+from judge.stats.intervals import sum_measures
 from judge.stats.metric import Metric, find, rubric_metrics
-from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values, cuts
-from judge.stats.rates import summed
+from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, Values, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.table import OUTCOMES, fields_of
 from judge.types import JudgeError
@@ -30,7 +30,7 @@ from judge.types import JudgeError
 ALLOWED = ("judge", "prompt", "references")
 _JUDGE_AGAIN = "judge both with the same references"
 _MOST = 5
-_ASKED = ("sampling", "samples", "reask", "references")
+_SETTINGS = ("sampling", "samples", "reask", "references")
 _CONTEXT = ("context", "prior", "modality")
 
 
@@ -66,8 +66,8 @@ class ComparedRun:
     @property
     def judge(self) -> str:
         """The judge with its settings."""
-        asked = [self.parts[name] for name in _ASKED if name in self.parts]
-        return " ".join([self.run.manifest["judge"]["version"], *asked])
+        settings = [self.parts[name] for name in _SETTINGS if name in self.parts]
+        return " ".join([self.run.manifest["judge"]["version"], *settings])
 
     @property
     def prompt(self) -> str:
@@ -99,13 +99,13 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class AlignedRuns:
-    """Runs on the same studies; `asked` is what metrics and options add to the signature."""
+class ComparedRuns:
+    """Runs on the same studies; `signature_parts` are those of metrics and options."""
 
-    loaded: LoadedRuns
-    panel: Panel
+    loaded: AlignedRuns
+    panel: ScoreMatrix
     runs: tuple[ComparedRun, ...]
-    asked: tuple[str, ...]
+    signature_parts: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -120,14 +120,14 @@ def compare_runs(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
     track: Track = lambda tested, _n: tested,
-) -> tuple[AlignedRuns, Comparison]:
+) -> tuple[ComparedRuns, Comparison]:
     """Open runs, align them and compare them; without `how` nothing is tested.
 
     Runs of several rubrics on one model become one row. `common` compares on the studies that all
     runs have; `allow` names what may differ: the `judge` or the `prompt` of a rubric's runs, the
     `references` of all. Raises `JudgeError` that says what differs.
     """
-    aligned_runs = aligned(choices, by, allow, patient_field, metrics, common=common)
+    aligned_runs = read_scores(choices, by, allow, patient_field, metrics, common=common)
     if how is not None and how.primary is not None:
         how = replace(how, primary=find(aligned_runs.panel.metrics, how.primary).name)
     comparison = compare(
@@ -142,7 +142,7 @@ def compare_runs(
     return aligned_runs, comparison
 
 
-def aligned(
+def read_scores(
     choices: Sequence[RunChoice],
     by: Sequence[str] = (),
     allow: Collection[str] = (),
@@ -150,10 +150,10 @@ def aligned(
     metrics: Sequence[MetricFile] = (),
     *,
     common: bool = False,
-) -> AlignedRuns:
+) -> ComparedRuns:
     """Open runs and align them on studies as `compare_runs` does; raises as it does."""
     runs = opened(choices)
-    loaded = load([(run.shown, run.run) for run in runs])
+    loaded = align([(run.shown, run.run) for run in runs])
     notes = check(runs, loaded, allow, common=common)
     runs = [
         replace(run, outcomes=Counter(outcomes))
@@ -175,7 +175,7 @@ def aligned(
     if any(run.run.summary()["n_class_inferred"] for run in runs):
         notes.append("the study class was inferred by the lexicon")
     judged = {(run.rubric, run.model) for run in runs}
-    panel = Panel(
+    panel = ScoreMatrix(
         models,
         loaded.study_ids,
         tuple(values),
@@ -187,7 +187,7 @@ def aligned(
         tallies,
         {
             rubric: frozenset(
-                at for at, model in enumerate(models) if (rubric, model) not in judged
+                index for index, model in enumerate(models) if (rubric, model) not in judged
             )
             for rubric, _ in judged
         },
@@ -195,7 +195,7 @@ def aligned(
     read_as = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
     files = [file.sha256 for file in metrics]
     allowed = [what for what in ALLOWED if what in allow]
-    return AlignedRuns(
+    return ComparedRuns(
         loaded,
         panel,
         tuple(runs),
@@ -213,30 +213,31 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
     Raises `JudgeError` where two runs of one rubric are of one model, and where runs of several
     rubrics would share a row by a guessed name but judged different files of predictions.
     """
-    found: dict[tuple[str, str], ComparedRun] = {}
+    opened_runs: dict[tuple[str, str], ComparedRun] = {}
     first: dict[str, ComparedRun] = {}
     for chosen in choices:
         run = Run(chosen.path)
-        model = chosen.model or own_model(run)
+        model = chosen.model or model_of_run(run)
         new = ComparedRun(model, chosen.shown, run, chosen.model is not None)
-        other = found.setdefault((model, new.rubric), new)
+        other = opened_runs.setdefault((model, new.rubric), new)
         if other is not new:
             raise JudgeError(
                 f"{other.shown} and {new.shown} are two runs of {new.rubric} of the model "
                 f"{model!r}; name their models: NAME={new.shown}"
             )
         other = first.setdefault(model, new)
-        files = {file["sha256"] for one in (other, new) if (file := input_file(one.run, "preds"))}
+        inputs = (input_file(run.run, "preds") for run in (other, new))
+        files = {file["sha256"] for file in inputs if file}
         if len(files) > 1 and not (new.is_given and other.is_given):
             raise JudgeError(
                 f"{other.shown} and {new.shown} would be one model, {model!r}, but judged "
                 "different files of predictions; name each run's model: NAME=RUN"
             )
-    return list(found.values())
+    return list(opened_runs.values())
 
 
 def check(
-    runs: Sequence[ComparedRun], loaded: LoadedRuns, allow: Collection[str], *, common: bool
+    runs: Sequence[ComparedRun], loaded: AlignedRuns, allow: Collection[str], *, common: bool
 ) -> list[str]:
     """Raise `JudgeError` that lists all that differs and must not; return notes.
 
@@ -282,15 +283,15 @@ def _settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> tuple[_Dif
     if len(sections) > 1:
         differing.append(("section", "compare the runs of each section by themselves", sections))
     for name in dict.fromkeys(run.rubric for run in runs):
-        of = [run for run in runs if run.rubric == name]
-        versions = _by_value(of, lambda run: run.parts["rubric"])
+        same = [run for run in runs if run.rubric == name]
+        versions = _by_value(same, lambda run: run.parts["rubric"])
         if len(versions) > 1:
             differing.append((f"version of {name}", "judge rescore", versions))
-        packages = _by_value(of, lambda run: run.parts.get("package", "one unnamed"))
+        packages = _by_value(same, lambda run: run.parts.get("package", "one unnamed"))
         if len(packages) > 1:
             notes.append(f"the rubric {name} comes from several packages: {_listed(packages)}")
         for what in ("judge", "prompt"):
-            values = _by_value(of, attrgetter(what))
+            values = _by_value(same, attrgetter(what))
             if len(values) > 1 and what in allow:
                 notes.append(f"the {what} of {name} differs (allowed): {_listed(values)}")
             elif len(values) > 1:
@@ -301,10 +302,10 @@ def _settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> tuple[_Dif
 def _by_value(
     runs: Sequence[ComparedRun], value: Callable[[ComparedRun], str]
 ) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_value: dict[str, list[str]] = {}
     for run in runs:
-        found.setdefault(value(run), []).append(run.shown)
-    return found
+        by_value.setdefault(value(run), []).append(run.shown)
+    return by_value
 
 
 def _listed(values: Mapping[str, Sequence[str]]) -> str:
@@ -324,8 +325,8 @@ def _run_notes(runs: Sequence[ComparedRun]) -> list[str]:
                 rubrics.load(run.rubric).title
             )
     notes = [
-        f"{' and '.join(dict.fromkeys(of))}: judged by {name}, {note}"
-        for (name, note), of in titles.items()
+        f"{' and '.join(dict.fromkeys(rubric_titles))}: judged by {name}, {note}"
+        for (name, note), rubric_titles in titles.items()
     ]
     models = dict.fromkeys(run.model for run in runs)
     for rubric in dict.fromkeys(run.rubric for run in runs):
@@ -357,7 +358,7 @@ def _rubric_of(run: ComparedRun) -> Rubric:
 
 
 def _rubric_values(
-    runs: Sequence[ComparedRun], loaded: LoadedRuns, models: Sequence[str]
+    runs: Sequence[ComparedRun], loaded: AlignedRuns, models: Sequence[str]
 ) -> tuple[dict[Metric, Values], dict[str, Values], dict[str, Counts]]:
     """Return each metric's values, what ratios are divided by, and the counts of tallies."""
     values: dict[Metric, Values] = {}
@@ -365,7 +366,7 @@ def _rubric_values(
     tallies: dict[str, Counts] = {}
     shape = (len(loaded.study_ids), len(models))
     figures: dict[str, list[Metric]] = {}
-    for at, run in sorted(enumerate(runs), key=lambda pair: (pair[1].rubric, pair[0])):
+    for index, run in sorted(enumerate(runs), key=lambda pair: (pair[1].rubric, pair[0])):
         rubric = _rubric_of(run)
         metrics, tally = rubric_metrics(rubric), [*cuts(rubric).values()]
         # By majority a panel's figure may be made of other measures; it is the same figure.
@@ -377,16 +378,16 @@ def _rubric_values(
             )
         model = models.index(run.model)
         measures = [name for metric in metrics for name in (*metric.measures, *metric.per)]
-        columns = loaded.numbers(at, [*measures, *tally])
+        columns = loaded.numbers(index, [*measures, *tally])
         first = {metric.name: metric for metric in values}
         for metric in metrics:
-            number = summed(
+            number = sum_measures(
                 [columns[name] for name in metric.measures], sizes=metric.kind == "rate"
             )
             if metric.kind == "rate":
                 number = np.where(np.isnan(number), np.nan, number == 0)
             if metric.per:
-                under = summed([columns[name] for name in metric.per])
+                under = sum_measures([columns[name] for name in metric.per])
                 number = np.where(np.isnan(under), np.nan, number)
                 grid = per.setdefault(metric.name, np.full(shape, np.nan))
                 grid[:, model] = np.where(np.isnan(number), np.nan, under)
@@ -448,17 +449,17 @@ def _file_notes(
 
 
 def records(
-    compared: AlignedRuns, wanted: Mapping[tuple[str, str], Collection[str]]
+    compared: ComparedRuns, wanted: Mapping[tuple[str, str], Collection[str]]
 ) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
     """Return the records of some studies, by model and rubric, then by study id."""
     return {
-        key: compared.loaded.records(at, wanted[key])
-        for at, run in enumerate(compared.runs)
+        key: compared.loaded.records(index, wanted[key])
+        for index, run in enumerate(compared.runs)
         if wanted.get(key := (run.model, run.rubric))
     }
 
 
-def comparison_signature(compared: AlignedRuns, how: Resampling | None, by: Sequence[str]) -> str:
+def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Sequence[str]) -> str:
     """Return one line that names everything that changes a number of the comparison.
 
     The runs stand in it as a digest over their models and signatures, whatever their order;
@@ -473,7 +474,7 @@ def comparison_signature(compared: AlignedRuns, how: Resampling | None, by: Sequ
         f"runs:{len(lines)}+{_digest(lines)}",
         f"judge:{','.join(judges)}",
         f"studies:{len(panel.study_ids)}+{_digest(sorted(panel.study_ids))}",
-        *compared.asked,
+        *compared.signature_parts,
         f"by:{'+'.join(by) or 'none'}",
         f"patient:{panel.patient_field or 'none'}",
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from judge.comparing.comparison import compare_runs
-from judge.comparing.names import RunChoice
+from judge.comparing.run_choice import RunChoice
 from judge.stats.bootstrap import LEAST_UNITS
 from judge.stats.metric import Metric, find
 from judge.stats.significance import ALPHA, Comparison, PairTest, Resampling, holm

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from judge.metrics import added
 from judge.metrics.pooled import COLUMNS
 from judge.stats.metric import Metric, metric_for_column, off_scale, scale_of
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.studies.load import id_of, load
 from judge.studies.names import NamedFields
 from judge.types import JudgeError
@@ -74,7 +74,7 @@ class MetricFile:
     def _rows(
         self, study_ids: Sequence[str], models: Sequence[str]
     ) -> tuple[_Places, tuple[_Places, _Places]]:
-        number_of: dict[str | None, int] = {name: at for at, name in enumerate(models)}
+        number_of: dict[str | None, int] = {name: index for index, name in enumerate(models)}
         if self.models[0] is None:
             number_of = {None: 0}
         studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
@@ -114,8 +114,8 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     keys = pd.Series(zip(models, study_ids, strict=True))
     if keys.duplicated().any():
         model, study_id = keys[keys.duplicated()].iloc[0]
-        of = f" of the model {model!r}" if model else ""
-        raise JudgeError(f"{path} has the study {study_id!r}{of} twice; keep one row")
+        about = f" of the model {model!r}" if model else ""
+        raise JudgeError(f"{path} has the study {study_id!r}{about} twice; keep one row")
     # First: of a column of texts the direction is no question.
     values = {name: _numbers(path, name, cells, study_ids) for name, cells in columns.items()}
     metrics = _metrics(path, columns, higher, lower)
@@ -156,7 +156,7 @@ def read_files(
 def _metrics(
     path: str, columns: Mapping[str, object], higher: Sequence[str], lower: Sequence[str]
 ) -> dict[str, Metric]:
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for name in columns:
         metric = metric_for_column(name, higher=higher, lower=lower) or added(name)
         if metric is None:
@@ -164,17 +164,17 @@ def _metrics(
                 f"whether more is better is unknown of {name!r} in {path}; say "
                 "--higher-is-better NAME or --lower-is-better NAME"
             )
-        if metric in found.values():
+        if metric in metrics.values():
             raise JudgeError(f"{path} has {name!r} and another column for one metric; keep one")
-        found[name] = metric
-    return found
+        metrics[name] = metric
+    return metrics
 
 
 def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence[str]) -> Values:
     cells = pd.Series(list(values), dtype=object).map(
-        lambda one: None if isinstance(one, str) and one.strip() in _MISSING else one
+        lambda cell: None if isinstance(cell, str) and cell.strip() in _MISSING else cell
     )
-    is_text = cells.map(lambda one: isinstance(one, bool) or "_" in str(one))
+    is_text = cells.map(lambda cell: isinstance(cell, bool) or "_" in str(cell))
     numbers = pd.to_numeric(cells.where(~is_text, "no number"), errors="coerce").astype(float)
     wrong = cells.notna() & ~(numbers.abs() <= _MOST)
     if wrong.any():

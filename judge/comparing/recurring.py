@@ -14,14 +14,14 @@ import numpy as np
 
 from judge import rubrics
 from judge.backends import lexicon
-from judge.comparing.comparison import aligned, comparison_signature
-from judge.comparing.names import RunChoice
+from judge.comparing.comparison import comparison_signature, read_scores
+from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
+from judge.stats.intervals import wilson
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel
-from judge.stats.rates import wilson
+from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import PairTest, Resampling, compare_pairs
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Edit, Item, JudgeError
@@ -93,8 +93,9 @@ def recurring_in(
     errors = [(group, groups.numbers(group)) for group in groups.errors]
 
     def order(error: tuple[Group, dict[str, Any]]) -> tuple[object, ...]:
-        group, one = error
-        return -one["k"], -one["n_grave"], -one["n_errors"], _place(group, run.rubric)
+        group, numbers = error
+        counts = (-numbers[name] for name in ("k", "n_grave", "n_errors"))
+        return *counts, _place(group, run.rubric)
 
     data = {
         **{name: summary.get(name) for name in _MADE_BY},
@@ -102,9 +103,9 @@ def recurring_in(
         "findings_by": str(lexicon.load().version),
         "notes": [*summary["notes"], *groups.notes()],
         "errors": [
-            {**_named(group, run.rubric), **one}
-            for group, one in sorted(errors, key=order)
-            if one["k"] >= least
+            {**_named(group, run.rubric), **numbers}
+            for group, numbers in sorted(errors, key=order)
+            if numbers["k"] >= least
         ],
     }
     return Recurring(run.rubric, data, summary)
@@ -118,11 +119,11 @@ def _between(
     allow: Collection[str],
     patient_field: str | None,
 ) -> Recurring:
-    compared = aligned(choices, allow=allow, patient_field=patient_field, common=common)
+    compared = read_scores(choices, allow=allow, patient_field=patient_field, common=common)
     runs, names = compared.loaded.runs, " and ".join(compared.loaded.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
-    _check_asked(runs, names)
+    _check_categories(runs, names)
     is_scored = np.asarray(compared.loaded.is_scored.all(axis=1))
     if not is_scored.any():
         raise JudgeError(
@@ -135,17 +136,17 @@ def _between(
     groups = sorted({*first.errors, *second.errors}, key=lambda group: _place(group, rubric))
     studies = {group: (first.studies(group), second.studies(group)) for group in groups}
     tested = [group for group in groups if len(set.union(*studies[group])) >= min_studies]
-    tests = dict(zip(tested, _tests(panel, [studies[one] for one in tested]), strict=True))
+    tests = dict(zip(tested, _tests(panel, [studies[group] for group in tested]), strict=True))
     errors = []
     for group in groups:
-        one, other = studies[group]
-        sides = (first.numbers(group, one - other), second.numbers(group, other - one))
+        ids, other_ids = studies[group]
+        sides = (first.numbers(group, ids - other_ids), second.numbers(group, other_ids - ids))
         errors.append(
             {
                 **_named(group, rubric),
-                "n_either": len(one | other),
+                "n_either": len(ids | other_ids),
                 "models": dict(zip(models, sides, strict=True)),
-                "ratio": len(one) / len(other) if other else None,
+                "ratio": len(ids) / len(other_ids) if other_ids else None,
                 "test": _plain(tests.get(group)),
             }
         )
@@ -182,7 +183,7 @@ def _plain(test: PairTest | None) -> dict[str, Any] | None:
     return {**plain, "significant": test.is_significant}
 
 
-def _tests(panel: Panel, studies: Sequence[tuple[set[str], set[str]]]) -> list[PairTest]:
+def _tests(panel: ScoreMatrix, studies: Sequence[tuple[set[str], set[str]]]) -> list[PairTest]:
     """Test each group as a rate; Holm's correction is for all of them."""
     if not studies:
         return []
@@ -200,7 +201,7 @@ def _tests(panel: Panel, studies: Sequence[tuple[set[str], set[str]]]) -> list[P
     return [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
 
 
-def _check_asked(runs: Sequence[Run], names: str) -> None:
+def _check_categories(runs: Sequence[Run], names: str) -> None:
     tally = rubrics.load(runs[0].manifest["rubric"]).tally
     if tally is None:
         return
@@ -208,8 +209,8 @@ def _check_asked(runs: Sequence[Run], names: str) -> None:
     parts = {tally.kind, tally.rows, tally.columns}
     parts |= {label.name for facet in facets for label in facet.labels}
     readings = [run.reading or {"lacks": (), "own": ()} for run in runs]
-    asked = {(frozenset(one["lacks"]) & parts, frozenset(one["own"])) for one in readings}
-    if len(asked) > 1:
+    used = {(frozenset(r["lacks"]) & parts, frozenset(r["own"])) for r in readings}
+    if len(used) > 1:
         raise JudgeError(
             f"{names} do not have the same categories and levels, since a reader was not asked for "
             "them or has others; judge errors RUN shows each by itself"
@@ -317,9 +318,9 @@ def _error_counts(rubric: Rubric) -> list[str]:
 def _findings(item: Item, candidate: str) -> Sequence[str]:
     """Return the findings that an error's text names; else those that its edit changes."""
     rules = lexicon.load()
-    found = lexicon.named(item.text, rules)
-    if found or item.edit is None:
-        return found
+    findings = lexicon.named(item.text, rules)
+    if findings or item.edit is None:
+        return findings
     is_new = item.edit.kind == "insert" or item.edit.line is None
     before = "" if is_new else lines(candidate)[item.edit.line or 0]
     return lexicon.changed(before, item.edit.corrected, rules)
@@ -337,5 +338,5 @@ def _named(group: Group, rubric: Rubric) -> dict[str, str | None]:
 
 def _place(group: Group, rubric: Rubric) -> tuple[int, str, bool, str]:
     names = [label.name for label in rubric.codes.labels] if rubric.codes else []
-    at = names.index(group.category) if group.category in names else len(names)
-    return at, group.kind, group.finding is None, group.finding or ""
+    place = names.index(group.category) if group.category in names else len(names)
+    return place, group.kind, group.finding is None, group.finding or ""

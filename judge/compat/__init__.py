@@ -1,1 +1,1 @@
-"""Stands in for other packages: their calls, this program's judges."""
+"""Interfaces of other packages, answered by the judges of this one."""

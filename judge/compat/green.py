@@ -1,8 +1,8 @@
-"""Stands in for the package `green_score` of GREEN's authors: one line of a script changes.
+"""A replacement for the package `green_score` of GREEN's authors, by one changed line.
 
 from judge.compat.green import GREEN  # was: from green_score import GREEN
 
-docs/green-package.md says what differs and why.
+docs/python.md lists the differences.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from judge.rubrics.categories import KEY, SIGNIFICANT
 from judge.studies.load import encodable
 from judge.types import Category, JudgeError
 
-# The package's names of the categories, which are columns of its table.
+# The columns of the package's table.
 _COLUMNS = {
     Category.FALSE_FINDING: "(a) False report of a finding in the candidate",
     Category.MISSING_FINDING: "(b) Missing a finding present in the reference",
@@ -35,11 +35,11 @@ _COUNTS["n_matched"] = "Matched Findings"
 
 
 class GREEN:
-    """GREEN's scorer with the call of `green_score.GREEN`, answered by any judge of this program.
+    """GREEN's scorer with the interface of `green_score.GREEN`, for any judge.
 
-    `model_name` is a GREEN model, by its name on the hub or its folder, which answers in this
-    process (with `cpu` off the GPU), or any judge as `judge.annotate` takes it, with the same
-    `options`. Nothing is written to `output_dir`, as in the package.
+    `model_name` is a GREEN model, by its name on the hub or its folder, which runs in this process
+    (with `cpu` not on the GPU), or any judge of `judge.annotate`, with the same `options`. Nothing
+    is written to `output_dir`, as in the package.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class GREEN:
     ) -> tuple[float, float, list[float], str | None, pd.DataFrame]:
         """Return the mean, the standard deviation, the scores, the summary and a table.
 
-        `refs` and `hyps` go by their order. A study without a score is NaN, counts in neither mean
-        nor deviation, and is counted in a warning.
+        `refs` and `hyps` are paired by order. A study without a score is NaN, is left out of mean
+        and deviation, and is counted in a warning.
         """
         references, candidates = _texts("refs", refs), _texts("hyps", hyps)
         if len(references) != len(candidates):
@@ -107,8 +107,8 @@ class GREEN:
         if reasons:
             why = "; ".join(f"{n} {reason}" for reason, n in reasons.most_common())
             warnings.warn(
-                f"{len(lost)} of {len(frame)} studies are not scored: they are NaN, and count "
-                f"in neither mean nor standard deviation: {why}",
+                f"{len(lost)} of {len(frame)} studies are not scored: they are NaN, left out of "
+                f"mean and standard deviation: {why}",
                 stacklevel=2,
             )
         mean, std = float(scores.mean()), float(scores.std(ddof=0))
@@ -126,7 +126,7 @@ class GREEN:
             lines.append(f"{name}: {share}. \n\n")
         if n_lost:
             n = len(self.green_scores)
-            lines.append(f"[Not scored]: {n_lost} of {n} studies, nowhere above\n\n")
+            lines.append(f"[Not scored]: {n_lost} of {n} studies, left out above\n\n")
         return "".join([*lines, "----------------------------------\n"])
 
 
@@ -141,8 +141,7 @@ def _judge(model_name: str | None, *, is_served: bool) -> str:
 
 
 def _texts(name: str, reports: Iterable[str]) -> list[str]:
-    # Iterating over a table gives the names of its columns, over a text its letters; a set has no
-    # order.
+    # Iterating over a table gives column names, over a text letters; a set has no order.
     texts = [] if isinstance(reports, str | Mapping | Set | pd.DataFrame) else [*reports]
     if not texts or not all(isinstance(text, str) for text in texts):
         raise JudgeError(f"{name} is no list of texts but {reports!r:.80}")

@@ -1,7 +1,7 @@
-"""A scorer for inspect_ai: a sample's target is the reference, its output the candidate.
+"""A scorer for inspect_ai: the target of a sample is the reference, its output the candidate.
 
-The samples are judged as those of a run are: the same questions, cache and reading of answers. The
-extra `inspect` brings inspect_ai, which finds the scorer by the entry point of this package.
+Samples are judged like the studies of a run, with the same questions and the same cache. The extra
+`inspect` installs inspect_ai, which finds the scorer by the entry point of this package.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from judge.studies.names import says_nothing
 from judge.studies.study_set import attach_context
 from judge.types import Annotated, JudgeError
 
-# What the sample has already, or only a cache reads.
+# Parts of a record that the sample has already, or that only the cache needs.
 _LEFT_OUT = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
-# inspect_ai's reasons for no report of the model.
+# The reasons of inspect_ai for a missing report.
 _STOPPED = {"content_filter": "refusal", "max_tokens": "truncated", "model_length": "truncated"}
 
 
@@ -46,13 +46,13 @@ def _radiology_judge(
 ) -> Scorer:
     """Score reports by a rubric: the output of a sample against its target.
 
-    The value is `measure`, by default the rubric's main score, the explanation the judge's answer;
-    the metadata have outcome, reason, annotation, all measures and the signature. A sample without
-    a whole report, or without the measure, is unscored: inspect_ai leaves it out of the mean and
-    counts it. `concurrency` samples are judged at a time, by default as many as in a run; the other
+    The value is `measure`, by default the rubric's main score, the explanation is the judge's
+    answer, and the metadata have outcome, reason, annotation, all measures and the signature. A
+    sample without a complete report, or without the measure, is unscored: inspect_ai leaves it out
+    of the mean and counts it. `concurrency` is the number of samples judged at a time; the other
     options are those of `judge.annotate`.
     """
-    # One scorer judges a sample at a time: whether most can be read is not known after a few.
+    # Samples are judged one by one: the share of unread answers is unknown after a few.
     policy = RequestPolicy(give_up_after=0)
     if concurrency is not None:
         policy = replace(policy, concurrency=concurrency)
@@ -86,8 +86,7 @@ def _radiology_judge(
 
 
 def _lost(output: ModelOutput) -> tuple[str, str] | None:
-    # Why an output is not the report that the model would give: one that is empty because the model
-    # ended there is a report.
+    # An output is a report where the model ended it by itself, even if it is empty.
     stopped = output.choices[0].stop_reason if output.choices else "no output"
     is_nothing = not output.completion.strip() and stopped != "stop"
     reason = _STOPPED.get(stopped) or ("no_response" if output.error or is_nothing else None)

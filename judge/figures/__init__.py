@@ -15,7 +15,7 @@ from judge.pages.comparison import PageFigure
 
 if TYPE_CHECKING:
     from judge.figures.figure import FigureSet
-    from judge.stats.panel import Values
+    from judge.stats.scores import Values
     from judge.stats.significance import Comparison
 
 TOP_SITES = 30

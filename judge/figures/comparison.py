@@ -13,7 +13,15 @@ from judge.figures import specs
 from judge.figures.figure import Figure, FigureSet, count_range, short_names, with_unique_names
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import MINUS, Metric
-from judge.stats.panel import Cell, Group, ItemCounts, Panel, group_cells, groups_of, item_counts
+from judge.stats.scores import (
+    Cell,
+    Group,
+    ItemCounts,
+    ScoreMatrix,
+    group_cells,
+    groups_of,
+    item_counts,
+)
 from judge.text import capital, counted, group_value, in_natural_order
 
 if TYPE_CHECKING:
@@ -298,7 +306,7 @@ class _Drawing:
         parts = [(_title(key), part) for key, part in self.parts(DATASET_FIELD)]
         per = "model and data set" if DATASET_FIELD in self.panel.fields else "model"
         for metric in metrics:
-            values = self.panel.of_study(metric.name)
+            values = self.panel.study_values(metric.name)
             known = values[~np.isnan(values)]
             is_few = len(np.unique(known)) <= _FEW_VALUES
             ends = (
@@ -309,7 +317,7 @@ class _Drawing:
             )
             rows = []
             for title, part in parts:
-                columns = part.of_study(metric.name).T
+                columns = part.study_values(metric.name).T
                 n = count_range(
                     int(np.sum(~np.isnan(columns[model]))) for model in self.comparison.order
                 )
@@ -334,7 +342,7 @@ class _Drawing:
                 ),
             )
 
-    def parts(self, field: str) -> list[tuple[dict[str, object], Panel]]:
+    def parts(self, field: str) -> list[tuple[dict[str, object], ScoreMatrix]]:
         """Return the groups of `field` in natural order; all studies without the field."""
         parts = groups_of(self.panel, [field] if field in self.panel.fields else [])
         return [parts[index] for index in in_natural_order([key for key, _ in parts])]
@@ -370,7 +378,7 @@ def _level_colours(levels: Sequence[tuple[str, str | None]]) -> dict[str, str]:
         colour = specs.TONE_COLOURS[tone or "mild"]
         while colour in colours.values():
             colour = "#" + "".join(
-                f"{round(int(colour[at : at + 2], 16) * 0.75):02x}" for at in (1, 3, 5)
+                f"{round(int(colour[i : i + 2], 16) * 0.75):02x}" for i in (1, 3, 5)
             )
         colours[label] = colour
     return colours

@@ -32,25 +32,25 @@ _SERIES_DARK = {"#004488": "#6fa8dc"}
 
 def svg(figure: Figure, signature: str) -> str:
     """Return a figure as SVG, with its text as text, its caption and the signature."""
-    drawn = require_converter().vegalite_to_svg(figure.spec, vl_version=_VERSION)
+    text = require_converter().vegalite_to_svg(figure.spec, vl_version=_VERSION)
     # Vega numbers gradients through the life of a process; a page may hold several figures.
-    drawn = re.sub(r"\bgradient_\d+", f"{figure.name}-gradient", drawn)
+    text = re.sub(r"\bgradient_\d+", f"{figure.name}-gradient", text)
     about = (
         f"<title>{_xml(figure.title)}</title><desc>{_xml(figure.caption)}\n{_xml(signature)}</desc>"
     )
-    return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + about, drawn, count=1)
+    return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + about, text, count=1)
 
 
 def page_svg(figure: Figure, signature: str) -> str:
     """Return a figure as SVG without a background, whose colours follow the reader's scheme."""
-    drawn = svg(figure, signature)
+    text = svg(figure, signature)
     rules = "".join(
         f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}'
         for light, dark in (_DARK | _SERIES_DARK).items()
     )
     style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
-    drawn = re.sub(r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/>', "", drawn, count=1)
-    return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + style, drawn, count=1)
+    text = re.sub(r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/>', "", text, count=1)
+    return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + style, text, count=1)
 
 
 def write_figures(figures: FigureSet, folder: Path) -> tuple[Path, ...]:
@@ -108,12 +108,12 @@ def captions(figures: FigureSet) -> str:
 def _files(figures: FigureSet) -> Iterator[tuple[str, bytes]]:
     convert = require_converter()
     for figure in figures.figures:
-        drawn = svg(figure, figures.signature)
+        text = svg(figure, figures.signature)
         described = {"description": f"{figure.title}. {figure.caption} {figures.signature}"}
         spec = json.dumps(described | figure.spec, indent=1, ensure_ascii=False)
-        yield f"{figure.name}.svg", drawn.encode()
-        yield f"{figure.name}.pdf", convert.svg_to_pdf(drawn)
-        yield f"{figure.name}.png", convert.svg_to_png(drawn, ppi=300)
+        yield f"{figure.name}.svg", text.encode()
+        yield f"{figure.name}.pdf", convert.svg_to_pdf(text)
+        yield f"{figure.name}.png", convert.svg_to_png(text, ppi=300)
         yield f"{figure.name}.vl.json", f"{spec}\n".encode()
     yield CAPTIONS[figures.subject], captions(figures).encode(errors="replace")
 

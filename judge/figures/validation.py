@@ -12,7 +12,7 @@ from judge.figures import specs
 from judge.figures.figure import Figure, FigureSet, count_range, short_names
 from judge.stats.agreement import mean_of
 from judge.stats.metric import MINUS
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.tables.validation import row_name
 from judge.text import number
 
@@ -138,12 +138,12 @@ def _counts(validation: Mapping[str, Any], values: Mapping[str, Values]) -> Iter
         differences: list[specs.Row] = []
         reasons = ""
         for index, judge in enumerate(judges):
-            own = values[quantity][:, index]
-            known = ~(np.isnan(own) | np.isnan(readers))
+            judge_counts = values[quantity][:, index]
+            known = ~(np.isnan(judge_counts) | np.isnan(readers))
             if not known.any():
                 yield f"{label} of {judge}: no study has both its count and a reader's"
                 continue
-            x, y = readers[known], own[known]
+            x, y = readers[known], judge_counts[known]
             panel = f"{short[index]}, equal in {int(np.isclose(x, y).sum()):,} of {len(x):,}"
             counts += _bubbles(panel, x, y)
             row = limits[judge]

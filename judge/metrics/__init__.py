@@ -1,10 +1,9 @@
-"""Metrics from elsewhere, study by study: of words, those of the package radeval, and added ones.
+"""Automatic metrics of each study: word overlap, the metrics of radeval, and those of plugins.
 
-What ReXrank prints has its name and direction there. BLEU-2 is computed here, ROUGE-L and corpus
-BLEU by libraries (the extra `overlap`); the others are models with weights to download, which
-`radeval` (the extra `metrics`) knows how to get. A package of
-somebody else's adds a metric by an entry point of the group `judge.metrics` that refers to
-an `AddedMetric`.
+Metrics of ReXrank have its names and directions. BLEU-2 is computed here, ROUGE-L and corpus BLEU
+by libraries (the extra `overlap`); the others are models whose weights `radeval` (the extra
+`metrics`) downloads. A plugin adds a metric by an entry point of the group `judge.metrics` that
+refers to an `AddedMetric`.
 """
 
 from __future__ import annotations
@@ -12,11 +11,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,35 +28,38 @@ from judge.stats.metric import KNOWN, Metric
 from judge.types import JudgeError
 
 OVERLAP = ("bleu2", "rougel", "corpus_bleu")
-"""Metrics that compare words, and need no model."""
+"""Metrics of word overlap, which need no model."""
 
 NAMES = (
     *OVERLAP,
     *("bertscore", "semb", "radgraph", "radcliq", "ratescore", "f1radgraph", "f1chexbert"),
 )
-"""All but those of words are what `judge.metrics.worker` can compute."""
+"""All metrics but those of plugins; `judge.metrics.worker` computes those that need a model."""
 
 _F1_RADGRAPH = tuple(KNOWN[f"radgraph_{level}"] for level in ("simple", "partial", "complete"))
-_OF_SEVERAL: dict[str, tuple[str, tuple[Metric, ...], tuple[Pooled, ...]]] = {
+_GROUPS: dict[str, tuple[str, tuple[Metric, ...], tuple[Pooled, ...]]] = {
     "corpus_bleu": ("corpus BLEU", (), CORPUS_BLEU),
     "f1radgraph": ("F1-RadGraph", _F1_RADGRAPH, ()),
     "f1chexbert": ("F1-CheXbert", (), F1_CHEXBERT),
 }
-"""What is computed at once and printed as several: its label, metrics, and figures of sums."""
+"""Metrics computed together: a label, the metrics of studies, and the figures of sets."""
 
 Columns = dict[str, tuple[float, ...]]
-"""One value a study in each column, by its name."""
+"""By name, a column with one value per study."""
 
-_COMES_WITH = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacrebleu", "sacrebleu")}
+_PACKAGES = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacrebleu", "sacrebleu")}
 _SHOWN = 300
+_N = len(CORPUS_BLEU)
+_LETTER = re.compile(r"[^\W_]")
+_LATIN = re.compile(r"[a-z0-9]", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class AddedMetric:
-    """A metric that a package adds; its column is called as its entry point is.
+    """A metric of a plugin; its column has the name of the entry point.
 
-    `compute` takes n references and n candidates and gives n finite values. `scale` holds the least
-    and the greatest value that a study can have, None for no greatest; None where it is unknown.
+    `compute` takes n references and n candidates and returns n finite values. `scale` has the least
+    and the greatest value of a study (None for no limit); it is None where they are unknown.
     """
 
     label: str
@@ -66,7 +70,7 @@ class AddedMetric:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Values of `metrics`, each a column of its name, and the counts whose sums make `figures`."""
+    """The columns of `metrics`, and of the counts from whose sums `figures` are computed."""
 
     columns: Columns
     metrics: tuple[Metric, ...]
@@ -74,38 +78,38 @@ class Scores:
 
 
 class MissingMetricError(JudgeError):
-    """A metric cannot be had: which, and why."""
+    """A metric cannot be computed; the message has its name and the reason."""
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all metrics, those that packages add last."""
+    """Return the names of all metrics, those of plugins last."""
     return (*NAMES, *METRICS.names(NAMES))
 
 
-def check(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, each once."""
-    unknown = [name for name in asked if name not in names()]
+def check(requested: Sequence[str]) -> tuple[str, ...]:
+    """Return the requested names without duplicates; raises `JudgeError` for an unknown one."""
+    unknown = [name for name in requested if name not in names()]
     if unknown:
         raise JudgeError(
             f"unknown metric {', '.join(map(repr, unknown))}; there are: {', '.join(names())}"
         )
     for name in NAMES:
-        if name in asked:
+        if name in requested:
             METRICS.check_unique(name)
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(requested))
 
 
 def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> Scores:
-    """Return what a metric says of each pair of reports.
+    """Compute a metric for each pair of reports.
 
-    Raises `MissingMetricError` where it cannot be had here.
+    Raises `MissingMetricError` if a package or its weights are missing.
     """
     label = name
     metrics: tuple[Metric, ...]
     figures: tuple[Pooled, ...] = ()
     try:
-        if name in _OF_SEVERAL:
-            label, metrics, figures = _OF_SEVERAL[name]
+        if name in _GROUPS:
+            label, metrics, figures = _GROUPS[name]
         else:
             metrics = (KNOWN[name] if name in NAMES else _added(name),)
             label = metrics[0].study_label
@@ -114,9 +118,9 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
             values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))
             columns = {name: values()}
         elif name in OVERLAP:
-            columns = _of_words(name, references, candidates)
+            columns = _word_overlap(name, references, candidates)
         else:
-            columns = _asked(name, references, candidates)
+            columns = _by_radeval(name, references, candidates)
         _check_values(name, columns, len(references))
     except JudgeError as error:
         raise MissingMetricError(f"{label} is missing: {error}") from error
@@ -130,22 +134,64 @@ def _check_values(name: str, columns: Columns, n: int) -> None:
             raise METRICS.error(name, wrong) if name not in NAMES else JudgeError(f"it {wrong}")
 
 
-def _of_words(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
+def _word_overlap(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
     if name == "bleu2":
         return {name: tuple(map(bleu2, references, candidates))}
-    module, package = _COMES_WITH[name]
+    module, package = _PACKAGES[name]
     if importlib.util.find_spec(module) is None:
         raise JudgeError(f"it comes with the package {package}: {install(package)}")
-    from judge.metrics.overlap import corpus_bleu, rouge_l, unread_by_rouge
-
     if name == "corpus_bleu":
-        return corpus_bleu(references, candidates)
-    if n := unread_by_rouge((*references, *candidates)):
+        return _corpus_bleu(references, candidates)
+    if n := _n_other_scripts((*references, *candidates)):
         raise JudgeError(
             f"{n} of {2 * len(references)} reports are in another script than Latin, and it "
-            "reads the letters a to z and digits alone"
+            "reads only the letters a to z and digits"
         )
-    return {name: rouge_l(references, candidates)}
+    return {name: _rouge_l(references, candidates)}
+
+
+def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[float, ...]:
+    """Return the ROUGE-L of each candidate, from 0 to 1, as RRG24 and RadEval compute it.
+
+    By rouge-score, with stems, of the whole report as one text [Lin 2004].
+    """
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(["rougeL"], use_stemmer=True)
+    pairs = zip(references, candidates, strict=True)
+    return tuple(scorer.score(*pair)["rougeL"].fmeasure for pair in pairs)
+
+
+def _n_other_scripts(texts: Iterable[str]) -> int:
+    """Return how many texts are mostly in other letters than a to z, with or without accents."""
+    return sum(map(_is_other_script, texts))
+
+
+def _is_other_script(text: str) -> bool:
+    if not _LATIN.search(text):
+        return bool(_LETTER.search(text))
+    letters = [char for char in text if char.isalpha()]
+    n_other = sum(
+        not (char.isascii() or _LATIN.match(unicodedata.normalize("NFKD", char)))
+        for char in letters
+    )
+    return 2 * n_other > len(letters)
+
+
+def _corpus_bleu(
+    references: Sequence[str], candidates: Sequence[str]
+) -> dict[str, tuple[float, ...]]:
+    """Return the counts of each pair for corpus BLEU, with the tokens of RRG24."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    scorer = BLEU(tokenize="none", force=True, max_ngram_order=_N, effective_order=True)
+    rows = []
+    for reference, candidate in zip(references, candidates, strict=True):
+        score = scorer.sentence_score(candidate, [reference])
+        rows.append((*score.counts, *score.totals, score.ref_len))
+    columns = zip(*rows, strict=True)
+    named = zip(CORPUS_BLEU[-1].columns, columns, strict=True)
+    return {name: tuple(map(float, values)) for name, values in named}
 
 
 def bleu2(reference: str, candidate: str) -> float:
@@ -155,30 +201,32 @@ def bleu2(reference: str, candidate: str) -> float:
     brevity penalty [Papineni et al. 2002]. As in fast-bleu, where no pair of words matches, 0.1
     stands in for the count of matches [Chen and Cherry 2014]. Where no word matches the score is 0.
     """
-    wanted, given = tokens(reference), tokens(candidate)
-    words, n_words = _matches(wanted, given, 1)
-    if not words:
+    expected, words = tokens(reference), tokens(candidate)
+    unigrams, n_unigrams = _matches(expected, words, 1)
+    if not unigrams:
         return 0.0
-    pairs, n_pairs = _matches(wanted, given, 2)
-    precision = math.sqrt(words / n_words * (pairs or 0.1) / max(n_pairs, 1))
-    brevity = min(1.0, math.exp(1 - len(wanted) / len(given)))
+    bigrams, n_bigrams = _matches(expected, words, 2)
+    precision = math.sqrt(unigrams / n_unigrams * (bigrams or 0.1) / max(n_bigrams, 1))
+    brevity = min(1.0, math.exp(1 - len(expected) / len(words)))
     return precision * brevity
 
 
 def tokens(report: str) -> list[str]:
-    """Return the words of a report as ReXrank's metric scripts cut it."""
+    """Return the words of a report as in ReXrank's metric scripts."""
     return [token for token in report.lower().replace(".", " .").split(" ") if token]
 
 
-def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, int]:
+def _matches(expected: Sequence[str], words: Sequence[str], n: int) -> tuple[int, int]:
+    """Return how many n-grams of `words` match, and how many there are."""
     there, here = (
-        Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (wanted, given)
+        Counter(zip(*(text[start:] for start in range(n)), strict=False))
+        for text in (expected, words)
     )
     return (there & here).total(), here.total()
 
 
-def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
-    """Return what radeval says, in a process of its own: its models stay in memory."""
+def _by_radeval(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
+    """Compute a metric of radeval in a process of its own, as its models stay in memory."""
     if importlib.util.find_spec("radeval") is None:
         raise JudgeError(f"it comes with the package radeval: {install('radeval', 'six')}")
     with tempfile.TemporaryDirectory() as folder:
@@ -201,7 +249,7 @@ def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> C
 
 
 def added(name: str) -> Metric | None:
-    """Return the metric that a package adds by this name, None where none does."""
+    """Return the metric of a plugin, None if there is none of this name."""
     return _added(name) if name in METRICS.names(NAMES) else None
 
 

@@ -1,7 +1,7 @@
-"""Figures of a set of studies that are no mean: each is a function of sums over the studies.
+"""Figures of a set of studies computed from sums of counts: corpus BLEU, micro and macro F1.
 
-Corpus BLEU and micro or macro F1 are such. What a study gives is counts, which add up; so a part of
-the studies, or a resample of them, has its own figure without anything being computed again.
+The counts of studies add up, so a subset or a resample has its figure without computing a metric
+again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from judge.stats.bootstrap import Values, interval, resampled
 from judge.stats.metric import Metric
-from judge.stats.panel import Cell
+from judge.stats.scores import Cell
 
 _ORDERS = (1, 2, 3, 4)
 
@@ -29,19 +29,19 @@ _FIVE = ("Cardiomegaly", "Edema", "Consolidation", "Atelectasis", "Pleural Effus
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A figure made of the sums of some columns; more is better, from 0 to 1.
+    """A figure computed from the sums of `columns`, from 0 to 1; more is better.
 
-    `of` takes sums, with the columns last, and gives the figures, NaN where there is none.
+    `compute` takes sums, with the columns as last axis, and returns the figures, NaN for undefined.
     """
 
     name: str
     label: str
     columns: tuple[str, ...]
-    of: Callable[[Values], Values]
+    compute: Callable[[Values], Values]
 
     @property
     def metric(self) -> Metric:
-        """The same as a column of a table."""
+        """The figure as a metric of the tables."""
         return Metric(
             self.name,
             self.label,
@@ -53,30 +53,30 @@ class Pooled:
         )
 
 
-def count_name(what: str, label: str) -> str:
+def count_name(count: str, label: str) -> str:
     """Return the column of a label's `tp`, `fp` or `fn`, such as `chexbert_tp_lung_opacity`."""
-    return f"chexbert_{what}_{label.lower().replace(' ', '_')}"
+    return f"chexbert_{count}_{label.lower().replace(' ', '_')}"
 
 
 def _share(above: Values, below: Values, *, of_none: float) -> Values:
     none = np.full(np.shape(above), of_none)
-    found: Values = np.divide(above, below, out=none, where=below > 0)
-    return found
+    shares: Values = np.divide(above, below, out=none, where=below > 0)
+    return shares
 
 
 def _bleu(sums: Values) -> Values:
-    """Return BLEU [Papineni et al. 2002] without smoothing; 0 where some order has no match.
+    """Return BLEU [Papineni et al. 2002] without smoothing; 0 if some order has no match.
 
-    The columns are the clipped matches of n-grams, how many n-grams there are, and the words of
-    the references. Where there is no n-gram of some order a share of them is none.
+    The columns are the clipped matches of n-grams, the numbers of n-grams, and the words of the
+    references. The figure is NaN if there is no n-gram of some order.
     """
     matches, totals = np.split(sums[..., :-1], 2, axis=-1)
     shares = _share(matches, totals, of_none=np.nan)
     with np.errstate(divide="ignore"):
         precision = np.exp(np.log(shares).mean(axis=-1))
     longer = _share(sums[..., -1], totals[..., 0], of_none=np.nan)
-    found: Values = precision * np.exp(np.minimum(0.0, 1 - longer))
-    return found
+    bleu: Values = precision * np.exp(np.minimum(0.0, 1 - longer))
+    return bleu
 
 
 def _f1(sums: Values) -> Values:
@@ -103,32 +103,31 @@ def _corpus_bleu(n: int) -> Pooled:
     return Pooled(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu)
 
 
-def _f1_chexbert(which: str, labels: Sequence[str], how: str) -> Pooled:
-    columns = tuple(count_name(what, label) for what in ("tp", "fp", "fn") for label in labels)
-    label = f"F1-CheXbert {len(labels)} {how}"
-    return Pooled(f"f1chexbert_{which}_{how}", label, columns, _macro if how == "macro" else _micro)
+def _f1_chexbert(name: str, labels: Sequence[str], average: str) -> Pooled:
+    columns = tuple(count_name(count, label) for count in ("tp", "fp", "fn") for label in labels)
+    label = f"F1-CheXbert {len(labels)} {average}"
+    compute = _macro if average == "macro" else _micro
+    return Pooled(f"f1chexbert_{name}_{average}", label, columns, compute)
 
 
 CORPUS_BLEU = tuple(map(_corpus_bleu, _ORDERS))
 F1_CHEXBERT = tuple(
-    _f1_chexbert(which, labels, how)
-    for which, labels in (("5", _FIVE), ("all", CHEXBERT))
-    for how in ("micro", "macro")
+    _f1_chexbert(name, labels, average)
+    for name, labels in (("5", _FIVE), ("all", CHEXBERT))
+    for average in ("micro", "macro")
 )
 COLUMNS = frozenset(column for figure in (*CORPUS_BLEU, *F1_CHEXBERT) for column in figure.columns)
-"""All columns of counts, which are no metric by themselves."""
+"""All columns of counts; a count by itself is no metric."""
 
 
 def pooled_cell(figure: Pooled, counts: Mapping[str, Values], rows: Sequence[int]) -> Cell:
-    """Return the figure of some studies, with a 95% interval: a bootstrap of them.
+    """Return the figure of some studies with a 95% bootstrap interval.
 
-    There is no figure for no study, and where it is undefined; no interval for fewer than ten
-    studies, and where a draw has no figure.
+    There is no interval for fewer than ten studies, and if a resample has no figure.
     """
     table = np.stack([counts[name] for name in figure.columns], axis=1)[list(rows)]
-    value = float(figure.of(table.sum(axis=0))) if len(table) else np.nan
+    value = float(figure.compute(table.sum(axis=0))) if len(table) else np.nan
     if np.isnan(value):
         return Cell(len(table), None, None, None, None, None)
-    drawn = resampled(table, figure.of)
-    low, high, _ = interval(drawn, len(table), most=0)
+    low, high, _ = interval(resampled(table, figure.compute), len(table), most=0)
     return Cell(len(table), None, value, low, high, None)

@@ -13,11 +13,11 @@ from judge.metrics.pooled import CHEXBERT, count_name
 
 Texts = list[str]
 Columns = dict[str, Any]
-"""One value a study in each column, by its name."""
+"""By name, a column with one value per study."""
 
 
 def _bertscore(references: Texts, candidates: Texts) -> Columns:
-    # radeval's own metric takes another model than ReXrank, whose settings these are.
+    # The settings of ReXrank; radeval's own metric has another model.
     module = importlib.import_module("radeval.metrics.bertscore.bertscore")
     scorer = module.BertScore(
         model_type="distilroberta-base", num_layers=5, rescale_with_baseline=True, idf=False
@@ -36,26 +36,25 @@ def _f1chexbert(references: Texts, candidates: Texts) -> Columns:
     scorer = module.F1CheXbert(device="cuda" if cuda else "cpu")
     if tuple(scorer.TARGET_NAMES) != CHEXBERT:
         raise ValueError(f"its labels are others than CheXbert's: {scorer.TARGET_NAMES}")
-    wanted, given = (scorer.get_labels(texts) for texts in (references, candidates))
-    return label_counts(wanted, given)
+    return label_counts(*(scorer.get_labels(texts) for texts in (references, candidates)))
 
 
-def label_counts(wanted: list[list[int]], given: list[list[int]]) -> Columns:
-    """Return each label's `tp`, `fp` and `fn`, 0 or 1 a study, of labels that are 0 or 1."""
-    found: Columns = {}
-    for at, label in enumerate(CHEXBERT):
-        pairs = [(one[at], other[at]) for one, other in zip(wanted, given, strict=True)]
-        for what, pair in (("tp", (1, 1)), ("fp", (0, 1)), ("fn", (1, 0))):
-            found[count_name(what, label)] = [int(each == pair) for each in pairs]
-    return found
+def label_counts(references: list[list[int]], candidates: list[list[int]]) -> Columns:
+    """Return `tp`, `fp` and `fn` of each label, 0 or 1 per study, from labels of 0 or 1."""
+    columns: Columns = {}
+    for number, label in enumerate(CHEXBERT):
+        pairs = [(r[number], c[number]) for r, c in zip(references, candidates, strict=True)]
+        for count, counted in (("tp", (1, 1)), ("fp", (0, 1)), ("fn", (1, 0))):
+            columns[count_name(count, label)] = [int(pair == counted) for pair in pairs]
+    return columns
 
 
-def _named(metric: str, **keys: str) -> Callable[[Texts, Texts], Columns]:
+def _registered(metric: str, **keys: str) -> Callable[[Texts, Texts], Columns]:
     def scores(references: Texts, candidates: Texts) -> Columns:
         registry = importlib.import_module("radeval.metrics._registry")
         scorer = registry.get_metric_class(metric)()
-        found = scorer.compute(references, candidates, per_sample=True)
-        return {name: found[key] for name, key in keys.items()}
+        values = scorer.compute(references, candidates, per_sample=True)
+        return {name: values[key] for name, key in keys.items()}
 
     return scores
 
@@ -64,10 +63,10 @@ SCORERS: dict[str, Callable[[Texts, Texts], Columns]] = {
     "bertscore": _bertscore,
     "semb": _semb,
     # The mean of the F1 of entities and of relations, as in ReXrank.
-    "radgraph": _named("radgraph_radcliq", radgraph="radgraph_radcliq"),
-    "radcliq": _named("radcliq", radcliq="radcliq_v1"),
-    "ratescore": _named("ratescore", ratescore="ratescore"),
-    "f1radgraph": _named(
+    "radgraph": _registered("radgraph_radcliq", radgraph="radgraph_radcliq"),
+    "radcliq": _registered("radcliq", radcliq="radcliq_v1"),
+    "ratescore": _registered("ratescore", ratescore="ratescore"),
+    "f1radgraph": _registered(
         "radgraph",
         radgraph_simple="radgraph_simple",
         radgraph_partial="radgraph_partial",
@@ -78,16 +77,16 @@ SCORERS: dict[str, Callable[[Texts, Texts], Columns]] = {
 
 
 def main() -> None:
-    """Compute one metric: the name, a file of texts, the file to write the scores to."""
+    """Compute the metric NAME of the texts in one file, and write the scores to another."""
     name, texts, scores = sys.argv[1:]
     # Parts of radeval 2.2.1 import each other by its former name.
     sys.modules["RadEval"] = importlib.import_module("radeval")
     references, candidates = json.loads(Path(texts).read_text("utf-8"))
-    found = {
+    columns = {
         column: [float(value) for value in values]
         for column, values in SCORERS[name](references, candidates).items()
     }
-    Path(scores).write_text(json.dumps(found), "utf-8")
+    Path(scores).write_text(json.dumps(columns), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Prompts of other authors: their text is not ours, so it is fetched from them, like weights.
+"""Official prompts of other authors, downloaded from their repositories.
 
-`prompts/NAME-official.yaml` is a prompt with `$NAME` where a text of the authors belongs, and
-`source`, which says where that text is published. Their Python source is kept in the user's
-configuration folder and read without running it; the prompt is accepted only if it has the known
-sha256.
+`prompts/NAME-official.yaml` is a prompt with `$NAME` in place of a text of the authors; `source`
+has the place of that text. The authors' Python source is stored in the user's configuration folder
+and parsed without running it; the prompt is accepted only if it has the known sha256.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ _TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How an official prompt is made of its authors' files.
+    """The recipe by which an official prompt is made from its authors' files.
 
-    `wording` has the keys of the prompt. `$NAME` in it is the text that the files assign to that
-    name, `$TEXT_1`, `$TEXT_2`, ... are those that `function` puts together, in an f-string or in
-    the `messages` of a call. `variables` gives our name for each report in these. `sha256` is that
-    of the prompt. `models` is a pattern of the names of models that know this wording alone.
+    `wording` has the keys of the prompt. In it `$NAME` is the text assigned to that name in the
+    files, and `$TEXT_1`, `$TEXT_2`, ... are the texts that `function` has in f-strings or in the
+    `messages` of a call. `variables` maps the authors' names of reports to ours. `sha256` is of the
+    prompt. `models` is a pattern of the names of models trained on this wording only.
     """
 
     wording: Mapping[str, Any]
@@ -58,14 +57,14 @@ class Recipe:
         return str(self.wording["rubric"])
 
     def extract(self, sources: Mapping[str, str]) -> Prompt:
-        """Return the prompt in the authors' files, given by path, if it is the known one."""
+        """Return the prompt from the authors' files by path; raises `JudgeError` for another."""
         prompt = self.build(sources)
         if prompt.sha256 != self.sha256:
-            raise self._other_text()
+            raise self._mismatch()
         return prompt
 
     def build(self, sources: Mapping[str, str]) -> Prompt:
-        """Return the prompt that the files make, whatever its text; nothing of them is run."""
+        """Return the prompt from the files, whatever its text, without running them."""
         texts: dict[str, object] = {}
         functions = []
         for path, source in sources.items():
@@ -89,7 +88,7 @@ class Recipe:
         keys = {key: self._fill(key, value, texts) for key, value in self.wording.items()}
         return prompts.check(keys, f"prompt {self.name} of {', '.join(sources)}")
 
-    def _other_text(self) -> JudgeError:
+    def _mismatch(self) -> JudgeError:
         return JudgeError(
             f"the text is not that of {self.name}, {' and '.join(self.files)} of commit "
             f"{self.commit} of {self.repository}: run `judge prompts fetch {self.name}`"
@@ -104,10 +103,10 @@ class Recipe:
             return value
         names = Template(value).get_identifiers()
         if any(name.isupper() and name not in texts for name in names):
-            raise self._other_text()
+            raise self._mismatch()
         if key not in ("user", "user_in_context"):
             return Template(value).safe_substitute(texts)
-        # What is made is a template itself.
+        # The result is a template itself.
         escaped = {name: str(text).replace("$", "$$") for name, text in texts.items()}
         filled = Template(value).safe_substitute(escaped)
         for theirs, ours in self.variables.items():
@@ -128,7 +127,7 @@ def _parts(function: ast.FunctionDef) -> Iterator[ast.expr]:
 
 
 def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
-    """Return a text as the source would make it, `{name}` for a variable; other forms are empty."""
+    """Return the text of an expression, `{name}` for a variable; empty for other expressions."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -145,7 +144,7 @@ def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
 
 @cache
 def recipes() -> dict[str, Recipe]:
-    """Return the official prompts that can be had, by their names."""
+    """Return the recipes by prompt name."""
     known = {}
     for path in sorted(prompts.FOLDER.glob("*-official.yaml")):
         wording: Any = read_yaml(path)[0]
@@ -154,7 +153,7 @@ def recipes() -> dict[str, Recipe]:
 
 
 def for_model(rubric: str, model: str) -> str | None:
-    """Return the name of the official prompt that a model on one's own machine knows alone."""
+    """Return the name of the only prompt that a local model was trained on, None for others."""
     for name, recipe in recipes().items():
         pattern = recipe.models if recipe.rubric == rubric else None
         if pattern is not None and re.search(pattern, model, re.IGNORECASE):
@@ -163,7 +162,7 @@ def for_model(rubric: str, model: str) -> str | None:
 
 
 def folder_of(name: str, environ: Mapping[str, str]) -> Path:
-    """Return where the files of the prompt `name` are kept: under `JUDGE_CONFIG`, if it is set."""
+    """Return the folder with the files of a prompt, below `JUDGE_CONFIG` if it is set."""
     from platformdirs import user_config_path
 
     folder = environ.get("JUDGE_CONFIG")
@@ -172,7 +171,7 @@ def folder_of(name: str, environ: Mapping[str, str]) -> Path:
 
 
 def load(name: str, environ: Mapping[str, str]) -> Prompt:
-    """Return an official prompt by its name, any other as `judge.prompts.load` does."""
+    """Return a prompt by its name, official or not."""
     recipe = recipes().get(name)
     if recipe is None:
         return prompts.load(name)
@@ -187,7 +186,7 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
 
 def download(recipe: Recipe) -> dict[str, str]:
     """Return the authors' files of a prompt, by path, from GitHub."""
-    import httpx2  # which openai brings
+    import httpx2  # a dependency of openai
 
     sources = {}
     for path in recipe.files:
@@ -203,7 +202,7 @@ def download(recipe: Recipe) -> dict[str, str]:
 
 
 def read_copy(recipe: Recipe, copy: Path) -> dict[str, str]:
-    """Return the authors' files from a copy: the one file, or a folder that has them."""
+    """Return the authors' files by path, from a copy: a file, or a folder with the files."""
     sources = {}
     for name in recipe.files:
         places = (copy / name, copy / Path(name).name)

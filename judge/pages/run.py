@@ -1,54 +1,97 @@
-"""A run as a page shows it first: facts, tables, figures, and what its studies can be sorted by."""
+"""The page of a run: what it shows first, the columns of its list, and its studies in packets."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from judge.pages.bundle import PACKET, as_json, page_file
 from judge.rubrics.contract import Measure, Rubric, Statistic
+from judge.signature import Signature
 from judge.stats.table import FIXED, codes, fields_of, worst_order
+from judge.study.asked import AskedQuestions
+from judge.study.view import cell, study_view
 from judge.tables.run import headline, run_title, tables
 from judge.text import group_value, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_CHOICES = 200
+    from judge.running.folder import Run
+
+MARK = "<!doctype html><!-- judge audit -->"
+"""How such a file begins, so that the program knows it again."""
+_MAX_CHOICES = 200
 """A field with more values than this is filtered by typing, not by choosing."""
-_LONGEST_CHOICE = 100
-_MOST_VALUES = 12
+_MAX_CHOICE = 100
+_MAX_BARS = 12
 _SHORT = 40
 """Characters of a field's longest value that is shown in the list of studies from the start."""
 _FEW_FIELDS = 3
 _BINS = 20
-_OF_SUMMARY = ("judge", "prompt", "signature", "n_studies", "n_scored")
-_OF_MEASURE = ("name", "label", "unit", "higher_is_better", "undefined")
+
+
+def page(run: Run) -> Iterator[str]:
+    """Yield the page of `run` as one file; its records are read one packet at a time.
+
+    Raises ValueError where the run's records and its table have different studies.
+    """
+    return page_file(MARK, "run", run_title(run.summary(), run.rubric), _pieces(run))
+
+
+def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
+    table, asked = run.table(), AskedQuestions(run)
+    yield "overview", as_json(overview(run.summary(), table, run.rubric))
+    yield "index", as_json(index(table, run.rubric))
+    records, n_written = iter(run.records()), 0
+    while packet := list(islice(records, PACKET)):
+        place = n_written // PACKET
+        yield f"packet-{place}", as_json([study_view(record, run.rubric) for record in packet])
+        if has_prompt(run.summary()):
+            yield f"asked-{place}", questions(packet, asked)
+        n_written += len(packet)
+    if n_written != len(table):
+        raise ValueError(f"{n_written} records for a table of {len(table)} studies")
+
+
+def questions(records: Iterable[Mapping[str, Any]], asked: AskedQuestions) -> bytes:
+    """Return the questions about some studies as JSON, each as `AskedQuestions.about` has it."""
+    return as_json([asked.about(record) for record in records])
+
+
+def has_prompt(summary: Mapping[str, Any]) -> bool:
+    """Return whether the run's judge was asked with a prompt."""
+    return Signature.parse(summary["signature"]).get("prompt", "none") != "none"
 
 
 def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
-    """Return what a page shows of a run, in JSON's types.
+    """Return what a page shows of a run before its studies, in JSON's types.
 
-    `rubric` labels all that studies name. `facts` and `tables` are those of the terminal.
-    `figures` hold `rates` (for each rate a row a group and the last for all), `tally` (for each
-    of its rows the number in each column, None without one) and `scores` (a histogram a
-    score). `columns` are the columns of the list of studies, `filters` what it can be narrowed
-    by.
+    `facts` and `tables` are those of the terminal; `figures` holds `rates` (a row a group, the
+    last for all studies), `tally` and `scores` (a histogram a score); `columns` are those of the
+    list of studies and `filters` what it can be narrowed by.
     """
+    rates = [s for s in rubric.shown("groups") if s.kind == "rate"]
+    facts = headline(summary, rubric, figures=False)
+    names = ("judge", "prompt", "signature", "n_studies", "n_scored")
     return {
         "title": run_title(summary, rubric),
-        "rubric": _rubric(rubric),
-        **{name: summary[name] for name in _OF_SUMMARY},
-        "headline": [_tile(summary, one) for one in rubric.shown("groups")],
-        "facts": [
-            {"name": name, "value": value}
-            for name, value in headline(summary, rubric, figures=False)
-        ],
-        "tables": [table.plain() for table in tables(summary, rubric)],
+        "rubric": {
+            "name": rubric.name,
+            **declared(rubric),
+            "scores": [_measure(measure) for measure in rubric.with_role("score")],
+            "checks": [_measure(measure) for measure in rubric.with_role("check")],
+        },
+        **{name: summary[name] for name in names},
+        "has_prompt": has_prompt(summary),
+        "headline": [_tile(summary, statistic) for statistic in rubric.shown("groups")],
+        "facts": [{"name": name, "value": value} for name, value in facts],
+        "tables": [printed.plain() for printed in tables(summary, rubric)],
         "figures": {
-            "rates": [_rates(summary, one) for one in rubric.shown("groups") if one.kind == "rate"],
+            "rates": [_rates(summary, statistic) for statistic in rates],
             "tally": _tally(summary, rubric),
             "scores": [_histogram(table, score) for score in rubric.with_role("score")],
         },
@@ -58,41 +101,19 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
 
 
 def index(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
-    """Return the columns by name and the order of the rows, the worst study's first.
+    """Return the columns of the list of studies by name, and the rows, the worst study first.
 
-    A column holds a value a study, in the order of the table, as `cell` gives it. The codes
-    of a study's items stand under the plural of their facet, such as `categories`.
+    The codes of a study's items are in a column named as the plural of their facet, such as
+    `categories`.
     """
-    names = ["study_id", "study_class", "outcome", "reason"]
-    names += [measure.name for measure in rubric.measures if measure.role != "check"]
-    names += field_names(table, rubric)
+    measures = [measure.name for measure in rubric.measures if measure.role != "check"]
+    names = ["study_id", "study_class", "outcome", "reason", *measures, *field_names(table, rubric)]
     columns: dict[str, list[Any]] = {
-        name: [cell(v) for v in table[name].tolist()] for name in names
+        name: [cell(value) for value in table[name].tolist()] for name in names
     }
     if rubric.codes:
         columns[rubric.codes.plural] = list(codes(table, rubric))
-    return {"order": worst_order(table, rubric), "columns": columns}
-
-
-def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column
-    """Return a cell of the table of studies as JSON and a filter know it.
-
-    A number stays one, whole ones without a fraction, whatever column type a missing value
-    made of them; a truth value is `true` or `false`; None where there is none.
-    """
-    import pandas as pd
-
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
-        value = value.item()
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None if math.isnan(value) else str(value)
-        return int(value) if value.is_integer() else value
-    return value if isinstance(value, int | str) else str(value)
+    return {"order": worst_order(table, rubric), "columns": columns, "packet": PACKET}
 
 
 def field_names(table: pd.DataFrame, rubric: Rubric) -> list[str]:
@@ -101,58 +122,39 @@ def field_names(table: pd.DataFrame, rubric: Rubric) -> list[str]:
     return [str(name) for name in table.columns if name not in ours]
 
 
-def _rubric(rubric: Rubric) -> dict[str, Any]:
-    return {
-        "name": rubric.name,
-        "title": rubric.title,
-        "summary": rubric.summary,
-        "has_edits": rubric.editor is not None,
-        **declared(rubric),
-        "scores": [_measure(measure) for measure in rubric.with_role("score")],
-        "checks": [_measure(measure) for measure in rubric.with_role("check")],
-    }
-
-
 def declared(rubric: Rubric) -> dict[str, Any]:
-    """Return what a page needs to show items: their kinds, and what labels are called."""
+    """Return the words of a rubric that a page needs: its kinds, facets, labels and counts."""
+    facets = [
+        {
+            "name": facet.name,
+            "label": facet.label,
+            "plural": facet.plural,
+            "labels": [{**asdict(label), "text": facet.text(label.name)} for label in facet.labels],
+        }
+        for facet in rubric.facets
+    ]
     return {
+        "title": rubric.title,
         "codes": rubric.codes and rubric.codes.name,
         "kinds": [asdict(kind) for kind in rubric.kinds],
-        "facets": [
-            {
-                "name": facet.name,
-                "label": facet.label,
-                "plural": facet.plural,
-                "labels": [{**asdict(one), "text": facet.text(one.name)} for one in facet.labels],
-            }
-            for facet in rubric.facets
-        ],
+        "facets": facets,
     }
-
-
-def counts(rubric: Rubric) -> list[dict[str, str | None]]:
-    """Return the counts that lists of studies show, each with its tone."""
-    return [
-        {"name": one.name, "label": one.label, "tone": _tone(one, rubric)}
-        for one in rubric.with_role("count")
-    ]
 
 
 def _measure(measure: Measure) -> dict[str, Any]:
-    return {name: getattr(measure, name) for name in _OF_MEASURE}
+    names = ("name", "label", "unit", "higher_is_better", "undefined")
+    return {name: getattr(measure, name) for name in names}
 
 
 def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    """Return a statistic of all studies, with its value and its interval as text too."""
-    value = summary["statistics"][statistic.name]
-    form = percent if statistic.kind == "rate" else number
-    has_interval = value["low"] is not None
-    ends = [form(value["low"]), form(value["high"])] if has_interval else []
+    value, is_share = summary["statistics"][statistic.name], statistic.kind == "rate"
+    text = percent if is_share else number
+    ends = [text(value[end]) for end in ("low", "high") if value[end] is not None]
     return {
         "label": statistic.label,
-        "text": form(value["value"]),
+        "text": text(value["value"]),
         "interval": " to ".join(ends),
-        "is_share": statistic.kind == "rate",
+        "is_share": is_share,
         **{name: value[name] for name in ("value", "low", "high")},
     }
 
@@ -173,54 +175,40 @@ def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
 
 
 def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
-    tally = rubric.tally
-    if tally is None:
+    """Return a row a label of one facet, with its number of items by each label of another."""
+    if (tally := rubric.tally) is None:
         return None
-    columns = rubric.facet(tally.columns).labels
-
-    def n(row: str, column: str) -> int | None:
-        (measure,) = rubric.counting(tally.kind, {tally.rows: row, tally.columns: column})
-        found: int | None = summary["totals"][measure.name]["n"]
-        return found
-
-    counts = [
-        (row, {column.name: n(row.name, column.name) for column in columns})
-        for row in rubric.facet(tally.rows).labels
-    ]
-    return {
-        "title": tally.title,
-        "rows": tally.rows,
-        "columns": tally.columns,
-        "counts": [
-            {"name": row.name, "n": found}
-            for row, found in counts
-            if row.modality is None or any(found.values())
-        ],
-    }
+    columns, counts = [label.name for label in rubric.facet(tally.columns).labels], []
+    for row in rubric.facet(tally.rows).labels:
+        n: dict[str, int | None] = {}
+        for column in columns:
+            (measure,) = rubric.counting(tally.kind, {tally.rows: row.name, tally.columns: column})
+            n[column] = summary["totals"][measure.name]["n"]
+        if row.modality is None or any(n.values()):
+            counts.append({"name": row.name, "n": n})
+    return {"title": tally.title, "rows": tally.rows, "columns": tally.columns, "counts": counts}
 
 
 def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
-    """Return how many scored studies have which score: one bin a value, or bins of a width.
+    """Return how many scored studies have which score; the last bin holds its upper edge too.
 
-    A bin holds its lower edge, the last one its upper edge too. Where all scores are whole
-    numbers, each bin holds as many of them as the next: no gap is of the bins' own making.
+    Where all scores are whole numbers each bin holds equally many of them, so that no gap is an
+    artefact of the bins.
     """
     values = [float(value) for value in table[score.name].dropna()]
     whole = all(value.is_integer() for value in values)
     low, high = (min(values), max(values)) if values else (0.0, 0.0)
     if whole:
-        first, last = int(low), int(high)
-        wide = 1 if last - first < _MOST_VALUES else -(-(last - first + 1) // _BINS)
-        starts = range(first, last + 1, wide) if values else range(0)
-        bins = [(float(start), float(start + wide - 1)) for start in starts]
-        at = [(int(value) - first) // wide for value in values]
+        span = int(high - low) + 1
+        width = 1 if span <= _MAX_BARS else -(-span // _BINS)
+        n_bins = -(-span // width) if values else 0
+        bins = [(low + n * width, low + (n + 1) * width - 1) for n in range(n_bins)]
+        counts = Counter(int(value - low) // width for value in values)
     else:
-        if low >= 0 and high <= 1:
-            low, high = 0.0, 1.0
-        width = (high - low) / _BINS
-        bins = [(low + n * width, low + (n + 1) * width) for n in range(_BINS)]
-        at = [min(_BINS - 1, int((value - low) / width)) for value in values]
-    counts = Counter(at)
+        low, high = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+        step = (high - low) / _BINS
+        bins = [(low + n * step, low + (n + 1) * step) for n in range(_BINS)]
+        counts = Counter(min(_BINS - 1, int((value - low) / step)) for value in values)
     return {
         **_measure(score),
         "n": len(values),
@@ -230,37 +218,36 @@ def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
 
 
 def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
-    """Return what the list of studies can show, and what it shows until a reader chooses.
+    """Return the columns of the list of studies, and whether each is `shown` at first.
 
-    That is all but the outcome where there is only one, measures in the role `other`, and
+    Hidden at first are an outcome that all studies share, measures in the role `other`, and
     fields beyond the first few of short values.
     """
+
+    def longest(name: str) -> int:
+        return max((len(str(cell(value) or "")) for value in table[name]), default=0)
+
     fields = field_names(table, rubric)
-    short = [name for name in fields if _longest(table[name]) <= _SHORT][:_FEW_FIELDS]
-    tones = {one["name"]: one["tone"] for one in counts(rubric)}
+    short = [name for name in fields if longest(name) <= _SHORT][:_FEW_FIELDS]
     columns = [("study_id", "study", "id", True), ("study_class", "class", "class", True)]
     for role in ("score", "count"):
-        columns += [(one.name, one.label, role, True) for one in rubric.with_role(role)]
-    columns += [(one.plural, one.plural, "codes", True) for one in [rubric.codes] if one]
-    columns += [("outcome", "outcome", "outcome", table["outcome"].nunique() > 1)]
+        columns += [(m.name, m.label, role, True) for m in rubric.with_role(role)]
+    if rubric.codes:
+        columns.append((rubric.codes.plural, rubric.codes.plural, "codes", True))
+    columns.append(("outcome", "outcome", "outcome", table["outcome"].nunique() > 1))
     columns += [(name, name, "field", name in short) for name in fields]
-    columns += [(one.name, one.label, "other", False) for one in rubric.with_role("other")]
+    columns += [(m.name, m.label, "other", False) for m in rubric.with_role("other")]
+    tones = {m.name: _tone(m, rubric) for m in rubric.with_role("count")}
     whole = {measure.name for measure in rubric.measures if measure.is_whole}
+    names = ("name", "label", "kind", "shown")
     return [
         {
-            "name": name,
-            "label": label,
-            "kind": kind,
-            "tone": tones.get(name),
-            "whole": name in whole,
-            "shown": shown,
+            **dict(zip(names, column, strict=True)),
+            "tone": tones.get(column[0]),
+            "whole": column[0] in whole,
         }
-        for name, label, kind, shown in columns
+        for column in columns
     ]
-
-
-def _longest(column: pd.Series[Any]) -> int:
-    return max((len(str(cell(value) or "")) for value in column), default=0)
 
 
 def _tone(measure: Measure, rubric: Rubric) -> str | None:
@@ -270,12 +257,12 @@ def _tone(measure: Measure, rubric: Rubric) -> str | None:
 
 
 def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
+    """Return the choices of each filter; `counts` are the columns that count `labels` of facets."""
     scores = {score.name: table[score.name].dropna() for score in rubric.with_role("score")}
-    narrowing = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
     counts = {m.name: dict(m.counts.labels) for m in rubric.measures if m.counts}
+    facets = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
     return {
-        # Facets whose labels studies can be narrowed by, and the columns that count them.
-        "labels": [one for one in narrowing if any(one in labels for labels in counts.values())],
+        "labels": [name for name in facets if any(name in labels for labels in counts.values())],
         "counts": [{"name": name, "labels": labels} for name, labels in counts.items() if labels],
         "classes": _choices(table["study_class"]),
         "no_class": bool(table["study_class"].isna().any()),
@@ -293,7 +280,7 @@ def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
 
 def _choices(column: pd.Series[Any]) -> list[str] | None:
     """Return the values of a column as text, sorted; None for too many, or too long ones."""
-    values = {str(known) for value in column if (known := cell(value)) is not None}
-    if len(values) > _MOST_CHOICES or any(len(value) > _LONGEST_CHOICE for value in values):
+    values = {str(value) for value in map(cell, column) if value is not None}
+    if len(values) > _MAX_CHOICES or any(len(value) > _MAX_CHOICE for value in values):
         return None
     return sorted(values)

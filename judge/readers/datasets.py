@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field, ValidationError
 from typing_extensions import TypedDict
 
-from judge.readers.annotation_files import SIGNIFICANCE, Cells, File, only, open_file
 from judge.readers.annotations import (
     CODES,
     FINERADSCORE,
@@ -17,10 +16,15 @@ from judge.readers.annotations import (
     NO_CATEGORY,
     NO_EDIT,
     NO_MATCHED,
+    SIGNIFICANCE,
     AnnotationTable,
+    Cells,
     FaultError,
+    File,
     Key,
     Readings,
+    only,
+    open_file,
 )
 from judge.readers.tidy_table import tidy
 from judge.rubrics.categories import CATEGORY, LEVELS
@@ -207,24 +211,24 @@ def _add_radpref(
     side, n_benign = key[1].rpartition("/")[2], 0
     table.add(*key, count=0)
     errors: list[tuple[Side, str, str, Mapping[str, Any]]] = [
-        ("candidate", f"{side}_findings", *entry) for entry in checked["finding_errors"].items()
+        ("candidate", f"{side}_findings", *pair) for pair in checked["finding_errors"].items()
     ]
     errors += [
-        ("reference", "ground_truth_findings", *entry)
-        for entry in checked["missing_findings"].items()
+        ("reference", "ground_truth_findings", *pair)
+        for pair in checked["missing_findings"].items()
     ]
-    for report, findings, number, error in errors:
+    for report, findings, number, entry in errors:
         texts = record.get(findings)
         if not number.isdigit() or not isinstance(texts, list) or int(number) >= len(texts):
             raise FaultError(f"{place}: {findings} has no finding {number}")
-        text, explanation = str(texts[int(number)]), error.get("explanation")
-        if attributes := error.get("attributes"):
+        text, explanation = str(texts[int(number)]), entry.get("explanation")
+        if attributes := entry.get("attributes"):
             category = ",".join(sorted({_CATEGORY_OF.get(name, name) for name in attributes}))
             level = max(_WEIGHTS[weight] for weight in attributes.values())
             detail = ", ".join(f"{name} {weight}" for name, weight in attributes.items())
             text = f"{text} ({detail})"
         else:
-            grade = error["clinical_significance"]
+            grade = entry["clinical_significance"]
             category, level = "a" if report == "candidate" else "b", _GRADES[grade]
             n_benign += grade == "benign_expected"
         text = f"{text}: {explanation}" if explanation else text

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 
 from judge import rubrics
@@ -50,18 +48,10 @@ def write_runs(
     the file with the candidates. Raises `JudgeError` for a folder that is not empty, and for two
     readers with one folder name.
     """
-    runs: dict[str, _ReaderRun] = {}
-    for reader in readings:
-        folder = "reader-" + safe_name(reader.reader, 60, keeps="._")
-        rubric = as_read(rubrics.load(reader.rubric), reader.lacks, reader.own_categories)
-        studies = _study_set(reader, inputs, rubric, model, section)
-        class_source = reader.class_source
-        if class_source is None:
-            has_references = any(studies.references)
-            studies, class_source = with_classes(studies) if has_references else (studies, "none")
-        runs[folder] = _ReaderRun(layout, reader, rubric, studies, class_source)
-    folders = Counter(map(str.casefold, runs))
-    if len(runs) < len(readings) or max(folders.values()) > 1:
+    by_folder = {
+        "reader-" + safe_name(reader.reader, 60, keeps="._"): reader for reader in readings
+    }
+    if len({*map(str.casefold, by_folder)}) < len(readings):
         names = ", ".join(repr(reader.reader) for reader in readings)
         raise JudgeError(
             f"two of the readers {names} would share a folder; give them names that differ in "
@@ -70,9 +60,11 @@ def write_runs(
     if entries_of(out):
         raise JudgeError(f"{out} is not empty; {ANOTHER}")
     with atomic_folder(out) as place:
-        for folder, run in runs.items():
-            run.write(place / folder, arguments)
-    return [Run(out / folder) for folder in runs]
+        for folder, reader in by_folder.items():
+            rubric = as_read(rubrics.load(reader.rubric), reader.lacks, reader.own_categories)
+            studies = _study_set(reader, inputs, rubric, model, section)
+            _write_run(place / folder, layout, reader, studies, rubric, arguments)
+    return [Run(out / folder) for folder in by_folder]
 
 
 def _study_set(
@@ -87,6 +79,8 @@ def _study_set(
     columns = {name: tidy_column([study.fields.get(name) for study in studies]) for name in names}
     columns = {name: column for name, column in columns.items() if set(column) != {None}}
     fields = renamed(columns, reserved_names(rubric))
+    pairs = zip(columns, fields, strict=True)
+    new_names = [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
     models = {str(value) for value in columns.get("model", ()) if value is not None}
     if not models and readings.source:
         models = {model_of(readings.source) or ""}
@@ -104,120 +98,104 @@ def _study_set(
         class_field="study_class" if any(study.study_class for study in studies) else None,
         model=model or (models.pop() if len(models) == 1 else None) or None,
         inputs=tuple(inputs),
-        notes=(
-            *readings.notes,
-            *(
-                f"the field {old} is kept as {new}"
-                for old, new in zip(columns, fields, strict=True)
-                if old != new
-            ),
-        ),
+        notes=(*readings.notes, *new_names),
         omitted={UNREADABLE: len(left_out)} if left_out else {},
         omitted_ids={UNREADABLE: tuple(left_out)} if left_out else {},
     )
 
 
-@dataclass
-class _ReaderRun:
-    layout: str
-    readings: Readings
-    rubric: Rubric
-    studies: StudySet
-    class_source: str
-
-    @cached_property
-    def version(self) -> str:
-        readings = self.readings
-        annotations = [
-            [
-                reading.study.study_id,
-                *(
-                    ("Unparsed", reading.cannot_judge)
-                    if reading.cannot_judge
-                    else (
-                        "Annotated",
-                        adapter(Annotation).dump_python(reading.annotation, mode="json"),
-                    )
-                ),
-            ]
-            for reading in readings.readings
-        ]
-        content = [annotations, sorted(readings.lacks), [*readings.own_categories]]
-        content += [readings.sample] if readings.sample else []
-        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-        return f"{READER}{readings.reader}+{digest[:_DIGITS]}"
-
-    @cached_property
-    def signature(self) -> str:
-        """The signature, as of a judge's run, with the layout in place of the prompt."""
-        studies = self.studies
-        parts = (
-            f"{self.rubric.name}:{self.rubric.version}",
-            f"judge:{self.version}",
-            f"layout:{self.layout}",
+def _write_run(
+    path: Path,
+    layout: str,
+    readings: Readings,
+    studies: StudySet,
+    rubric: Rubric,
+    arguments: Mapping[str, object],
+) -> None:
+    class_source = readings.class_source
+    if class_source is None:
+        has_references = any(studies.references)
+        studies, class_source = with_classes(studies) if has_references else (studies, "none")
+    name, now = f"{READER}{readings.reader}", datetime.now(UTC).isoformat(timespec="seconds")
+    reader_version = f"{name}+{_digest(readings)}"
+    # As of a judge's run, with the layout in place of the prompt.
+    signature = Signature(
+        (
+            f"{rubric.name}:{rubric.version}",
+            f"judge:{reader_version}",
+            f"layout:{layout}",
             f"section:{studies.section}",
-            f"class:{self.class_source}",
+            f"class:{class_source}",
             f"omitted:{sum(studies.omitted.values())}",
             f"studies:{studies_digest(studies)}",
             f"version:{version()}",
         )
-        return str(Signature(parts))
-
-    def write(self, path: Path, arguments: Mapping[str, object]) -> None:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        studies, readings = self.studies, self.readings
-        made_by = {
-            "signature": self.signature,
-            "rubric": self.rubric.name,
-            "model": studies.model,
-            "judge": {
-                "name": f"{READER}{readings.reader}",
-                "version": self.version,
-                "note": NOTE,
-            },
-            "prompt": None,
-            "section": studies.section,
-            "class_source": self.class_source,
-            "omitted": dict(studies.omitted),
-            "notes": [*studies.notes, *self._notes()],
-            "reading": {
-                "layout": self.layout,
-                "lacks": dict(readings.lacks),
-                "own": list(readings.own_categories),
-                **({"sample": readings.sample} if readings.sample else {}),
-            },
-        }
-        manifest = {
-            "arguments": dict(arguments),
-            "inputs": [asdict(file) for file in studies.inputs],
-            "fields": list(studies.fields),
-            "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
-            "started": now,
-            "finished": now,
-        }
-        ends = (
-            StudyResult(
-                row,
-                study,
-                reading.outcome,
-                None if reading.cannot_judge else self.rubric.measured(reading.annotation, study),
-                None,
-            )
-            for row, (study, reading) in enumerate(zip(studies, readings.readings, strict=True))
+    )
+    made_by = {
+        "signature": str(signature),
+        "rubric": rubric.name,
+        "model": studies.model,
+        "judge": {"name": name, "version": reader_version, "note": NOTE},
+        "prompt": None,
+        "section": studies.section,
+        "class_source": class_source,
+        "omitted": dict(studies.omitted),
+        "notes": [*studies.notes, *_notes(readings, rubric)],
+        "reading": {
+            "layout": layout,
+            "lacks": dict(readings.lacks),
+            "own": list(readings.own_categories),
+            **({"sample": readings.sample} if readings.sample else {}),
+        },
+    }
+    manifest = {
+        "arguments": dict(arguments),
+        "inputs": [asdict(file) for file in studies.inputs],
+        "fields": list(studies.fields),
+        "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
+        "started": now,
+        "finished": now,
+    }
+    results = (
+        StudyResult(
+            row,
+            study,
+            reading.outcome,
+            None if reading.cannot_judge else rubric.measured(reading.annotation, study),
+            None,
         )
-        write_run(path, self.rubric, ends, made_by, manifest, DEFAULT_BY)
+        for row, (study, reading) in enumerate(zip(studies, readings.readings, strict=True))
+    )
+    write_run(path, rubric, results, made_by, manifest, DEFAULT_BY)
 
-    def _notes(self) -> list[str]:
-        notes = []
-        for why in dict.fromkeys(self.readings.lacks.values()):
-            measures = [measure for measure in self.rubric.measures if measure.undefined == why]
-            # A count by category counts items of two labels: the level and the category.
-            totals = [m.label for m in measures if not m.counts or len(m.counts.labels) < 2]
-            if measures:
-                notes.append(f"undefined: {', '.join(totals) or 'counts by category'} ({why})")
-        if left_out := self.readings.left_out:
-            study_id, why = next(iter(left_out.items()))
-            studies = counted(len(left_out), "study", "studies")
-            ids = first_ids([*left_out])
-            notes.append(f"{studies} left out for contradictory rows ({ids}); {study_id}: {why}")
-        return notes
+
+def _digest(readings: Readings) -> str:
+    annotations = [
+        [reading.study.study_id, "Unparsed", reading.cannot_judge]
+        if reading.cannot_judge
+        else [
+            reading.study.study_id,
+            "Annotated",
+            adapter(Annotation).dump_python(reading.annotation, mode="json"),
+        ]
+        for reading in readings.readings
+    ]
+    content = [annotations, sorted(readings.lacks), [*readings.own_categories]]
+    content += [readings.sample] if readings.sample else []
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def _notes(readings: Readings, rubric: Rubric) -> list[str]:
+    notes = []
+    for why in dict.fromkeys(readings.lacks.values()):
+        measures = [measure for measure in rubric.measures if measure.undefined == why]
+        # A count by category counts items of two labels: the level and the category.
+        totals = [m.label for m in measures if not m.counts or len(m.counts.labels) < 2]
+        if measures:
+            notes.append(f"undefined: {', '.join(totals) or 'counts by category'} ({why})")
+    if left_out := readings.left_out:
+        study_id, why = next(iter(left_out.items()))
+        studies = counted(len(left_out), "study", "studies")
+        ids = first_ids([*left_out])
+        notes.append(f"{studies} left out for contradictory rows ({ids}); {study_id}: {why}")
+    return notes

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from judge.readers.annotation_files import SIGNIFICANCE, Cells, File, only
 from judge.readers.annotations import (
     FINERADSCORE,
     GREEN,
     NO_CATEGORY,
     NO_EDIT,
     NO_MATCHED,
+    SIGNIFICANCE,
     AnnotationTable,
+    Cells,
     FaultError,
+    File,
     Key,
     Row,
+    only,
 )
 from judge.rubrics.categories import CATEGORY, category_of
 from judge.rubrics.fineradscore.answers import severity_of

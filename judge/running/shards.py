@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.backends.base import CountedNote, summed
+from judge.backends.base import CountedNote, add_notes
 from judge.running.folder import MADE_BY, Run, claim
 from judge.running.records import StudyResult, result_of
 from judge.running.session import with_current_version, write_run
@@ -72,7 +72,7 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     line = _signature(runs)
     claim(out, line)
     first, parts = runs[0], [run.manifest["shard"] for run in runs]
-    counted = summed(CountedNote(**note) for part in parts for note in part["counted"])
+    counted = add_notes(CountedNote(**note) for part in parts for note in part["counted"])
     notes = [*parts[0]["notes_of_input"], *(str(note) for note in counted if note.n)]
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
     made_by |= {"signature": line, "notes": notes}

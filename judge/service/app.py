@@ -1,9 +1,7 @@
 """The service as an ASGI application, its pages, and the server that listens for it.
 
-A page is a shell of HTML around the front end, which asks the API for everything. Every request
-passes `Guard` first: whose host it names, its token, where it comes from, its size. Reports are
-hostile text and a browser is a deputy that anyone may confuse, so nothing rests on what a route
-does.
+A page is a shell of HTML around the scripts, which ask the API for everything. Every request passes
+`Guard` first, which checks its host, token, origin and size, so that no route needs to.
 """
 
 from __future__ import annotations
@@ -15,9 +13,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from html import escape
 from typing import Annotated, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
+import python_multipart  # noqa: F401 - without it the first upload would fail, not the start
 import uvicorn
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -26,52 +24,50 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judge import pages
 from judge.address import is_loopback
-from judge.pages import reading
-from judge.pages.frontend import Frontend, content_type
+from judge.pages.bundle import READING, RESULTS, Frontend, content_type
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparisons, data, jobs, pairs, readings, runs
+from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
 from judge.service.catalogue import Catalogue
-from judge.service.service import Here, RunId, Service, answer_errors, as_problem
+from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
 _ABOUT = """Finds out what radiology report-generation models get wrong, with evidence.
 
 Errors are problem details (RFC 9457): JSON whose `detail` says what is wrong and what to do."""
-# Nothing is told to anyone, whatever the environment says; older versions know no such thing.
-_SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+# Nothing is sent to anyone, whatever the environment says; older versions of FastAPI ignore it.
+_NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 _BACKLOG = 128
-_LONGEST_HEAD = 2**16
-_MOST_CONNECTIONS = 256
+_MAX_HEAD = 2**16
+_MAX_CONNECTIONS = 256
 _IDLE_SECONDS = 15
-_END_SECONDS = 3
-_FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+_SHUTDOWN_SECONDS = 3
+_CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 COOKIE = "judge_session_{port}"
 """Browsers send a cookie to every port of a host, so its name has the port of its service."""
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
 _HEADERS = {
-    "Content-Security-Policy": _POLICY,
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_WITH_FILES = ("/v1/runs", "/v1/runs/check")
-_ASK_PAGE = """<!doctype html>
+_UPLOADS = ("/v1/runs", "/v1/runs/check")
+_DATA = ("/v1/", "/data/", "/openapi")
+_COSTLY = ("/v1/comparison", "/data/comparison")
+_SIGN_IN_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>judge</title></head>
 <body><main><h1>Token needed</h1><form method="get">
-<label>The token that the service printed or was given:
-<input name="token" type="password" autocomplete="off" required></label>{kept}
+<label>The token of this service:
+<input name="token" type="password" autocomplete="off" required></label>{fields}
 <button>Open</button></form></main></body></html>
 """
 
@@ -79,7 +75,7 @@ routes = APIRouter(include_in_schema=False)
 
 
 def application(settings: ServiceSettings) -> ASGIApp:
-    """Return the application; it does the service's runs for as long as it is up."""
+    """Return the application, which also does the service's runs while it is up."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -90,7 +86,7 @@ def application(settings: ServiceSettings) -> ASGIApp:
             jobs.Jobs(settings),
             comparisons.Comparisons(settings),
         )
-        service.jobs.begin_all()
+        service.jobs.start_all()
         try:
             yield
         finally:
@@ -103,20 +99,22 @@ def application(settings: ServiceSettings) -> ASGIApp:
         version=version(),
         description=_ABOUT,
         lifespan=lifespan,
-        docs_url=None,  # their pages load code from another site
+        docs_url=None,  # these pages load code from another site
         redoc_url=None,
-        telemetry=_SILENT,
+        telemetry=_NO_TELEMETRY,
         separate_input_output_schemas=False,
     )
     answer_errors(app, settings)
-    parts = (pairs.routes, runs.routes, runs.study_routes, comparisons.routes)
-    for part in (*parts, readings.routes, data.routes, routes):
-        app.include_router(part)
+    for router in (
+        *(pairs.routes, runs.routes, runs.study_routes, comparisons.routes, readings.routes),
+        *(runs.data_routes, comparisons.data_routes, routes),
+    ):
+        app.include_router(router)
     return Guard(app, settings)
 
 
 class Guard:
-    """The outermost layer of the service."""
+    """The outermost layer of the service: refuses what no route may see."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
@@ -125,20 +123,20 @@ class Guard:
         self._session = hmac.new(token, b"judge session", hashlib.sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request through, or answer it here."""
+        """Pass the request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         if scope["type"] != "http":  # there are no web sockets
             return
-        is_upload = scope["method"] == "POST" and scope["path"] in _WITH_FILES
+        is_upload = scope["method"] == "POST" and scope["path"] in _UPLOADS
         limit = self._settings.max_upload if is_upload else self._settings.max_body
-        n = 0
+        n_bytes = 0
 
-        async def counted() -> Message:  # its length need not have been said before
-            nonlocal n
+        async def counted() -> Message:  # a request need not state its length
+            nonlocal n_bytes
             message = await receive()
-            n += len(message.get("body", b""))
-            if n > limit:
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > limit:
                 raise HTTPException(413, f"The request is larger than {limit:,} bytes.")
             return message
 
@@ -148,7 +146,7 @@ class Guard:
                 headers.update(_HEADERS)
                 if not scope["path"].startswith("/assets/"):
                     headers["Cache-Control"] = "no-store"
-                if n > limit:
+                if n_bytes > limit:
                     headers["Connection"] = "close"
             await send(message)
 
@@ -156,21 +154,20 @@ class Guard:
         await app(scope, counted, with_headers)
 
     def _refusal(self, scope: Scope, headers: Headers, limit: int) -> Response | None:
-        request = HTTPConnection(scope)
+        request, token = HTTPConnection(scope), self._settings.token
         session = request.cookies.get(_cookie(scope), "")
-        if not self._settings.token:
-            if not _names_this_machine(headers.get("host", "")):
+        is_safe = scope["method"] in _SAFE_METHODS
+        if not token:
+            if not _is_this_machine(headers.get("host", "")):
                 return as_problem(421, "This service answers to the names of this machine only.")
         elif "token" in request.query_params and scope["method"] == "GET":
             return self._begin_session(scope, request.query_params["token"])
-        elif not (_same(session, self._session) or _same(_bearer(headers), self._settings.token)):
-            return _no_token(scope)
-        if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
+        elif not (_equal(session, self._session) or _equal(_bearer(headers), token)):
+            return _token_needed(scope)
+        if not is_safe and not _is_from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
-        if scope["path"].startswith(("/v1/comparison", "/data/comparison")) and _is_from_elsewhere(
-            headers
-        ):
-            # It changes nothing, but a picture on any page could ask for hours of it.
+        if scope["path"].startswith(_COSTLY) and _is_from_elsewhere(headers):
+            # It changes nothing, but a picture on any page could ask for hours of work.
             return as_problem(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > limit:
@@ -178,16 +175,15 @@ class Guard:
             return as_problem(413, detail, {"Connection": "close"})
         return None
 
-    def _begin_session(self, scope: Scope, given: str) -> Response:
-        if not _same(given, self._settings.token or ""):
-            return _no_token(scope)
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        rest = urlencode([(name, value) for name, value in query if name != "token"])
+    def _begin_session(self, scope: Scope, token: str) -> Response:
+        if not _equal(token, self._settings.token or ""):
+            return _token_needed(scope)
+        query = urlencode(_query_without_token(scope))
         # One slash: two would name another host.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
-        response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        name = _cookie(scope)
-        response.set_cookie(name, self._session, httponly=True, samesite="strict", path="/")
+        response = RedirectResponse(f"{path}?{query}" if query else path, 303)
+        cookie = _cookie(scope)
+        response.set_cookie(cookie, self._session, httponly=True, samesite="strict", path="/")
         return response
 
 
@@ -195,8 +191,13 @@ def _cookie(scope: Scope) -> str:
     return COOKIE.format(port=(scope["server"] or ("", ""))[1])
 
 
-def _names_this_machine(host: str) -> bool:
-    """Whether a Host header names this machine; one that does not was sent by DNS rebinding."""
+def _query_without_token(scope: Scope) -> list[tuple[str, str]]:
+    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return [(name, value) for name, value in query if name != "token"]
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether a Host header names this machine; another name may come of DNS rebinding."""
     try:
         name = urlsplit(f"//{host}").hostname
     except ValueError:
@@ -204,18 +205,17 @@ def _names_this_machine(host: str) -> bool:
     return name is not None and is_loopback(name)
 
 
-def _from_own_page(headers: Mapping[str, str], session: str) -> bool:
-    """Whether a request that changes something comes from the service's own pages.
+def _is_from_own_page(headers: Mapping[str, str], session: str) -> bool:
+    """Whether a request comes from a page of the service, or from a program.
 
-    Programs send neither header; with a cookie, one of them must speak for the request.
+    Programs send neither of the headers; a request with a cookie needs one of them.
     """
-    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    host = headers.get("host", "").lower()
+    origin, host = headers.get("origin"), headers.get("host", "").lower()
     if _is_from_elsewhere(headers):
         return False
     if origin is not None:
         return origin.lower() in (f"http://{host}", f"https://{host}") and host != ""
-    return site == "same-origin" or not session
+    return headers.get("sec-fetch-site") == "same-origin" or not session
 
 
 def _is_from_elsewhere(headers: Mapping[str, str]) -> bool:
@@ -224,80 +224,79 @@ def _is_from_elsewhere(headers: Mapping[str, str]) -> bool:
 
 def _bearer(headers: Mapping[str, str]) -> str:
     kind, _, token = headers.get("authorization", "").partition(" ")
-    # Headers come as Latin-1, whatever they were sent in.
-    sent = token.strip().encode("latin-1").decode("utf-8", "surrogateescape")
-    return sent if kind.lower() == "bearer" else ""
+    # Headers are decoded as Latin-1, whatever they were sent in.
+    token = token.strip().encode("latin-1").decode("utf-8", "surrogateescape")
+    return token if kind.lower() == "bearer" else ""
 
 
-def _same(given: str, right: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), right.encode())
+def _equal(text: str, secret: str) -> bool:
+    return hmac.compare_digest(text.encode("utf-8", "surrogateescape"), secret.encode())
 
 
-def _no_token(scope: Scope) -> Response:
+def _token_needed(scope: Scope) -> Response:
     headers = {"WWW-Authenticate": "Bearer"}
-    if scope["path"].startswith(("/v1/", "/data/", "/openapi")):
+    if scope["path"].startswith(_DATA):
         detail = "A token is needed: send the header Authorization: Bearer TOKEN."
         return as_problem(401, detail, headers)
-    # A form that is sent by GET replaces the address's query: it has to hold that, too.
-    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    kept = "".join(
+    # The form replaces the query of the address, so it repeats it.
+    fields = "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
-        for name, value in query
-        if name != "token"
+        for name, value in _query_without_token(scope)
     )
-    return HTMLResponse(_ASK_PAGE.replace("{kept}", kept), 401, headers)
+    return HTMLResponse(_SIGN_IN_PAGE.replace("{fields}", fields), 401, headers)
 
 
 @routes.get("/")
 def _runs_page() -> Response:
-    return _shell(pages.FRONTEND)
+    return _shell(RESULTS)
 
 
 @routes.get("/runs/{run}")
-def _run_page(run: RunId, service: Here) -> Response:
+def _run_page(run: RunId, service: ServiceDep) -> Response:
     name = service.catalogue.find(run).id
-    return _shell(pages.FRONTEND, name, data.run_address(name))
+    return _shell(RESULTS, name, f"run/{quote(name, safe='')}")
 
 
 @routes.get("/compare")
 def _comparison_page(request: Request) -> Response:
-    return _shell(pages.FRONTEND, pieces=data.comparison_address(request.url.query))
+    """The key of a comparison's data is the query of its page."""
+    key = quote(request.url.query, safe="")
+    return _shell(RESULTS, source=f"comparison/{key}")
 
 
 @routes.get("/read")
-def _reading_page(run: Annotated[str, Query(max_length=200)], service: Here) -> Response:
-    """Lead to the address that says nothing of the judge, as soon as there is something to read."""
+def _reading_page(run: Annotated[str, Query(max_length=200)], service: ServiceDep) -> Response:
+    """Redirect to the address that names no judge, once studies are drawn."""
     entry = service.catalogue.find(run)
     if run != entry.blind_id and (entry.path / SAMPLE).is_file():
         return RedirectResponse(f"/read?run={entry.blind_id}", 303)
-    return _shell(reading.FRONTEND, run)
+    return _shell(READING, run)
 
 
 @routes.get("/assets/{digest}/{name}")
 def _asset(digest: str, name: str) -> Response:
-    for frontend in (pages.FRONTEND, reading.FRONTEND):
+    for frontend in (RESULTS, READING):
         if digest == frontend.digest and name in frontend.files:
             content = frontend.files[name]
-            return Response(content, headers=_FOR_EVER, media_type=content_type(name))
+            return Response(content, headers=_CACHED, media_type=content_type(name))
     raise ProblemError(404, "no such file")
 
 
-def _shell(frontend: Frontend, run: str = "", pieces: str = "") -> Response:
-    script = f'<script type="module" src="/assets/{frontend.digest}/{frontend.main}"></script>'
-    needs = "<noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>"
+def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
+    assets = f"/assets/{frontend.digest}"
     styles = "".join(
-        f'<link rel="stylesheet" href="/assets/{frontend.digest}/{name}">\n'
-        for name in frontend.styles
+        f'<link rel="stylesheet" href="{assets}/{name}">\n' for name in frontend.styles
     )
     return HTMLResponse(f"""<!doctype html>
-<html lang="en" data-mode="service" data-run="{escape(run)}" data-pieces="{escape(pieces)}">
+<html lang="en" data-mode="service" data-run="{escape(run)}" data-source="{escape(source)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>judge</title>
 <link rel="icon" href="data:,">
 {styles}</head>
-<body>{needs}{script}</body>
+<body><noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>
+<script type="module" src="{assets}/{frontend.scripts[-1]}"></script></body>
 </html>
 """)
 
@@ -305,51 +304,51 @@ def _shell(frontend: Frontend, run: str = "", pieces: str = "") -> Response:
 def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]) -> None:
     """Serve until interrupted.
 
-    Raises `JudgeError` where it cannot listen at the address, or runs cannot be written.
+    Raises `JudgeError` where the address cannot be used or runs cannot be written.
     """
-    jobs.check(settings.runs[0])
-    with _bound(host, port) as listening:
-        # What comes from now on waits until the application is up.
-        _greet(settings, host, listening.getsockname()[1], say)
+    jobs.ensure_writable(settings.runs[0])
+    with _listen(host, port) as listener:
+        # Requests wait from now on until the application is up.
+        _greet(settings, host, listener.getsockname()[1], say)
         config = uvicorn.Config(
             application(settings),
-            http="h11",  # it alone bounds the head of a request
-            h11_max_incomplete_event_size=_LONGEST_HEAD,
-            limit_concurrency=_MOST_CONNECTIONS,
+            http="h11",  # the only one with a limit on the head of a request
+            h11_max_incomplete_event_size=_MAX_HEAD,
+            limit_concurrency=_MAX_CONNECTIONS,
             timeout_keep_alive=_IDLE_SECONDS,
             backlog=_BACKLOG,
-            access_log=False,  # it would hold study ids, and a token where one is in an address
+            access_log=False,  # it would hold study ids and tokens
             log_level="warning",
             server_header=False,
-            timeout_graceful_shutdown=_END_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             ws="none",
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        uvicorn.Server(config).run(sockets=[listener])
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, so that a connection never holds a short answer back for the next.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # With the protocol named, asyncio sends short answers at once.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host.strip("[]"), port))
-        listening.listen(_BACKLOG)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host.strip("[]"), port))
+        listener.listen(_BACKLOG)
     except OSError as error:
-        listening.close()
-        why = error.strerror or str(error)
+        listener.close()
         raise JudgeError(
-            f"cannot listen at {host}:{port}: {why}; choose another with --host and --port"
+            f"cannot listen at {host}:{port}: {error.strerror or error}; choose another with "
+            "--host and --port"
         ) from error
-    return listening
+    return listener
 
 
 def _greet(settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]) -> None:
-    shown = f"[{host.strip('[]')}]" if ":" in host else host
-    address = f"http://{shown}:{port}/"
+    name = f"[{host.strip('[]')}]" if ":" in host else host
+    address = f"http://{name}:{port}/"
     say(f"Serving at {address} (Ctrl-C ends it); new runs go to {settings.runs[0]}.")
     if settings.token:
         say(f"Open it with its token: {address}?token={settings.token}")
-    say("It is not for the internet: where others than you can reach it, put it behind a proxy.")
+    say("Not for the internet: put it behind a proxy where others can reach it.")
     if not is_loopback(host):
-        say("Other machines can reach it, and what it says is not encrypted.")
+        say("Reachable from the network without TLS.")

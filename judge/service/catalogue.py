@@ -1,21 +1,21 @@
-"""The runs that a service shows, by names that are never paths, each opened for many readers.
+"""The runs that a service shows, by names that are never paths, each opened once for all clients.
 
-A run's columns stay in memory as they are sent, compressed; a study's record is one seek into
-the run's file of annotations. Libraries are imported when they are first needed: the service is
-ready before.
+The columns of a run stay in memory as they are sent, compressed; the record of a study is one seek
+into the run's file of annotations. Libraries are imported when they are first needed, so that the
+service starts at once.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from judge.comparing.names import known_model
+from judge.comparing.run_choice import known_model
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.running.folder import (
     ANNOTATIONS,
@@ -34,14 +34,18 @@ from judge.signature import safe_name
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
-_KNOWN = (
+if TYPE_CHECKING:
+    from judge.study.asked import AskedQuestions
+
+_LISTED = (
     *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
     *("n_failed", "statistics"),
 )
-_MOST_OPEN, _MOST_LISTED = 8, 10_000
+_MAX_OPEN, _MAX_LISTED = 8, 10_000
+_AROUND = 60
 
 Stamps = tuple[Stamp | None, ...]
-"""What changes when a run is written anew."""
+"""The stamps of a run's files, which change when it is written anew."""
 
 
 class OpenRun(Run):
@@ -52,61 +56,60 @@ class OpenRun(Run):
         self.stamps = stamps
         self._samples: dict[Stamp | None, Sample | None] = {None: None}
 
-    def _check_fits(self, n_rows: int) -> None:
-        if n_rows != len(self._offsets):
-            raise damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
-
-    @cached_property
-    def index(self) -> bytes:
-        """What its page filters and sorts the studies by, as JSON, gzipped."""
-        from judge.pages.frontend import as_json
-        from judge.pages.run import index
-        from judge.pages.run_file import PACKET
-
-        frame = self.table()
-        self._check_fits(len(frame))
-        return gzip.compress(as_json({"packet": PACKET, **index(frame, self.rubric)}), 6)
-
     def piece(self, name: str) -> bytes:
-        """Return a piece of the run's page by its name in the page's file, as gzipped JSON."""
-        from judge.pages.frontend import as_json
-        from judge.pages.run_file import PACKET
+        """Return a piece of the run's page by its name in the page's file, as gzipped JSON.
 
-        if name == "index":
-            return self.index
-        if name == "overview":
-            return gzip.compress(as_json(self.overview), 6)
-        first = PACKET * int(name.partition("-")[2])
-        rows = range(first, min(first + PACKET, len(self._rows)))
-        if not rows:
+        Raises `ProblemError` 404 for a packet beyond the last study.
+        """
+        from judge.pages import run as page
+        from judge.pages.bundle import PACKET
+
+        if name in ("overview", "index"):
+            return self._overview if name == "overview" else self._index
+        first = PACKET * int(name.removeprefix("asked-"))
+        records = [self.row(row) for row in range(first, min(first + PACKET, len(self._rows)))]
+        if not records:
             raise ProblemError(404, f"this run has no {name}")
-        return gzip.compress(as_json([self.view(self.row(row)) for row in rows]), 1)
-
-    def view(self, study: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the view of a study's record, with the fingerprints of its errors."""
-        from judge.study.view import study_view
-
-        fingerprints = list(reviews.errors_of(study, self.rubric))
-        return {**study_view(study, self.rubric), "fingerprints": fingerprints}
+        return gzip.compress(page.questions(records, self._asked), 6)
 
     @cached_property
-    def overview(self) -> dict[str, Any]:
-        """The run as its page shows it first."""
+    def _asked(self) -> AskedQuestions:
+        from judge.study.asked import AskedQuestions
+
+        return AskedQuestions(self)
+
+    @cached_property
+    def _index(self) -> bytes:
+        from judge.pages.bundle import as_json
+        from judge.pages.run import index
+
+        table = self.table()
+        self._check_fits(len(table))
+        return gzip.compress(as_json(index(table, self.rubric)), 6)
+
+    @cached_property
+    def _overview(self) -> bytes:
+        from judge.pages.bundle import as_json
         from judge.pages.run import overview
 
-        return overview(self.summary(), self.table(), self.rubric)
-
-    @cached_property
-    def _offsets(self) -> list[int]:
-        offsets = [0]
-        for line in self.lines():
-            offsets.append(offsets[-1] + len(line))
-        return offsets[:-1]
+        return gzip.compress(as_json(overview(self.summary(), self.table(), self.rubric)), 6)
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
         words = encodable(text).lower().split()
-        return [row for row, text in enumerate(self._texts) if all(word in text for word in words)]
+        return [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
+
+    def snippets(self, text: str, rows: Sequence[int]) -> list[str]:
+        """Return for each row the text around the first word of `text` in its study."""
+        words, snippets = encodable(text).lower().split(), []
+        for row in rows:
+            start = max(0, min(self._lower[row].find(word) for word in words) - _AROUND)
+            snippets.append(self._texts[row][start : start + 3 * _AROUND])
+        return snippets
+
+    @cached_property
+    def _lower(self) -> list[str]:
+        return [text.lower() for text in self._texts]
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -124,10 +127,10 @@ class OpenRun(Run):
 
     def sample(self) -> Sample | None:
         """Return the studies that were drawn for reading, None where none were."""
-        drawn = stamp(self.path / SAMPLE)
-        if drawn not in self._samples:
-            self._samples[drawn] = kept_sample(self)
-        return self._samples[drawn]
+        changed = stamp(self.path / SAMPLE)
+        if changed not in self._samples:
+            self._samples[changed] = kept_sample(self)
+        return self._samples[changed]
 
     def row_of(self, study_id: str) -> int | None:
         """Return the row of the study with that id, None where the run has none."""
@@ -138,6 +141,17 @@ class OpenRun(Run):
         ids = self.columns(["study_id"])["study_id"].to_pylist()
         self._check_fits(len(ids))
         return {study_id: row for row, study_id in enumerate(ids)}
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        offsets = [0]
+        for line in self.lines():
+            offsets.append(offsets[-1] + len(line))
+        return offsets[:-1]
+
+    def _check_fits(self, n_rows: int) -> None:
+        if n_rows != len(self._offsets):
+            raise damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
 
     def row(self, row: int) -> dict[str, Any]:
         """Return the record of the study in a row of the run; raises 404 where there is none."""
@@ -155,7 +169,7 @@ def encodable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunEntry:
-    """Where a run is, finished or not; `job` is there for one that a service was asked for."""
+    """The place of a run, finished or not, and its job where a service was asked for it."""
 
     id: str
     path: Path
@@ -168,8 +182,8 @@ class RunEntry:
 
     @property
     def blind_id(self) -> str:
-        """What readers know it by: its folder's name may say who judged it."""
-        return hashlib.sha256(str(self.path.absolute()).encode()).hexdigest()[:16]
+        """The run's name for readers: its folder's name may say who judged it."""
+        return _digest(self.path)[:16]
 
 
 class Catalogue:
@@ -177,26 +191,35 @@ class Catalogue:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
-        self._opened = lru_cache(_MOST_OPEN)(OpenRun)
-        self._figures = lru_cache(_MOST_LISTED)(self._figures_of)
+        self._opened = lru_cache(_MAX_OPEN)(OpenRun)
+        self._listed = lru_cache(_MAX_LISTED)(self._describe_finished)
         self._entries: dict[str, RunEntry] = {}
 
     def entries(self) -> list[RunEntry]:
         """Return all runs, those named on the command line first, then the newest first."""
+        folders = self._settings.runs
         named = [path for path in self._settings.named if (path / MANIFEST).is_file()]
-        known = {
-            job.run.absolute(): job for runs in self._settings.runs for job in jobs.listed(runs)
+        jobs_by_run = {job.run.absolute(): job for runs in folders for job in jobs.list_jobs(runs)}
+        below = {
+            path.parent for runs in folders for path in runs.absolute().glob(f"[!.]*/{MANIFEST}")
         }
-        below = [
-            path.parent
-            for runs in self._settings.runs
-            for path in runs.absolute().glob(f"[!.]*/{MANIFEST}")
-        ]
-        newest = sorted({*below, *known}, key=lambda path: _age(path, known), reverse=True)
+
+        def changed(path: Path) -> float:
+            job = jobs_by_run.get(path)
+            try:
+                return (job.path if job else path / MANIFEST).stat().st_mtime
+            except OSError:
+                return 0.0
+
+        newest = sorted({*below, *jobs_by_run}, key=changed, reverse=True)
         entries: dict[str, RunEntry] = {}
         for path in dict.fromkeys(path.absolute() for path in (*named, *newest)):
-            name = _name(path, entries)
-            entries[name] = RunEntry(name, path, known.get(path))
+            name = path.name
+            if not jobs.NAME.fullmatch(name):
+                name = safe_name(name, 100, keeps="._-", default="run")
+            if name in entries:
+                name = f"{name}-{_digest(path)[:8]}"
+            entries[name] = RunEntry(name, path, jobs_by_run.get(path))
         self._entries = entries | {entry.blind_id: entry for entry in entries.values()}
         return list(entries.values())
 
@@ -215,13 +238,13 @@ class Catalogue:
         entry = self.find(name)
         if not entry.is_finished:
             raise ProblemError(409, f"the run {name} has no results yet")
-        return entry, self._open(entry.path)
+        return entry, self._opened(entry.path, _stamps(entry.path))
 
     def describe(self, entry: RunEntry) -> dict[str, Any]:
-        """Return what a list of runs says of one."""
+        """Return a run as in the list of runs."""
         described: dict[str, Any] = {"id": entry.id, "name": entry.id, "state": jobs.FINISHED}
         described |= dict.fromkeys(
-            (*_KNOWN, "judge", "model", "started", "finished", "progress", "detail")
+            (*_LISTED, "judge", "model", "started", "finished", "progress", "detail")
         )
         if entry.job is not None:
             request, (state, detail) = entry.job.request, entry.job.state()
@@ -236,21 +259,20 @@ class Catalogue:
                 "detail": detail,
             }
         if entry.is_finished:
+            described["state"] = jobs.FINISHED
             try:
-                described |= {**self._figures(entry.path, _stamps(entry.path)), "state": "finished"}
+                described |= self._listed(entry.path, _stamps(entry.path))
             except JudgeError as error:
-                described["detail"] = f"this run cannot be read: {self._settings.hidden(error)}"
+                detail = self._settings.hide_folders(error)
+                described["detail"] = f"this run cannot be read: {detail}"
         return described
 
-    def _open(self, path: Path) -> OpenRun:
-        return self._opened(path, _stamps(path))
-
-    def _figures_of(self, path: Path, stamps: Stamps) -> dict[str, Any]:
+    def _describe_finished(self, path: Path, stamps: Stamps) -> dict[str, Any]:
         run = self._opened(path, stamps)
         summary = run.summary()
         headline = headline_figures(summary, run.rubric)
         return {
-            **{name: summary.get(name) for name in _KNOWN},
+            **{name: summary.get(name) for name in _LISTED},
             "headline": [{"label": label, "text": text} for label, text in headline],
             "judge": summary["judge"]["name"],
             "model": known_model(run),
@@ -264,17 +286,5 @@ def _stamps(path: Path) -> Stamps:
     return tuple(stamp(path / name) for name in (MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY))
 
 
-def _age(path: Path, known: Mapping[Path, Job]) -> float:
-    try:
-        return (known[path].path if path in known else path / MANIFEST).stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-def _name(path: Path, taken: Mapping[str, RunEntry]) -> str:
-    name = path.absolute().name
-    if not jobs.NAME.fullmatch(name):
-        name = safe_name(name, 100, keeps="._-", default="run")
-    if name in taken:
-        name = f"{name}-{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:8]}"
-    return name
+def _digest(path: Path) -> str:
+    return hashlib.sha256(str(path.absolute()).encode()).hexdigest()

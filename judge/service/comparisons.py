@@ -7,28 +7,32 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Query
 from fastapi import Path as InPath
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
+from judge.running.records import first_of
 from judge.service import ProblemError
 from judge.service.jobs import Short
-from judge.service.service import JSON, Here, Service
+from judge.service.service import JSON, Service, ServiceDep
 from judge.service.settings import ServiceSettings
-from judge.service.worker import process, reply, time_limit
+from judge.service.worker import reply, time_limit, worker
 
-_MOST_RUNS = 100
-_MOST_KEPT = 8
+_MAX_RUNS = 100
+_MAX_KEPT = 8
+_KINDS = {"values": "application/octet-stream", "figure": "image/svg+xml"}
 
 routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
+data_routes = APIRouter(prefix="/data/comparison", include_in_schema=False)
 
 
 class ComparisonQuery(BaseModel):
     """The comparison that a request asks for."""
 
-    run: list[Short] = Field(min_length=1, max_length=_MOST_RUNS, examples=[["RUN"]])
+    run: list[Short] = Field(min_length=1, max_length=_MAX_RUNS, examples=[["RUN"]])
     name: list[Short] = Field(default=[], description="The model of each run; empty: as it says.")
     sort: Short = Field(default="", description="Rank by this metric.")
     by: str = Field(default="", max_length=1000, description="Fields, with commas.")
@@ -38,27 +42,24 @@ class ComparisonQuery(BaseModel):
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 
     def request(self, service: Service) -> dict[str, Any]:
-        """Return all that the comparison rests on, the runs as they are now.
+        """Return everything that decides the comparison, with the runs as they are now.
 
-        Raises `ProblemError` where there is no such run, or it has no results.
+        Raises `ProblemError` for a run that does not exist or has no results.
         """
         runs: list[dict[str, Any]] = []
         if self.name and len(self.name) != len(self.run):
             raise ProblemError(422, f"{len(self.run)} runs, but {len(self.name)} names of models")
-        for name, model in zip(self.run, self.name or [""] * len(self.run), strict=True):
-            entry, run = service.catalogue.open(name)
+        for run, model in zip(self.run, self.name or [""] * len(self.run), strict=True):
+            entry, opened = service.catalogue.open(run)
             path = str(entry.path.absolute())
             runs.append(
-                {"id": entry.id, "path": path, "model": model.strip(), "stamps": run.stamps}
+                {"id": entry.id, "path": path, "model": model.strip(), "stamps": opened.stamps}
             )
         return {**self.model_dump(mode="json", exclude={"run", "name"}), "runs": runs}
 
 
-_Query = Annotated[ComparisonQuery, Query()]
-
-
 class Comparison:
-    """One comparison that is made, or was: a folder that numbers and then figures come into."""
+    """A comparison under way or finished: its folder gets numbers, then figures."""
 
     def __init__(
         self, request: dict[str, Any], settings: ServiceSettings, turn: asyncio.Semaphore
@@ -66,8 +67,8 @@ class Comparison:
         self._folder = TemporaryDirectory(prefix="judge-compare-", ignore_cleanup_errors=True)
         self.folder = Path(self._folder.name)
         self.numbers: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.end = asyncio.create_task(self._make(request, settings.compare_seconds, turn))
-        self.end.add_done_callback(self._ended)
+        self.task = asyncio.create_task(self._make(request, settings.compare_seconds, turn))
+        self.task.add_done_callback(self._ended)
 
     @property
     def has_failed(self) -> bool:
@@ -76,81 +77,92 @@ class Comparison:
 
     async def _make(self, request: dict[str, Any], seconds: float, turn: asyncio.Semaphore) -> None:
         request = {**request, "folder": self._folder.name}
-        async with turn, time_limit(seconds, "comparison"), process("compare", request) as started:
-            await reply(started, "comparison")
+        async with turn, time_limit(seconds, "comparison"), worker("compare", request) as process:
+            await reply(process, "comparison")
             self.numbers.set_result(None)
-            await reply(started, "comparison")  # the figures
+            await reply(process, "comparison")  # the figures
 
-    def _ended(self, end: asyncio.Task[None]) -> None:
-        cut_off = ProblemError(503, "the service is ending")
-        error = cut_off if end.cancelled() else end.exception()
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        cancelled = ProblemError(503, "the service is ending")
+        error = cancelled if task.cancelled() else task.exception()
         if not self.numbers.done():
-            self.numbers.set_exception(error or cut_off)
-            self.numbers.exception()  # seen, also where nobody waits any more
+            self.numbers.set_exception(error or cancelled)
+            self.numbers.exception()  # retrieved here, for the case that nobody waits any more
 
 
 class Comparisons:
-    """Compares one set of runs at a time and keeps the comparisons that were asked for last."""
+    """Compares one set of runs at a time and keeps the latest comparisons."""
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
-        self._kept: dict[str, Comparison] = {}
+        self._latest: dict[str, Comparison] = {}
         self._turn = asyncio.Semaphore(1)
 
-    def of(self, request: dict[str, Any]) -> Comparison:
-        """Return the comparison that was asked for, made once for all who ask."""
+    async def piece(self, request: dict[str, Any], name: str) -> bytes:
+        """Return a piece of a comparison by its name, made once for all who ask for it."""
+        comparison = self._find(request)
+        # A client that goes away ends nothing that others wait for.
+        await asyncio.shield(comparison.numbers)
+        if name.startswith("figure"):
+            await asyncio.wait([comparison.task])
+            if comparison.task.cancelled() or comparison.task.exception():
+                raise ProblemError(502, "the figures could not be drawn; see the service's log")
+        try:
+            return (comparison.folder / name).read_bytes()
+        except FileNotFoundError:
+            raise ProblemError(404, "this comparison has no such metric or figure") from None
+
+    def _find(self, request: dict[str, Any]) -> Comparison:
         key = json.dumps(request, sort_keys=True)
-        comparison = self._kept.pop(key, None)
+        comparison = self._latest.pop(key, None)
         if comparison is None or comparison.has_failed:
             comparison = Comparison(request, self._settings, self._turn)
-        self._kept[key] = comparison
-        # One that is still under way is never forgotten: somebody may wait for it.
-        ended = [known for known, kept in self._kept.items() if kept.end.done()]
-        for known in ended[: max(0, len(self._kept) - _MOST_KEPT)]:
-            del self._kept[known]
+        self._latest[key] = comparison
+        # One that is under way is never dropped: somebody may wait for it.
+        ended = [key for key, kept in self._latest.items() if kept.task.done()]
+        for old in ended[: max(0, len(self._latest) - _MAX_KEPT)]:
+            del self._latest[old]
         return comparison
 
     async def close(self) -> None:
-        """End what is under way."""
-        ends = [kept.end for kept in self._kept.values()]
-        for end in ends:
-            end.cancel()
-        await asyncio.gather(*ends, return_exceptions=True)
+        """End the comparisons under way."""
+        tasks = [comparison.task for comparison in self._latest.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _piece(query: ComparisonQuery, service: Service, name: str) -> Response:
+    request = await asyncio.to_thread(query.request, service)
+    kind = _KINDS.get(name.partition("-")[0], JSON)
+    return Response(await service.comparisons.piece(request, name), media_type=kind)
 
 
 @routes.get("")
-async def compare_runs(query: _Query, service: Here) -> Response:
+async def compare_runs(query: Annotated[ComparisonQuery, Query()], service: ServiceDep) -> Response:
     """Compare runs: a leaderboard with its tests, as `judge compare --format json` prints it.
 
-    Runs that differ in what must agree are refused with what differs.
+    Runs that differ in what must agree are refused with the difference.
     """
-    request = await asyncio.to_thread(query.request, service)
-    return Response(await piece_of(request, service, "comparison"), media_type=JSON)
+    return await _piece(query, service, "comparison")
 
 
-async def piece_of(request: dict[str, Any], service: Service, name: str) -> bytes:
-    """Return a piece of a comparison by its name in the page's file, made where it is not yet."""
-    comparison = service.comparisons.of(request)
-    # Who goes away ends nothing that others wait for.
-    await asyncio.shield(comparison.numbers)
-    if name.startswith("figure"):
-        await asyncio.wait([comparison.end])
-        if comparison.end.cancelled() or comparison.end.exception():
-            raise ProblemError(502, "the figures could not be drawn; the service's log says why")
-    try:
-        return (comparison.folder / name).read_bytes()
-    except FileNotFoundError:
-        raise ProblemError(404, "this comparison has no such metric or figure") from None
-
-
-@routes.get("/{piece:path}", include_in_schema=False)
-async def _piece(
-    piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figures)/\d+)$")],
-    query: _Query,
-    service: Here,
+@data_routes.get("/{key}/{piece}")
+async def comparison_piece(
+    key: str,
+    piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figure)-\d{1,9})$")],
+    service: ServiceDep,
 ) -> Response:
-    request = await asyncio.to_thread(query.request, service)
-    kinds = {"values/": "application/octet-stream", "figures/": "image/svg+xml"}
-    kind = next((kind for start, kind in kinds.items() if piece.startswith(start)), JSON)
-    name = piece.replace("figures/", "figure-").replace("/", "-")
-    return Response(await piece_of(request, service, name), media_type=kind)
+    """Return `overview`, `columns`, the values of a metric, `figures` or one figure.
+
+    `key` is the query of the page, of which each piece has the name that it has in a page's file.
+    """
+    fields = {
+        name: values if name in ("run", "name", "allow") else values[-1]
+        for name, values in parse_qs(key, keep_blank_values=True).items()
+    }
+    try:
+        query = ComparisonQuery.model_validate(fields)
+    except ValidationError as error:
+        raise ProblemError(422, first_of(error)) from None
+    return await _piece(query, service, piece)

@@ -1,12 +1,12 @@
-"""Runs that clients asked for: on disk, so that they outlive the service, and who does them.
+"""Runs that clients asked for: on disk, so that they outlive the service, and their processes.
 
 Each is the command `judge` in a process of its own, with a folder below `.jobs` in the folder of
 runs; the run is written beside `.jobs`, in a folder of the same name:
 
-    job.json       what was asked for, never changed; locked by the one that does it
-    files/         the uploaded files, by the names that the client gave them, until the end
-    progress.json  how far it came
-    log            what the command said
+    job.json       the request, never changed; locked by the service that does it
+    files/         the uploaded files under the client's names, until the run is finished
+    progress.json  the latest counts
+    log            what the command wrote
     state.json     that it was stopped or has failed, and why
 """
 
@@ -32,7 +32,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from judge.backends import LEXICON
 from judge.running.folder import MANIFEST
 from judge.service.settings import JOBS, ServiceSettings
-from judge.service.worker import ended_by, process
+from judge.service.worker import exit_cause, worker
 from judge.studies.names import Section
 from judge.types import MODALITIES, JudgeError
 
@@ -41,17 +41,17 @@ UNFINISHED = (QUEUED, RUNNING)
 FILES, NEW = "files", ".new-"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _JOB, _STATE, _PROGRESS, _LOG = "job.json", "state.json", "progress.json", "log"
-_MOST_AT_A_TIME = 2
-_LOOK_SECONDS = 0.5
-# When the service ends, the command keeps the answers under way for five seconds.
-_END_SECONDS = 20.0
+_MAX_RUNNING = 2
+_POLL_SECONDS = 0.5
+# When the service ends, the command saves the answers under way for five seconds.
+_SHUTDOWN_SECONDS = 20.0
 _BY_READER = "stopped by a reader"
-_STOPPING_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
-# What the command says at its end: an error to fix, or why it stopped.
-_WHY = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
+_STOP_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
+# The command's last line: an error to fix, or why it stopped.
+_REASON = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
 _BY_SIGNAL = re.compile(r" \((?:interrupted|terminated)\)")
-_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
-# What the form on the page calls the options that it has.
+_OPTION = re.compile(r"--column (\w+)|--([a-z][a-z-]*[a-z])")
+# The names of options in the form of the page.
 _LABELS = {
     "model": "Model",
     "id_field": "ID column",
@@ -59,9 +59,11 @@ _LABELS = {
     "reference_field": "Reference column",
 }
 
+_ROLES = ("id", "candidate", "reference", "class", "patient", "prior")
+
 Short = Annotated[str, Field(max_length=200)]
 Reply = Literal["auto", "text", "structured"]
-"""What a model is asked for, as on the command line."""
+"""The form of reply that a model is asked for, as on the command line."""
 
 
 def _printable(text: str) -> str:
@@ -69,10 +71,10 @@ def _printable(text: str) -> str:
 
 
 class RunOptions(BaseModel):
-    """What a client may choose of a run, as on the command line; "" and None are the default."""
+    """The options of a run, as on the command line; "" and None are the default."""
 
     rubric: Short
-    judge: Short = Field(default=LEXICON, description="Who answers; see `GET /v1/judges`.")
+    judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
     prompt: Short = Field(default="", description="A prompt's name, for judges that read one.")
     section: Literal["", Section] = ""
     id_field: Short = ""
@@ -83,7 +85,7 @@ class RunOptions(BaseModel):
     context_field: Short = Field(default="", description="Fields, with commas; none for none.")
     prior_field: Short = Field(default="", description="The field of the earlier reports.")
     modality: Short = Field(default="", description=f"{', '.join(MODALITIES)}, or a field.")
-    model: Short = Field(default="", description="Whose reports the candidates are.")
+    model: Short = Field(default="", description="The model that wrote the candidates.")
     allow_missing: bool = Field(default=False, description="Leave out studies of one side only.")
     by: str = Field(default="", max_length=1000, description="Group rates by: fields, with commas.")
     max_cost: float | None = Field(default=None, gt=0, description="US dollars.")
@@ -94,13 +96,16 @@ class RunOptions(BaseModel):
     reasoning_effort: str = Field(default="", pattern="^[a-z]{0,20}$")
     give_up_after: int = Field(default=50, ge=0, description="0 for never.")
     name: Annotated[Short, AfterValidator(_printable)] = Field(
-        default="", description="What the list of runs calls it."
+        default="", description="The name of the run in the list."
     )
 
     def arguments(self, settings: ServiceSettings) -> list[str]:
         """Return the arguments of the command `judge`, without the files."""
-        named = {"rubric", "allow_missing", "context_field", "name"}
-        options = self.model_dump(include=set(RunOptions.model_fields) - named)
+        columns = {role: getattr(self, f"{role}_field") for role in _ROLES}
+        body = {name: getattr(self, name) for name in ("top_p", "seed", "reasoning_effort")}
+        special = {"rubric", "allow_missing", "context_field", "name", *body}
+        special |= {f"{role}_field" for role in _ROLES}
+        options = self.model_dump(include=set(RunOptions.model_fields) - special)
         cache = settings.cache and settings.cache.absolute()
         options |= {"base_url": settings.judges.get(self.judge), "cache": cache}
         options["max_input"] = settings.max_input / 1e9
@@ -113,13 +118,15 @@ class RunOptions(BaseModel):
                 for name, value in options.items()
                 if value not in ("", None)
             ),
+            *(f"--column={role}={name}" for role, name in columns.items() if name),
+            *(f"--body={name}={value}" for name, value in body.items() if value not in ("", None)),
             *(["--allow-missing"] if self.allow_missing else []),
-            *(["--no-context"] if no_context else (f"--context-field={c}" for c in contexts)),
+            *(["--no-context"] if no_context else (f"--column=context={c}" for c in contexts)),
         ]
 
 
 class RunRequest(RunOptions):
-    """What a client asked for: `files` are the candidates' and the references', `created` ISO."""
+    """A client's request: `files` are the candidates' and the references', `created` ISO."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -128,27 +135,25 @@ class RunRequest(RunOptions):
 
     @classmethod
     def of(cls, options: RunOptions, files: list[str]) -> RunRequest:
-        """Return the request for a run of `files` that is made now."""
-        chosen = options.model_dump(include=set(RunOptions.model_fields))
+        """Return the request for a run of `files`, made now."""
+        values = options.model_dump(include=set(RunOptions.model_fields))
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls.model_validate({**chosen, "files": files, "created": created})
+        return cls.model_validate({**values, "files": files, "created": created})
+
+    def task(self, settings: ServiceSettings, *options: str) -> dict[str, Any]:
+        """Return the request to the process of a run or a check: its arguments and its ledger."""
+        is_paid = self.judge in settings.judges
+        return {
+            "arguments": [*self.arguments(settings), *options, "--", *self.files],
+            "ledger": settings.ledger(self.judge).as_tuple() if is_paid else None,
+        }
 
 
-def process_request(asked: RunRequest, settings: ServiceSettings, *more: str) -> dict[str, Any]:
-    """Return what the process of a run or a check is told: its arguments, and who pays."""
-    arguments = [*asked.arguments(settings), *more, "--", *asked.files]
-    is_paid = asked.judge in settings.judges
-    return {
-        "arguments": arguments,
-        "ledger": settings.ledger(asked.judge).plain() if is_paid else None,
-    }
-
-
-def for_client(text: str) -> str:
-    """Return a message of the command line with options called as in the form and in the API."""
+def with_form_names(text: str) -> str:
+    """Return a message of the command line with options named as in the form and the API."""
 
     def name(option: re.Match[str]) -> str:
-        field = option[1].replace("-", "_")
+        field = f"{option[1]}_field" if option[1] else option[2].replace("-", "_")
         return f"{_LABELS[field]} ({field})" if field in _LABELS else field
 
     return _OPTION.sub(name, text)
@@ -156,7 +161,7 @@ def for_client(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run that was asked for: its folder, and what is in it."""
+    """A run that was asked for: its folder and its request."""
 
     path: Path
     request: RunRequest
@@ -168,65 +173,65 @@ class Job:
 
     @property
     def run(self) -> Path:
-        """Where the run is written."""
+        """The folder of the run."""
         return self.path.parent.parent / self.path.name
 
     def state(self) -> tuple[str, str | None]:
-        """Return how far it came and, where it was stopped or has failed, why."""
+        """Return the state and, of a run that was stopped or has failed, the reason."""
         if (self.run / MANIFEST).is_file():
             return FINISHED, None
         with suppress(FileNotFoundError):
             try:
-                ended = json.loads((self.path / _STATE).read_bytes())
-                return ended["state"], ended["detail"]
+                end = json.loads((self.path / _STATE).read_bytes())
+                return end["state"], end["detail"]
             except (ValueError, TypeError, KeyError):
                 return FAILED, "its state cannot be read"
         return (RUNNING if (self.path / _PROGRESS).exists() else QUEUED), None
 
     def progress(self) -> dict[str, Any] | None:
-        """Return the latest counts, None for none."""
+        """Return the latest counts, None where there are none."""
         with suppress(OSError, ValueError):
             counts: dict[str, Any] = json.loads((self.path / _PROGRESS).read_bytes())
             return counts or None
         return None
 
     def end(self, state: str, detail: str) -> None:
-        """Write down that it was stopped or has failed."""
+        """Record that it was stopped or has failed."""
         aside = self.path / f"{_STATE}.new"
         aside.write_text(json.dumps({"state": state, "detail": detail}), "utf-8")
         aside.replace(self.path / _STATE)
 
-    def begin_anew(self) -> None:
-        """Forget how it ended."""
+    def reset(self) -> None:
+        """Remove the record of its end, before it is resumed."""
         for name in (_PROGRESS, _STATE):
             (self.path / name).unlink(missing_ok=True)
 
-    def forget_files(self) -> None:
-        """Remove all but the request: the run holds all that is in the files."""
+    def remove_files(self) -> None:
+        """Remove all but the request: the finished run holds what is in the files."""
         shutil.rmtree(self.path / FILES, ignore_errors=True)
         for name in (_PROGRESS, _STATE, _LOG):
             (self.path / name).unlink(missing_ok=True)
 
 
-def creating(runs: Path) -> tempfile.TemporaryDirectory[str]:
-    """Give a folder to put a new job's files in; it is gone unless `create` made it a job."""
+def new_folder(runs: Path) -> tempfile.TemporaryDirectory[str]:
+    """Make a folder for the files of a job, which is removed unless `create` makes it the job's."""
     (runs / JOBS).mkdir(mode=0o700, parents=True, exist_ok=True)
     return tempfile.TemporaryDirectory(prefix=NEW, dir=runs / JOBS, ignore_cleanup_errors=True)
 
 
 def create(folder: Path, request: RunRequest) -> Job:
-    """Make the folder of `creating` a job; its name, which readers may see, names no judge."""
+    """Make a `new_folder` a job. Its name, which readers may see, names no judge."""
     (folder / _JOB).write_text(request.model_dump_json(), "utf-8")
-    at = datetime.fromisoformat(request.created)
-    name = f"{request.rubric}-{at:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+    created = datetime.fromisoformat(request.created)
+    name = f"{request.rubric}-{created:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
     return Job(folder.rename(folder.parent / name), request)
 
 
-def listed(runs: Path) -> list[Job]:
+def list_jobs(runs: Path) -> list[Job]:
     """Return all jobs below a folder of runs, the oldest first."""
     jobs = []
     for path in (runs / JOBS).glob(f"[!.]*/{_JOB}"):
-        with suppress(OSError, ValueError):  # nothing of ours, or of another version
+        with suppress(OSError, ValueError):  # not ours, or of another version
             jobs.append(Job(path.parent, RunRequest.model_validate_json(path.read_bytes())))
     return sorted(jobs, key=lambda job: (job.request.created, job.id))
 
@@ -236,34 +241,34 @@ class Jobs:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
-        self._turn = asyncio.Semaphore(_MOST_AT_A_TIME)
+        self._turn = asyncio.Semaphore(_MAX_RUNNING)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._processes: dict[str, Process] = {}
         self._stopped: set[str] = set()
 
-    def begin_all(self) -> None:
-        """Go on with all that were cut off."""
+    def start_all(self) -> None:
+        """Start all that an earlier service left unfinished."""
         for runs in self._settings.runs:
-            for job in listed(runs):
+            for job in list_jobs(runs):
                 if job.state()[0] in UNFINISHED:
-                    self.begin(job)
+                    self.start(job)
 
-    def begin(self, job: Job) -> None:
-        """Have a run done as soon as it is its turn."""
+    def start(self, job: Job) -> None:
+        """Do a run as soon as it is its turn."""
         self._tasks[job.id] = asyncio.create_task(self._do(job))
 
     async def stop(self, job: Job) -> None:
-        """Stop a run as Ctrl-C does: what is under way is collected; a second time at once."""
-        if started := self._processes.get(job.id):
+        """Stop a run as Ctrl-C does: answers under way are saved; a second time at once."""
+        if process := self._processes.get(job.id):
             self._stopped.add(job.id)
-            started.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
         elif task := self._tasks.get(job.id):
             task.cancel()
             await asyncio.wait([task])
             job.end(STOPPED, _BY_READER)
 
     async def close(self) -> None:
-        """Stop all; they go on when the service starts again."""
+        """Stop all runs, which go on when the service starts again."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -271,8 +276,8 @@ class Jobs:
     async def _do(self, job: Job) -> None:
         try:
             with (job.path / _JOB).open("rb") as lock:
-                while not _locked(lock.fileno()):  # by another service, or the last one's process
-                    await asyncio.sleep(_LOOK_SECONDS)
+                while not _lock(lock.fileno()):  # another service has it, or its process
+                    await asyncio.sleep(_POLL_SECONDS)
                 async with self._turn:
                     if job.state()[0] in UNFINISHED:
                         await self._run(job, lock.fileno())
@@ -285,30 +290,30 @@ class Jobs:
             return
         self._stopped.discard(job.id)
         (job.path / _PROGRESS).write_text("{}")
-        request = process_request(job.request, self._settings, f"--out={job.run.absolute()}")
+        request = job.request.task(self._settings, f"--out={job.run.absolute()}")
         request["progress"] = str((job.path / _PROGRESS).absolute())
         with (job.path / _LOG).open("wb") as log:
-            how = {"cwd": job.path / FILES, "stderr": log, "pass_fds": (lock,)}
-            async with process("run", request, _END_SECONDS, **how) as started:
-                self._processes[job.id] = started
+            options = {"cwd": job.path / FILES, "stderr": log, "pass_fds": (lock,)}
+            async with worker("run", request, _SHUTDOWN_SECONDS, **options) as process:
+                self._processes[job.id] = process
                 try:
-                    code = await started.wait()
+                    code = await process.wait()
                 finally:
                     del self._processes[job.id]
         if (job.run / MANIFEST).is_file():
-            job.forget_files()
+            job.remove_files()
             return
-        said = _WHY.findall((job.path / _LOG).read_text("utf-8", "replace"))
-        if said:
-            why = _BY_SIGNAL.sub("", said[-1])
-        else:  # Python itself may have been stopped, before the command could say so
-            is_stopped = job.id in self._stopped
-            why = _BY_READER if is_stopped else f"it ended by {ended_by(code)}"
-        has_stopped = why == _BY_READER or code in _STOPPING_CODES
-        job.end(STOPPED if has_stopped else FAILED, for_client(self._settings.hidden(why)))
+        reasons = _REASON.findall((job.path / _LOG).read_text("utf-8", "replace"))
+        if reasons:
+            reason = _BY_SIGNAL.sub("", reasons[-1])
+        else:  # Python itself may have been stopped before the command could say so
+            reason = _BY_READER if job.id in self._stopped else f"it ended by {exit_cause(code)}"
+        was_stopped = reason == _BY_READER or code in _STOP_CODES
+        detail = with_form_names(self._settings.hide_folders(reason))
+        job.end(STOPPED if was_stopped else FAILED, detail)
 
 
-def _locked(file: int) -> bool:
+def _lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -316,8 +321,8 @@ def _locked(file: int) -> bool:
     return True
 
 
-def check(runs: Path) -> None:
-    """Make the folder of new runs; raises `JudgeError` where none can be written to it."""
+def ensure_writable(runs: Path) -> None:
+    """Make the folder of new runs; raises `JudgeError` where that is not possible."""
     try:
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Single pairs over HTTP, judged in the service's own loop, and what can be asked for there.
+"""Single pairs over HTTP, judged in the service's own loop, and the rubrics and judges for them.
 
-It is the engine of a run: the same cache, the same questions, the same outcomes. What ends one pair
-(a budget that is spent, a server that is gone) ends no other: each has its own stop.
+A pair goes through the engine of a run, with the same cache, questions and outcomes. A spent budget
+or a lost server ends one pair and no other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from judge.running.records import StudyResult, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.service import ProblemError
 from judge.service.jobs import Reply
-from judge.service.service import Here, as_json, log
+from judge.service.service import ServiceDep, as_json, log
 from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
 from judge.service.worker import time_limit
 from judge.studies import StudySet, from_given
@@ -33,11 +33,10 @@ from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 Text = Annotated[str, Field(max_length=100_000)]
-"""A report. The bound keeps a pair to seconds of work for the built-in judge."""
+"""A report, short enough that the built-in judge takes seconds for it."""
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-# A reader waits for the answer: an outage is theirs to sit out, not ours.
+# Somebody waits for the answer, so a long outage is reported and not waited for.
 _POLICY = RequestPolicy(max_outage=20.0)
-_WRONG, _JUDGE, _SERVER = 422, 503, 502
 
 routes = APIRouter(prefix="/v1", tags=["annotations"])
 
@@ -50,15 +49,15 @@ class Pair(BaseModel):
     reference: Text = Field(description="The radiologist's report.", examples=["No effusion."])
     candidate: Text = Field(description="The model's report; it may be empty.")
     rubric: Name = Field(description="A rubric's name.", examples=rubrics.built_in())
-    judge: Name = Field(default=LEXICON, description="Who answers; see `GET /v1/judges`.")
+    judge: Name = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
     study_id: Name = "study"
-    context: Text | None = Field(default=None, description="What else is known of the study.")
+    context: Text | None = Field(default=None, description="Clinical context of the study.")
     prompt: Name | None = Field(default=None, description="For judges that read one.")
-    reply: Reply = Field(default="auto", description="What a model is asked for.")
+    reply: Reply = Field(default="auto", description="The form of reply.")
 
 
 class Pairs:
-    """Judges pairs with judges that stay loaded, and asks nothing twice."""
+    """Judges pairs with judges that stay loaded."""
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
@@ -71,39 +70,39 @@ class Pairs:
         """Return the record of one pair, with its signature and the judge's note.
 
         Raises `ProblemError` 422 for a pair that cannot be judged, 503 where the judge cannot be
-        had, 502 where it gives no answer, 402 where its budget has no room for one, and 504 after
-        `pair_seconds`, or ten times as long for a judge whose server may be gone and come back.
+        loaded, 502 where it gives no answer, 402 where its budget has no room for one, and 504
+        after `pair_seconds`, or ten times as long for a judge on a server.
         """
         seconds = self._settings.pair_seconds * (1 if pair.judge == LEXICON else 10)
         async with time_limit(seconds, "annotation"):
             try:
                 loaded = await self._session(pair)
             except JudgeError as error:
-                raise ProblemError(_JUDGE, str(error)) from error
+                raise ProblemError(503, str(error)) from error
             studies, class_source = await asyncio.to_thread(_studies, pair, loaded.rubric)
             session = copy.copy(loaded)
             session.begin()
-            # Who asks about the same reports meanwhile finds the answer in the cache; what
-            # computes does so one pair at a time.
+            # A second request for the same reports waits and finds the answer in the cache; a judge
+            # that computes here takes one pair at a time.
             key = "" if session.judge.runs_inline else pair.reference + pair.candidate
             async with self._locks.setdefault((id(loaded), key), asyncio.Lock()):
-                end = await _judged(session, studies)
+                result = await _judge_pair(session, studies)
         judge = session.judge
         return {
-            **to_record(end, session.rubric),
+            **to_record(result, session.rubric),
             "rubric": session.rubric.name,
             "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
             "signature": session.signature(studies, class_source),
         }
 
     async def _session(self, pair: Pair) -> JudgeSession:
-        which = (pair.rubric, pair.judge, pair.prompt, pair.reply)
+        key = (pair.rubric, pair.judge, pair.prompt, pair.reply)
         async with self._loading:
-            if which not in self._sessions:
-                session = await asyncio.to_thread(self._load, *which)
+            if key not in self._sessions:
+                session = await asyncio.to_thread(self._load, *key)
                 _ = session.cache  # one for all pairs
-                self._sessions[which] = self._opened.enter_context(session)
-        return self._sessions[which]
+                self._sessions[key] = self._opened.enter_context(session)
+        return self._sessions[key]
 
     def _load(self, rubric: str, judge: str, prompt: str | None, reply: str) -> JudgeSession:
         settings = backends.JudgeSettings(
@@ -126,37 +125,37 @@ class Pairs:
         self._opened.close()
 
 
-async def _judged(session: JudgeSession, studies: StudySet) -> StudyResult:
-    ends: list[StudyResult] = []
-    asking = judge_all(session, studies, ends.append)
+async def _judge_pair(session: JudgeSession, studies: StudySet) -> StudyResult:
+    results: list[StudyResult] = []
+    judging = judge_all(session, studies, results.append)
     try:
-        if session.judge.runs_inline:  # it computes, and pages must not wait for that
-            await asyncio.to_thread(asyncio.run, asking)
+        if session.judge.runs_inline:  # pages must not wait while it computes
+            await asyncio.to_thread(asyncio.run, judging)
         else:
-            await asking
+            await judging
     except JudgeError as error:
-        raise ProblemError(_SERVER, str(error)) from error
-    if not ends:
+        raise ProblemError(502, str(error)) from error
+    if not results:
         why = session.stop.why or ""
-        raise ProblemError(PAYMENT_REQUIRED if why.startswith(SPENT) else _SERVER, why)
-    return ends[0]
+        raise ProblemError(PAYMENT_REQUIRED if why.startswith(SPENT) else 502, why)
+    return results[0]
 
 
 def _studies(pair: Pair, rubric: rubrics.Rubric) -> tuple[StudySet, str]:
     fields = {} if pair.context is None else {"context": [pair.context]}
     try:
-        given = from_given(
+        studies = from_given(
             [pair.reference], [pair.candidate], study_ids=[pair.study_id], fields=fields
         )
-        return with_classes(attach_context(given, context=None if rubric.takes_context else ()))
+        return with_classes(attach_context(studies, context=None if rubric.takes_context else ()))
     except JudgeError as error:
-        raise ProblemError(_WRONG, str(error)) from error
+        raise ProblemError(422, str(error)) from error
 
 
 def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str | None) -> None:
-    """Raise `ProblemError` for a judge that is not allowed, and what the service has not got.
+    """Raise `ProblemError` for a judge that is not allowed, and an unknown rubric or prompt.
 
-    A prompt can be named by a path elsewhere; from a client it never is.
+    A client names no prompt by a path.
     """
     if rubric not in rubrics.names():
         known = ", ".join(rubrics.names())
@@ -173,12 +172,11 @@ def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str 
 
 
 @routes.post("/annotations")
-async def annotate(pair: Pair, service: Here) -> Response:
+async def annotate(pair: Pair, service: ServiceDep) -> Response:
     """Judge one candidate against its reference; return the study's record.
 
-    It is the engine and the cache of a run: an answer that was paid for once is free. A
-    judge that fails, or whose answer cannot be read, gives an `outcome` without `measures`. A new
-    answer for which a budget has no room is refused (402).
+    An answer that was paid for once is free. A judge that fails, or whose answer cannot be read,
+    gives an `outcome` without `measures`. Without room in the budget a new answer is refused (402).
     """
     check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
     return as_json(await service.pairs.annotate(pair))
@@ -186,12 +184,12 @@ async def annotate(pair: Pair, service: Here) -> Response:
 
 @routes.get("/rubrics")
 def list_rubrics() -> Response:
-    """List the rubrics with all that they declare."""
+    """List the rubrics with everything that they declare."""
     return as_json({"rubrics": [_rubric(rubrics.load(name)) for name in rubrics.names()]})
 
 
 @routes.get("/judges")
-def list_judges(service: Here) -> Response:
+def list_judges(service: ServiceDep) -> Response:
     """List the judges that the service's owner allows: `name`, `built_in`, `budget` and `left`.
 
     `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
@@ -204,12 +202,12 @@ def list_judges(service: Here) -> Response:
 def _judge(ledger: Ledger) -> dict[str, Any]:
     try:
         left = ledger.left()
-    except JudgeError:  # who wants to ask is told
+    except JudgeError:  # a request for an answer says why
         left = None
     name = ledger.judge
     return {"name": name, "built_in": name == LEXICON, "budget": ledger.limit, "left": left}
 
 
 def _rubric(rubric: rubrics.Rubric) -> dict[str, Any]:
-    about = ("name", "version", "title", "summary", "prompt", "modality")
-    return {**{name: getattr(rubric, name) for name in about}, **declared(rubric)}
+    names = ("name", "version", "title", "summary", "prompt", "modality")
+    return {**{name: getattr(rubric, name) for name in names}, **declared(rubric)}

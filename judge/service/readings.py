@@ -26,7 +26,7 @@ from judge.readers.sample import sampled
 from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
-from judge.service.service import Here, ReaderName, RunId, as_json
+from judge.service.service import ReaderName, RunId, ServiceDep, as_json
 from judge.studies.study_set import CONTEXT_FIELDS
 
 routes = APIRouter(prefix="/v1/runs", tags=["readings"])
@@ -79,7 +79,7 @@ class StudyReading(BaseModel):
 
 
 @routes.get("/{run}/reading")
-def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
+def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     """Show the studies that were drawn for reading, in that order, and how far this reader is.
 
     `queue` has each study's `study_id` and `state` (new, begun, done, not judged), null where no
@@ -121,7 +121,7 @@ class WantedSample(BaseModel):
 
 
 @routes.post("/{run}/sample", status_code=201)
-def draw_sample(run: RunId, wanted: WantedSample, service: Here) -> Response:
+def draw_sample(run: RunId, wanted: WantedSample, service: ServiceDep) -> Response:
     """Draw studies at random, by study class, as `judge sample RUN -n N` does."""
     _, opened = service.catalogue.open(run)
     drawn = sampled(opened, wanted.n, [], None)
@@ -129,7 +129,9 @@ def draw_sample(run: RunId, wanted: WantedSample, service: Here) -> Response:
 
 
 @routes.get("/{run}/reading/study")
-def show_to_reader(run: RunId, reader: ReaderName, service: Here, study_id: StudyId) -> Response:
+def show_to_reader(
+    run: RunId, reader: ReaderName, service: ServiceDep, study_id: StudyId
+) -> Response:
     """Show one study of the sample, with what this reader has marked in it and nobody else."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, study_id)
@@ -154,7 +156,7 @@ def show_to_reader(run: RunId, reader: ReaderName, service: Here, study_id: Stud
 @routes.get("/{run}/reading/image", response_class=Response)
 def show_image(
     run: RunId,
-    service: Here,
+    service: ServiceDep,
     study_id: StudyId,
     at: Annotated[int, InQuery(ge=0, le=1000, description="Which of the study's, from 0.")] = 0,
 ) -> Response:
@@ -202,7 +204,7 @@ def _image(folder: Path, path: str) -> Path:
 
 
 @routes.post("/{run}/readings", status_code=201)
-def keep_reading(run: RunId, reading: StudyReading, service: Here) -> Response:
+def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> Response:
     """Save everything that a reader has marked in a study. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, reading.study_id)

@@ -1,7 +1,7 @@
-"""What readers say of a run: a file beside it that is only ever appended to.
+"""Reviews of a run by readers, in a file beside it that is only ever appended to.
 
-`reviews.jsonl` holds one event a line (`judge.running.folder.append_line`); a line that a crash has
-cut short is passed over. The last event of a reader about the same thing is the one that counts.
+`reviews.jsonl` has an event a line (`judge.running.folder.append_line`). Of the events of a reader
+about the same error or study the last one counts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -27,9 +27,9 @@ from judge.types import JudgeError
 
 FILE = "reviews.jsonl"
 MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
-Word = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
-"""What a reader can say of an error or a study: the three verdicts on an error come first."""
-# What a spreadsheet takes for a formula, in the form that it makes of fullwidth characters.
+ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
+"""What a reader can say of an error or a study; the first three are verdicts on an error."""
+# The beginnings of a formula in a spreadsheet, which takes fullwidth characters for these.
 _FORMULA = tuple("=+-@\t\r")
 
 
@@ -37,9 +37,9 @@ _FORMULA = tuple("=+-@\t\r")
 class Event:
     """One thing that a reader said.
 
-    `error` is the fingerprint of the error it is about, or the `id` of the event by which a
-    reader added a missed one; None for a comment on the study and for a missed error that
-    is being added. `categories`, `level` and `text` are those of the error at that time.
+    `error` is the fingerprint of the judge's error, or the `id` of the event by which a reader
+    added a missed one; None for a comment on the study and for a missed error that is being added.
+    `categories`, `level` and `text` are those of the error at that time.
     """
 
     id: str
@@ -54,8 +54,8 @@ class Event:
     text: str = ""
 
     @property
-    def about(self) -> tuple[str, str, str]:
-        """Whose word about what this is: a later one about the same takes its place."""
+    def key(self) -> tuple[str, str, str]:
+        """The reader, the study and the error: a later event with the same key replaces this."""
         if self.error is None:
             return (self.reader, self.study_id, self.id if self.verdict == MISSED else "")
         return (self.reader, self.study_id, self.error)
@@ -68,33 +68,43 @@ def new_event(reader: str, study_id: str, error: str | None, verdict: str, **mor
 
 
 def append(run: Path, event: Event) -> None:
-    """Write an event down beside a run; when this returns it is on disk.
+    """Append an event to the file beside a run; when this returns it is on disk.
 
-    Raises `JudgeError` where the disk takes no more.
+    Raises `JudgeError` where the file cannot be written.
     """
     try:
         append_line(run / FILE, json.dumps(asdict(event)).encode())
     except OSError as error:
-        raise JudgeError(f"the review was not kept: {error.strerror} ({FILE})") from error
+        raise JudgeError(f"the review was not saved: {error.strerror} ({FILE})") from error
 
 
 def read(run: Path) -> list[Event]:
-    """Return every event beside a run, the first first; none where there is no such file.
+    """Return all events beside a run in their order; lines that a crash has cut short are skipped.
 
-    Lines that are no event, as a crash leaves them, are passed over.
+    Without a file there are none.
     """
     try:
         lines = (run / FILE).read_bytes().split(b"\n")
-        return [event for line in lines if (event := _event(line)) is not None]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise JudgeError(f"cannot read {run / FILE}: {error.strerror}") from error
+    return [event for line in lines if (event := _parse(line)) is not None]
+
+
+def _parse(line: bytes) -> Event | None:
+    try:
+        data = jsonio.read(line)
+        known = {field.name: data[field.name] for field in fields(Event) if field.name in data}
+        categories = tuple(data.get("categories") or ())
+        event = Event(**{"error": None, **known, "categories": categories})
+    except (ValueError, TypeError, AttributeError):
+        return None
+    return event if event.verdict in get_args(ReviewVerdict) else None
 
 
 def current(run: Path) -> tuple[Event, ...]:
-    """Return the events of a run that count as they are now, read again when the file changed."""
-    # What is appended meanwhile changes the stamp, and is read the next time.
+    """Return the events of a run that count, read again when the file has changed."""
     changed = stamp(run / FILE)
     return _latest(run, changed) if changed else ()
 
@@ -105,11 +115,11 @@ def _latest(run: Path, _stamp: Stamp) -> tuple[Event, ...]:
 
 
 def latest(events: Iterable[Event]) -> list[Event]:
-    """Return the events that count: the last about the same thing, those withdrawn left out."""
+    """Return the events that count: the last of each key, without those that were withdrawn."""
     last: dict[tuple[str, str, str], Event] = {}
     for event in events:
-        last.pop(event.about, None)
-        last[event.about] = event
+        last.pop(event.key, None)
+        last[event.key] = event
     return [event for event in last.values() if event.verdict != WITHDRAWN]
 
 
@@ -118,26 +128,25 @@ def measured(
 ) -> dict[str, Any]:
     """Return the statistics of the events that count, ready for JSON.
 
-    `errors_in` gives the fingerprints of the errors of a study, none where the run has no
-    such study. Reviews of errors that the run no longer has, since it was scored anew, are
-    counted in `stale` and nowhere else; `missed` counts the errors that readers added,
-    `comments` what they wrote.
+    `errors_in` gives the fingerprints of the errors of a study. `stale` counts the reviews of
+    errors that the run no longer has since it was scored anew, which count nowhere else; `missed`
+    the errors that readers added; `comments` what they wrote.
     """
-    counted = latest(events)
-    reviewed = [e for e in counted if e.verdict in VERDICTS and e.error is not None]
+    events = latest(events)
+    reviewed = [e for e in events if e.verdict in VERDICTS and e.error is not None]
     verdicts = [
         Verdict(event.reader, (event.study_id, str(event.error)), event.categories, event.verdict)
         for event in reviewed
         if event.error in errors_in(event.study_id)
     ]
+    missed = [event for event in events if event.verdict == MISSED]
     codes = [label.name for label in rubric.codes.labels] if rubric.codes else []
-    missed = [event for event in counted if event.verdict == MISSED]
     figures = statistics(verdicts, codes)
     return {
         **figures,
         "readers": sorted({*figures["readers"], *(event.reader for event in missed)}),
         "missed": len(missed),
-        "comments": sum(bool(event.comment) for event in counted),
+        "comments": sum(bool(event.comment) for event in events),
         "stale": len(reviewed) - len(verdicts),
     }
 
@@ -150,14 +159,12 @@ def errors_of(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Mapping[st
 
 
 def as_csv(events: Iterable[Event]) -> str:
-    """Return the events that count as CSV, one a row, for a spreadsheet.
+    """Return the events that count as CSV, one a row.
 
-    Whoever can review can write `=...`: a text that would be taken for a formula gets an
-    apostrophe before it. The reviews as they were written are in `reviews.jsonl`.
+    A text that a spreadsheet would take for a formula gets an apostrophe before it.
     """
     text = io.StringIO()
-    names = list(Event.__dataclass_fields__)
-    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer = csv.DictWriter(text, [field.name for field in fields(Event)], lineterminator="\n")
     writer.writeheader()
     for event in latest(events):
         row = {**asdict(event), "categories": "".join(event.categories)}
@@ -167,14 +174,3 @@ def as_csv(events: Iterable[Event]) -> str:
 
 def _no_formula(value: str | None) -> str | None:
     return f"'{value}" if value and normalize("NFKC", value).startswith(_FORMULA) else value
-
-
-def _event(line: bytes) -> Event | None:
-    try:
-        data = jsonio.read(line)
-        known = {name: data[name] for name in Event.__dataclass_fields__ if name in data}
-        categories = tuple(data.get("categories") or ())
-        event = Event(**{"error": None, **known, "categories": categories})
-    except (ValueError, TypeError, AttributeError):
-        return None
-    return event if event.verdict in get_args(Word) else None

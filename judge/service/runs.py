@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import Path as InPath
 from fastapi import Query as InQuery
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,13 +23,14 @@ from judge.service import ProblemError, jobs, reviews
 from judge.service.catalogue import OpenRun, RunEntry
 from judge.service.pairs import check_names
 from judge.service.reviews import COMMENT, MISSED, Event
-from judge.service.service import JSON, Here, ReaderName, RunId, Service, as_json
-from judge.service.worker import process, reply, time_limit
+from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
+from judge.service.worker import reply, time_limit, worker
 from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
-_LONGEST_NAME = 200
+_MAX_NAME = 200
+_MAX_SNIPPETS = 1000
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
@@ -37,6 +39,7 @@ _FILES = {
 
 routes = APIRouter(prefix="/v1/runs", tags=["runs"])
 study_routes = APIRouter(prefix="/v1/runs", tags=["studies"])
+data_routes = APIRouter(prefix="/data/run", include_in_schema=False)
 
 
 class RunForm(jobs.RunOptions):
@@ -50,7 +53,7 @@ RunFields = Annotated[RunForm, Form(media_type="multipart/form-data")]
 
 
 @routes.get("")
-def list_runs(service: Here) -> Response:
+def list_runs(service: ServiceDep) -> Response:
     """List the runs, the newest first: those under way, those that ended, those of the owner.
 
     `runs` has of each its `id`, `state` (queued, running, stopped, failed, finished), `progress`,
@@ -61,7 +64,7 @@ def list_runs(service: Here) -> Response:
 
 
 @routes.post("", status_code=201)
-async def start_run(form: RunFields, service: Here) -> Response:
+async def start_run(form: RunFields, service: ServiceDep) -> Response:
     """Judge two uploaded files in the background, with the options of the command line.
 
     Where the budget of the judge has no room for an answer, it stops and says so.
@@ -69,17 +72,17 @@ async def start_run(form: RunFields, service: Here) -> Response:
     check_names(service.settings, form.rubric, form.judge, form.prompt)
 
     def create() -> jobs.Job:
-        with _uploaded(form, service) as (folder, files):
+        with _save_uploads(form, service) as (folder, files):
             return jobs.create(folder, jobs.RunRequest.of(form, files))
 
     job = await asyncio.to_thread(create)
-    service.jobs.begin(job)
+    service.jobs.start(job)
     described = service.catalogue.describe(RunEntry(job.id, job.run, job))
     return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
 @routes.post("/check")
-async def check_run(form: RunFields, service: Here) -> Response:
+async def check_run(form: RunFields, service: ServiceDep) -> Response:
     """Read two files as the same request to `POST /v1/runs` would, and say what it would do.
 
     No judge is asked and nothing is kept. `first` are the first three studies; `facts` and `costs`
@@ -87,64 +90,56 @@ async def check_run(form: RunFields, service: Here) -> Response:
     """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
     with ExitStack() as stack:
-        keeping = _uploaded(form, service)
-        folder, files = await asyncio.to_thread(stack.enter_context, keeping)
-        asked = jobs.process_request(jobs.RunRequest.of(form, files), service.settings)
+        uploads = _save_uploads(form, service)
+        folder, files = await asyncio.to_thread(stack.enter_context, uploads)
+        task = jobs.RunRequest.of(form, files).task(service.settings)
         seconds = service.settings.check_seconds
-        at_work = process("check", asked, cwd=folder / jobs.FILES)
-        async with service.checking, time_limit(seconds, "check"), at_work as started:
+        checking = worker("check", task, cwd=folder / jobs.FILES)
+        async with service.checking, time_limit(seconds, "check"), checking as process:
             try:
-                return as_json(await reply(started, "check"))
+                return as_json(await reply(process, "check"))
             except ProblemError as error:
-                raise ProblemError(error.status, jobs.for_client(error.detail)) from error
+                raise ProblemError(error.status, jobs.with_form_names(error.detail)) from error
 
 
 @contextmanager
-def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, list[str]]]:
-    """Keep the uploads in a folder, under the names by which a client knows them."""
+def _save_uploads(form: RunForm, service: Service) -> Iterator[tuple[Path, list[str]]]:
+    """Save the uploads in a folder, under the client's names for them."""
     try:
-        with jobs.creating(service.settings.runs[0]) as made:
-            folder, names = Path(made), []
+        with jobs.new_folder(service.settings.runs[0]) as path:
+            folder, names = Path(path), []
             (folder / jobs.FILES).mkdir()
             for upload in filter(None, (form.preds, form.refs)):
-                name = _shown_name(upload.filename or "")
+                name = _clean_name(upload.filename or "")
                 names.append(f"references-{name}" if name in names else name)
                 with (folder / jobs.FILES / names[-1]).open("xb") as out:
                     shutil.copyfileobj(upload.file, out)
             yield folder, names
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ProblemError(507, f"the files cannot be kept: {why}") from error
+        raise ProblemError(507, f"the files cannot be saved: {error.strerror or error}") from error
 
 
-def _shown_name(name: str) -> str:
-    """Return what a client called its file, without folders and control characters.
-
-    Raises `ProblemError` 415 for a kind that is not read.
-    """
+def _clean_name(name: str) -> str:
+    """Return the client's name for a file, without folders and control characters."""
     last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(".")
     if not re.fullmatch(rf".+({'|'.join(map(re.escape, _KINDS))})(\.gz)?", last.lower()):
         raise ProblemError(415, f"{last!r} cannot be read; save it as one of {', '.join(_KINDS)}")
-    return last.encode()[-_LONGEST_NAME:].decode("utf-8", "ignore")
+    return last.encode()[-_MAX_NAME:].decode("utf-8", "ignore")
 
 
 @routes.get("/{run}")
-def show_run(run: RunId, service: Here) -> Response:
-    """Show `run` as in the list; of a finished one also `summary`, `view` and `reviews`."""
+def show_run(run: RunId, service: ServiceDep) -> Response:
+    """Show `run` as in the list; of a finished one also its `summary` and its `reviews`."""
     entry = service.catalogue.find(run)
     shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
     if entry.is_finished:
         _, opened = service.catalogue.open(run)
-        shown |= {
-            "summary": opened.summary(),
-            "view": opened.overview,
-            "reviews": opened.reviewed(),
-        }
+        shown |= {"summary": opened.summary(), "reviews": opened.reviewed()}
     return as_json(shown)
 
 
 @routes.post("/{run}/stop")
-async def stop_run(run: RunId, service: Here) -> Response:
+async def stop_run(run: RunId, service: ServiceDep) -> Response:
     """Stop a run in order: what is under way is collected, what was answered is kept."""
     entry, job = _job(service, run, jobs.UNFINISHED)
     await service.jobs.stop(job)
@@ -152,11 +147,11 @@ async def stop_run(run: RunId, service: Here) -> Response:
 
 
 @routes.post("/{run}/resume")
-async def resume_run(run: RunId, service: Here) -> Response:
+async def resume_run(run: RunId, service: ServiceDep) -> Response:
     """Let a run that was stopped or has failed go on; no answer is asked for again."""
     entry, job = _job(service, run, (jobs.STOPPED, jobs.FAILED))
-    job.begin_anew()
-    service.jobs.begin(job)
+    job.reset()
+    service.jobs.start(job)
     return as_json(service.catalogue.describe(entry))
 
 
@@ -172,7 +167,7 @@ def _job(service: Service, run: str, states: tuple[str, ...]) -> tuple[RunEntry,
 @routes.get("/{run}/results", response_class=Response)
 def results(
     run: RunId,
-    service: Here,
+    service: ServiceDep,
     format: Literal["jsonl", "csv", "parquet"] = "csv",  # noqa: A002
 ) -> Response:
     """Get the table of studies (CSV, Parquet), or all that is known of each (JSON Lines).
@@ -189,13 +184,13 @@ def results(
 
 
 class Review(BaseModel):
-    """What a reader says. Their next word about the same thing takes its place."""
+    """What a reader says. The next review of the same error or study replaces it."""
 
     model_config = ConfigDict(extra="forbid")
 
     study_id: str = Field(max_length=10_000, examples=["STUDY"])
     reader: ReaderName
-    verdict: reviews.Word = Field(
+    verdict: reviews.ReviewVerdict = Field(
         description="right, wrong, wrong_severity: of the error that is named. missed: an "
         "error that the judge has not seen. comment: of the study as a whole, or beside "
         "nothing else. none: takes back what was said."
@@ -209,14 +204,16 @@ class Review(BaseModel):
     text: str = Field(default="", max_length=20_000, description="The missed error in words.")
 
 
-@study_routes.get("/{run}/studies")
-def list_studies(run: RunId, request: Request, service: Here) -> Response:
-    """List a run's studies: `columns` holds a value a study under each column's name.
-
-    `order` are the studies' rows, the worst first.
-    """
+@data_routes.get("/{run}/{piece}")
+def run_piece(
+    run: RunId,
+    piece: Annotated[str, InPath(pattern=r"^(overview|index|asked-\d{1,9})$")],
+    request: Request,
+    service: ServiceDep,
+) -> Response:
+    """Return a piece of the run's page: `overview`, `index` or a packet of questions."""
     _, opened = service.catalogue.open(run)
-    content, headers = opened.index, {"Vary": "Accept-Encoding"}
+    content, headers = opened.piece(piece), {"Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
     else:
@@ -227,21 +224,24 @@ def list_studies(run: RunId, request: Request, service: Here) -> Response:
 @study_routes.get("/{run}/search")
 def search_studies(
     run: RunId,
-    service: Here,
+    service: ServiceDep,
     q: Annotated[str, InQuery(max_length=1000, examples=["effusion"])],
 ) -> Response:
     """Search for the studies that hold every word; `rows` are their places in the run, from 0.
 
-    Searched are id, fields, reports, errors, corrections, matched findings and explanation.
+    `snippets` has the text around a hit in each row, where there are few rows. Searched are id,
+    fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    return as_json({"rows": opened.search(q)})
+    rows = opened.search(q)
+    shown = rows if q.strip() and len(rows) <= _MAX_SNIPPETS else []
+    return as_json({"rows": rows, "snippets": opened.snippets(q, shown)})
 
 
 @study_routes.get("/{run}/study")
 def show_study(
     run: RunId,
-    service: Here,
+    service: ServiceDep,
     id: str | None = None,  # noqa: A002
     row: Annotated[int | None, InQuery(ge=0, le=2**40, examples=[0])] = None,
     record: bool = False,  # noqa: FBT001, FBT002
@@ -253,22 +253,22 @@ def show_study(
     _, opened = service.catalogue.open(run)
     if (id is None) == (row is None):
         raise ProblemError(422, "name the study by either its id or its row")
-    at = row if id is None else opened.row_of(id)
-    if at is None:
+    place = row if id is None else opened.row_of(id)
+    if place is None:
         raise ProblemError(404, "no such study in this run")
-    study = opened.row(at)
+    study = opened.row(place)
     events = reviews.current(opened.path)
-    shown = {
-        "row": at,
+    answer = {
+        "row": place,
         "view": study_view(study, opened.rubric),
         "fingerprints": list(reviews.errors_of(study, opened.rubric)),
         "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
     }
-    return as_json({**shown, "record": study} if record else shown)
+    return as_json({**answer, "record": study} if record else answer)
 
 
 @study_routes.get("/{run}/reviews")
-def list_reviews(run: RunId, service: Here) -> Response:
+def list_reviews(run: RunId, service: ServiceDep) -> Response:
     """Return the reviews that count, and how right the judge was in the readers' eyes."""
     _, opened = service.catalogue.open(run)
     events = [asdict(event) for event in reviews.current(opened.path)]
@@ -276,7 +276,7 @@ def list_reviews(run: RunId, service: Here) -> Response:
 
 
 @study_routes.get("/{run}/reviews.csv", response_class=Response)
-def export_reviews(run: RunId, service: Here) -> Response:
+def export_reviews(run: RunId, service: ServiceDep) -> Response:
     """Export the reviews that count for a spreadsheet, one a row."""
     entry, opened = service.catalogue.open(run)
     return Response(
@@ -287,7 +287,7 @@ def export_reviews(run: RunId, service: Here) -> Response:
 
 
 @study_routes.post("/{run}/reviews", status_code=201)
-def add_review(run: RunId, review: Review, service: Here) -> Response:
+def add_review(run: RunId, review: Review, service: ServiceDep) -> Response:
     """Write a review down. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     event = _event_of(opened, review)
@@ -296,12 +296,12 @@ def add_review(run: RunId, review: Review, service: Here) -> Response:
 
 
 def _event_of(opened: OpenRun, review: Review) -> Event:
-    """Return the event; what it says of the judge's error is taken from the run, not the client."""
+    """Return the event; the judge's error in it is the run's, not the client's."""
     row = opened.row_of(review.study_id)
     if row is None:
         raise ProblemError(404, f"no study {review.study_id[:120]!r} in this run")
-    said: dict[str, Any] = {"comment": review.comment}
     rubric = opened.rubric
+    values: dict[str, Any] = {"comment": review.comment}
     errors = reviews.errors_of(opened.row(row), rubric)
     if review.verdict == MISSED:
         known = [label.name for label in rubric.codes.labels] if rubric.codes else []
@@ -314,17 +314,12 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
         if review.level is not None and review.level not in levels:
             raise ProblemError(422, f"an error's level is one of {', '.join(levels) or 'none'}")
         if review.error in errors:
-            raise ProblemError(422, "a missed error is none that the judge found")
-        said |= {"categories": categories, "level": review.level, "text": review.text}
+            raise ProblemError(422, "the judge found this error, so it was not missed")
+        values |= {"categories": categories, "level": review.level, "text": review.text}
     elif review.error in errors:
         error = errors[review.error]
-        said |= {
-            "categories": tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else (),
-            "level": error["grade"],
-            "text": error["text"],
-        }
+        categories = tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else ()
+        values |= {"categories": categories, "level": error["grade"], "text": error["text"]}
     elif review.verdict in VERDICTS or (review.verdict == COMMENT and review.error is not None):
-        raise ProblemError(
-            409, "this study has no such error; the run may have been scored anew: load it again"
-        )
-    return reviews.new_event(review.reader, review.study_id, review.error, review.verdict, **said)
+        raise ProblemError(409, "this study has no such error; the run may be new: load it again")
+    return reviews.new_event(review.reader, review.study_id, review.error, review.verdict, **values)

@@ -1,4 +1,4 @@
-"""What the routes share: the parts of a service, and how an answer is given."""
+"""The parts of a service that its routes share, and the form of its answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,22 +30,22 @@ if TYPE_CHECKING:  # the routes import this module
 
 _PROBLEM = "application/problem+json"
 JSON = "application/json"
-_MOST_CHECKS = 2
+_MAX_CHECKS = 2
 
 log: Callable[[str], None] = partial(print, file=sys.stderr, flush=True)
-"""Writes a line to the service's log."""
+"""Write a line to the service's log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The parts of a service."""
+    """The parts of a service; `checking` limits the checks of files at a time."""
 
     settings: ServiceSettings
     catalogue: Catalogue
     pairs: Pairs
     jobs: Jobs
     comparisons: Comparisons
-    checking: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, _MOST_CHECKS))
+    checking: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, _MAX_CHECKS))
 
 
 async def _service(request: Request) -> Service:
@@ -52,17 +53,16 @@ async def _service(request: Request) -> Service:
     return service
 
 
-Here = Annotated[Service, Depends(_service)]
-"""The service that was asked."""
+ServiceDep = Annotated[Service, Depends(_service)]
 RunId = Annotated[
     str, InPath(description="A run's id, as in the list of runs.", max_length=200, examples=["RUN"])
 ]
 
 
-def _reader_name(value: str) -> str:
-    if not value.strip() or not value.isprintable():
+def _reader_name(name: str) -> str:
+    if not name.strip() or not name.isprintable():
         raise ValueError("a reader has a name, in one line")
-    return value.strip()
+    return name.strip()
 
 
 ReaderName = Annotated[
@@ -71,34 +71,45 @@ ReaderName = Annotated[
 
 
 def as_json(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return `data` as JSON, whatever text is in it; dates and the like are written as text."""
+    """Return `data` as JSON; dates and the like are written as text."""
     text = json.dumps(data, default=str, allow_nan=False, separators=(",", ":"))
     return Response(text, status, headers, media_type=JSON)
 
 
 def as_problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """Return problem details as in RFC 9457; any text can be in them, also half a surrogate."""
+    """Return problem details as in RFC 9457."""
     title = HTTPStatus(status).phrase
     problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return Response(json.dumps(problem), status, headers, media_type=_PROBLEM)
+
+
+def _answer(request: Request, status: int, detail: str, headers: dict[str, str]) -> Response:
+    """Return problem details, or a page with their sentence for a browser that opens an address."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return as_problem(status, detail, headers)
+    title = escape(HTTPStatus(status).phrase)
+    text = f"<h1>{title}</h1><p>{escape(detail)}</p><p><a href='/'>All runs</a></p>"
+    head = f"<meta charset='utf-8'><title>{title}</title><link rel='icon' href='data:,'>"
+    page = f"<html lang='en'><head>{head}</head><body><main>{text}</main></body></html>"
+    return Response(f"<!doctype html>{page}", status, headers, media_type="text/html")
 
 
 def answer_errors(app: FastAPI, settings: ServiceSettings) -> None:
     """Answer every failure of `app` with a problem, none with a stack trace."""
 
     @app.exception_handler(JudgeError)
-    async def _(_request: Request, error: JudgeError) -> Response:
-        return as_problem(getattr(error, "status", 409), settings.hidden(error))
+    async def _(request: Request, error: JudgeError) -> Response:
+        return _answer(request, getattr(error, "status", 409), settings.hide_folders(error), {})
 
     @app.exception_handler(RequestValidationError)
     async def _(_request: Request, error: RequestValidationError) -> Response:
-        # Never the value itself: it may be a report, or a megabyte.
+        # Without the value: it may be a report, or a megabyte.
         wrong = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
         return as_problem(422, "; ".join(wrong))
 
     @app.exception_handler(HTTPException)
-    async def _(_request: Request, error: HTTPException) -> Response:
-        return as_problem(error.status_code, str(error.detail), dict(error.headers or {}))
+    async def _(request: Request, error: HTTPException) -> Response:
+        return _answer(request, error.status_code, str(error.detail), dict(error.headers or {}))
 
     @app.exception_handler(Exception)
     async def _(_request: Request, _error: Exception) -> Response:

@@ -1,9 +1,9 @@
-"""What the owner of a service decides, and no client can change; what judges have cost it.
+"""The settings of a service, which no client can change, and the spending of its judges.
 
-`.jobs/spent.sqlite` in the service's folder of new runs has a row for each judge: the US dollars
-that all its answers have cost, to runs and single pairs. Answers under way count at their most.
-Where no answer comes, nothing is counted, unless a process was ended in between: whether such an
-answer is billed is not known, and its most stands.
+`.jobs/spent.sqlite` in the folder of new runs has a row for each judge: the US dollars that its
+answers to runs and single pairs have cost. An answer under way counts at its highest price. Where
+no answer comes nothing is counted, unless a process was killed meanwhile: then it may be billed,
+and its highest price stays counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judge.types import JudgeError, Usage
 FILE = "spent.sqlite"
 PAYMENT_REQUIRED = 402
 SPENT = "the budget of "
-"""What the reason begins with why nothing is asked any more."""
+"""The beginning of the reason of a spent budget."""
 _BUSY_SECONDS = 30.0
 _TABLE = """CREATE TABLE IF NOT EXISTS spent
     (judge TEXT PRIMARY KEY, dollars REAL NOT NULL CHECK (dollars >= 0)) STRICT"""
@@ -42,22 +42,22 @@ class Ledger(SpendingLimit):
         self.path = Path(path)
         self.judge = judge
 
-    def plain(self) -> tuple[str, str, float | None]:
-        """Return what it is made of."""
+    def as_tuple(self) -> tuple[str, str, float | None]:
+        """Return the arguments that make it."""
         return str(self.path), self.judge, self.limit
 
     @property
     def spent(self) -> float:
-        """What was spent, with all that is set aside."""
+        """The dollars spent, with those of the answers under way."""
         with self._locked() as table:
             return self._sum(table)
 
     def left(self) -> float | None:
-        """Return the dollars that are left, None for no limit."""
+        """Return the dollars left, None for no limit."""
         return None if self.limit is None else max(0.0, self.limit - self.spent)
 
-    def shown(self) -> str:
-        """Return what is left of the limit in words, rounded down."""
+    def left_in_words(self) -> str:
+        """Return the dollars left of the limit in words, rounded down."""
         cents = math.floor(100 * (self.left() or 0.0) + 1e-6)
         return f"${cents / 100:,.2f} of ${self.limit or 0:,.2f} left"
 
@@ -74,8 +74,8 @@ class Ledger(SpendingLimit):
 
     def _refusal(self) -> str:
         return (
-            f"{SPENT}{self.judge} has no room for another answer: {self.shown()}. The owner "
-            "of this service can raise it; what was answered is in the cache and stays free"
+            f"{SPENT}{self.judge} has no room for another answer: {self.left_in_words()}. The "
+            "owner of this service can raise it; answers in the cache stay free"
         )
 
     def _sum(self, table: sqlite3.Connection) -> float:
@@ -95,25 +95,24 @@ class Ledger(SpendingLimit):
                 table.execute("COMMIT")  # what raises before it is undone as the file is closed
         except (OSError, sqlite3.Error) as error:
             raise JudgeError(
-                f"what was spent is not known: .jobs/{FILE} in the folder of runs: {error}. Remove "
-                "a damaged one to count from 0, and lower --budget by what was spent"
+                f"the spending in .jobs/{FILE} of the folder of runs cannot be read ({error}); to "
+                "count from 0, remove it and lower --budget by the dollars spent"
             ) from error
 
 
 MEGABYTE = 2**20
 JOBS = ".jobs"
-"""The folder in a folder of runs that holds what their service knows besides."""
+"""The folder of the jobs in a folder of runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """How a service runs.
+    """The settings of a service.
 
     `runs` are the folders whose runs are shown; new ones are written below the first. `named` are
-    run folders anywhere. `judges` maps each judge that is allowed, besides the built-in one, to
-    the address of its server, None for the usual one; `budgets` are the US dollars that some of
-    them may cost. `max_upload` bounds the body of a request with a run's files, `max_body` that
-    of any other, in bytes.
+    run folders anywhere. `judges` maps each allowed judge besides the built-in one to the address
+    of its server, None for the usual one; `budgets` are US dollars by judge. `max_upload` is the
+    largest body of a request with a run's files, `max_body` of any other, in bytes.
     """
 
     runs: tuple[Path, ...]
@@ -131,7 +130,7 @@ class ServiceSettings:
 
     @property
     def max_input(self) -> int:
-        """How many bytes an upload may unpack to."""
+        """The bytes that an upload may unpack to."""
         return min(4 * self.max_upload, MAX_INPUT)
 
     def allows(self, judge: str) -> bool:
@@ -139,11 +138,11 @@ class ServiceSettings:
         return judge == LEXICON or judge in self.judges
 
     def ledger(self, judge: str) -> Ledger:
-        """Return what `judge` has cost and may."""
+        """Return the spending of `judge` and its limit."""
         return Ledger(self.runs[0].absolute() / JOBS / FILE, judge, self.budgets.get(judge))
 
-    def hidden(self, text: object) -> str:
-        """Return a message without the places where runs are kept."""
+    def hide_folders(self, text: object) -> str:
+        """Return a message without the paths of the folders of runs."""
         for folder in (*self.runs, *(run.absolute().parent for run in self.named)):
             text = str(text).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
         return str(text)
@@ -167,8 +166,7 @@ def limits(
 ) -> dict[str, float]:
     """Return the limits of `--budget DOLLARS` or `JUDGE=DOLLARS`, by judge.
 
-    Raises `JudgeError` for one that does not say which judge it is for, is no sum, or is for
-    a judge without a known price.
+    Raises `JudgeError` for one without its judge, with no sum, or for a judge of unknown price.
     """
     budgets: dict[str, float] = {}
     for option in options:

@@ -1,15 +1,15 @@
 """Processes of a service: each run, check and comparison has one of its own.
 
-What a request breaks or outlasts is its own process, and so no other's work.
+A task that breaks or takes too long ends its own process and nobody else's work.
 
-`python -m judge.service.worker TASK` gets its request in the first line of standard input; that
-this ends tells it that the service is gone, also where it was killed. `run` is the command `judge`,
-paid from the service's ledger. `check` reads a run's files as that command would. `compare` writes
-into a folder, and replies as soon as the numbers are there:
+`python -m judge.service.worker TASK` reads its request from the first line of standard input. When
+standard input ends, the service is gone, and so is the process. `run` is the command `judge`, paid
+from the service's ledger. `check` reads the files of a run as that command would. `compare` writes
+the pieces of a comparison into a folder, and replies as soon as its numbers are there:
 
     comparison                   what `judge compare --format json` prints
-    overview, columns, values-N  the page's numbers, N the index of a metric
-    figures, figure-N            the words of the figures, and the SVG of each
+    overview, columns, values-N  the numbers of the page, N the index of a metric
+    figures, figure-N            the titles and captions of the figures, and the SVG of each
 """
 
 from __future__ import annotations
@@ -34,62 +34,60 @@ if TYPE_CHECKING:
     from judge.running.engine import Progress
     from judge.service.settings import Ledger
 
-_LONGEST_LINE = 2**28
+_MAX_LINE = 2**28
 
 
 @asynccontextmanager
-async def process(
+async def worker(
     task: str,
     request: Mapping[str, Any],
     patience: float = 0.0,
-    **how: Any,  # noqa: ANN401 - as asyncio takes them
+    **options: Any,  # noqa: ANN401 - as asyncio takes them
 ) -> AsyncIterator[Process]:
-    """Start a process for a task; after the block it ends, within `patience` seconds in order."""
-    started = await asyncio.create_subprocess_exec(
+    """Start a process for a task; it has `patience` seconds to end after the block."""
+    process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "judge.service.worker", task),
         stdin=PIPE,
         stdout=PIPE,
-        limit=_LONGEST_LINE,
+        limit=_MAX_LINE,
         start_new_session=True,  # Ctrl-C at the terminal is for the service alone
-        **how,
+        **options,
     )
-    assert started.stdin is not None
+    assert process.stdin is not None
     try:
         with suppress(ConnectionError):
-            started.stdin.write(json.dumps(request).encode() + b"\n")
-            await started.stdin.drain()
-        yield started
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            await process.stdin.drain()
+        yield process
     finally:
-        started.stdin.close()
+        process.stdin.close()
         with suppress(TimeoutError):
-            await asyncio.wait_for(started.wait(), patience)
-        if started.returncode is None:
-            started.kill()
-            await started.wait()
+            await asyncio.wait_for(process.wait(), patience)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
-async def reply(started: Process, task: str) -> dict[str, Any]:
-    """Return the next reply; raises the `ProblemError` that it is, 502 where there is none."""
-    assert started.stdout is not None
-    if not (line := await started.stdout.readline()):
-        why = ended_by(await started.wait())
-        raise ProblemError(
-            502, f"the process of this {task} broke off ({why}); the service's log says more"
-        )
+async def reply(process: Process, task: str) -> dict[str, Any]:
+    """Return the next reply of a process; raises a `ProblemError` reply, 502 where none comes."""
+    assert process.stdout is not None
+    if not (line := await process.stdout.readline()):
+        cause = exit_cause(await process.wait())
+        raise ProblemError(502, f"the process of this {task} ended ({cause}); see the log")
     answer: dict[str, Any] = json.loads(line)
     if "status" in answer:
         raise ProblemError(answer["status"], answer["detail"])
     return answer
 
 
-def ended_by(code: int) -> str:
-    """Return what ended a process, a signal's name or its exit code."""
+def exit_cause(code: int) -> str:
+    """Return the name of the signal that ended a process, or its exit code."""
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 @asynccontextmanager
 async def time_limit(seconds: float, task: str) -> AsyncIterator[None]:
-    """Raise `ProblemError` 504 where the block takes longer than so many seconds."""
+    """Raise `ProblemError` 504 where the block takes longer than `seconds`."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -97,60 +95,40 @@ async def time_limit(seconds: float, task: str) -> AsyncIterator[None]:
         raise ProblemError(504, f"the {task} took longer than {seconds:g} seconds") from None
 
 
-# The process's own end
+# From here on: inside the process.
 
 _UNSEEN = "not known: no answer to this rubric's questions has been seen yet"
 
 
 def main() -> None:
-    """Do what the first line of standard input asks for, and reply on standard output."""
-    # Not `sys.stdin`: the interpreter cannot close that while a thread waits in it.
+    """Do the task of the request on standard input, and reply on standard output."""
+    from click import ClickException
+
+    # `sys.stdin` cannot be closed by the interpreter while a thread waits in it.
     stdin = open(0, "rb", closefd=False)  # noqa: SIM115
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    request = json.loads(stdin.readline())
-    threading.Thread(target=_end_with_service, args=(stdin,), daemon=True).start()
-    work = {"run": _run, "check": _check, "compare": _compare}[sys.argv[1]]
-    for answer in _replies(work, request):
+
+    def send(answer: dict[str, Any]) -> None:
         replies.write(json.dumps(answer).encode() + b"\n")
         replies.flush()
 
-
-def _replies(
-    work: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]], request: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    from click import ClickException
-
+    request = json.loads(stdin.readline())
+    threading.Thread(target=_end_with_service, args=(stdin,), daemon=True).start()
+    tasks: dict[str, Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]]
+    tasks = {"run": _run, "check": _check, "compare": _compare}
     try:
-        yield from work(request)
+        for answer in tasks[sys.argv[1]](request):
+            send(answer)
     except ClickException as error:
-        yield {"status": 422, "detail": error.format_message()}
+        send({"status": 422, "detail": error.format_message()})
     except JudgeError as error:
-        yield {"status": 422, "detail": str(error)}
+        send({"status": 422, "detail": str(error)})
 
 
 def _end_with_service(stdin: IO[bytes]) -> None:
     stdin.read()
-    os.kill(os.getpid(), signal.SIGTERM)  # a run keeps the answers under way
-
-
-def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    from judge.cli import main as judge
-    from judge.cli.judging import Owner
-
-    progress = Path(request["progress"])
-    counts: dict[str, Any] = {}
-
-    def tick(now: Progress) -> None:
-        if (latest := asdict(now)) != counts:
-            counts.update(latest)
-            aside = progress.with_suffix(".new")
-            aside.write_text(json.dumps(counts), "utf-8")
-            aside.replace(progress)
-
-    owner = Owner(_ledger(request), tick)
-    judge(request["arguments"], prog_name="judge", obj=owner)
-    yield {}
+    os.kill(os.getpid(), signal.SIGTERM)  # a run saves the answers under way
 
 
 def _ledger(request: Mapping[str, Any]) -> Ledger | None:
@@ -159,39 +137,57 @@ def _ledger(request: Mapping[str, Any]) -> Ledger | None:
     return Ledger(*request["ledger"]) if request["ledger"] else None
 
 
+def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    from judge.cli import main as judge
+    from judge.cli.progress import Owner
+
+    path = Path(request["progress"])
+    last: dict[str, Any] = {}
+
+    def tick(progress: Progress) -> None:
+        if (counts := asdict(progress)) != last:
+            last.update(counts)
+            aside = path.with_suffix(".new")
+            aside.write_text(json.dumps(counts), "utf-8")
+            aside.replace(path)
+
+    judge(request["arguments"], prog_name="judge", obj=Owner(_ledger(request), tick))
+    yield {}
+
+
 def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge import rubrics
-    from judge.cli.judging import command_for
-    from judge.cli.options import policy_of, settings_of
-    from judge.cli.studies import told_studies
+    from judge.cli.judging import command_for, read_context
+    from judge.cli.run_options import RunOptions
     from judge.running import preview
     from judge.running.cost import forecast
     from judge.running.session import JudgeSession
     from judge.stats.table import TableBuilder, check_fields
 
     name, *arguments = request["arguments"]
-    rubric = rubrics.load(name)
-    with command_for(rubric).make_context(name, ["--dry-run", *arguments]) as context:
-        options = context.params
-        preds, refs = [*options.pop("files"), None][:2]
-        (judge_name,) = options["judge_names"]
-        settings, policy = settings_of(options), policy_of(options)
+    command = command_for(rubrics.load(name))
+    with command.make_context(name, ["--dry-run", *arguments]) as context:
+        options = RunOptions(**context.params)
+        preds, refs = [*options.files, None][:2]
+        (judge,) = options.judge
         session = JudgeSession.load(
-            name, judge_name, settings, policy=policy, cache=options["cache"]
+            *(name, judge, options.judge_settings(judge)),
+            policy=options.request_policy(),
+            cache=options.cache,
         )
-        studies = told_studies({**options, "preds": preds, "refs": refs}, session.rubric)
-    check_fields(options["by"], TableBuilder(session.rubric, studies.fields).columns)
+        studies = read_context(session.rubric, options, str(preds), refs, options.section)
+    check_fields(options.by, TableBuilder(session.rubric, studies.fields).columns)
     described = preview.described(studies)
     with session:
-        coming = forecast(session, studies)
+        cost = forecast(session, studies)
     costs = {"cost": "none: the built-in judge answers on this machine"}
-    if coming is not None:
-        costs = coming.facts(session.concurrency, unseen=_UNSEEN)
+    if cost is not None:
+        costs = cost.facts(session.concurrency, unseen=_UNSEEN)
         if (ledger := _ledger(request)) and (left := ledger.left()) is not None:
-            worst = coming.worst.dollars
-            is_short = coming.requests and (worst is None or worst > left)
-            end = "; a run that needs more stops there and can go on later" if is_short else ""
-            costs["budget"] = ledger.shown() + end
+            most = cost.worst.dollars
+            is_short = cost.requests and (most is None or most > left)
+            stop = "; a run that needs more stops there and can be resumed" if is_short else ""
+            costs["budget"] = ledger.left_in_words() + stop
     yield {
         **described,
         "facts": [{"name": name, "text": text} for name, text in preview.facts(described)],
@@ -201,10 +197,10 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.names import RunChoice
+    from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
     from judge.pages import comparison as comparison_page
-    from judge.pages.frontend import as_json
+    from judge.pages.bundle import as_json
     from judge.stats.significance import Resampling
     from judge.tables import comparison as comparison_tables
 
@@ -222,20 +218,20 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         allow=request["allow"],
         patient_field=request["patient_field"] or None,
     )
-    models = comparison.panel.models
+    panel = comparison.panel
     runs = [
-        {"model": models.index(run.model), "rubric": run.rubric, "run": run.shown}
+        {"model": panel.models.index(run.model), "rubric": run.rubric, "run": run.shown}
         for run in aligned.runs
     ]
     described = [run.described() for run in aligned.runs]
-    files = {
+    pieces = {
         "comparison": as_json(comparison_tables.as_data(comparison, described)),
         "overview": as_json({**comparison_page.overview(comparison), "runs": runs}),
         "columns": as_json(comparison_page.columns(comparison)),
     }
-    for index, metric in enumerate(comparison.panel.metrics):
-        files[f"values-{index}"] = comparison_page.values(comparison, metric)
-    for name, content in files.items():
+    for index, metric in enumerate(panel.metrics):
+        pieces[f"values-{index}"] = comparison_page.values(comparison, metric)
+    for name, content in pieces.items():
         (folder / name).write_bytes(content)
     yield {}
     figures = page_figures(comparison) if available() else ()

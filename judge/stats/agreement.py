@@ -13,20 +13,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.bootstrap import LEAST_UNITS, interval, resampled, unit_sums, units_of
+from judge.stats.bootstrap import (
+    LEAST_UNITS,
+    Bools,
+    Codes,
+    Resamples,
+    interval,
+    resampled,
+    unit_sums,
+    units_of,
+)
 from judge.stats.correlation import (
     LEAST_STUDIES,
     METHODS,
-    Bools,
-    Codes,
-    Correlated,
-    Resamples,
+    CorrelationDraws,
     correlate,
-    lacking,
-    without_noise,
+    round_to_largest,
+    undefined_estimate,
 )
-from judge.stats.panel import ROUNDING, Values
-from judge.stats.rates import (
+from judge.stats.intervals import (
     ONE_PATIENT,
     Z_95,
     Estimate,
@@ -35,6 +40,7 @@ from judge.stats.rates import (
     student,
     wilson,
 )
+from judge.stats.scores import ROUNDING, Values
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"
@@ -66,28 +72,29 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
     judges = [
         correlate(column, mean, resamples, (JUDGE, READERS)) for column in values[:, :n_judges].T
     ]
-    found = [
-        correlate(column, mean_of(np.delete(readers, at, axis=1)), resamples, (READER, OTHERS))
-        for at, column in enumerate(readers.T)
+    by_reader = [
+        correlate(column, mean_of(np.delete(readers, index, axis=1)), resamples, (READER, OTHERS))
+        for index, column in enumerate(readers.T)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
-    defined = [one.figures for one in found if one.reason is None]
+    defined = [draws.figures for draws in by_reader if draws.reason is None]
     n, n_constant = int(known.sum()), sum(_never_varies(column) for column in readers.T)
     reason = None if defined else "no reader has a correlation with the others"
     if n_constant:
-        reason = f"{n_constant} of {len(found)} readers mark the same in every study"
+        reason = f"{n_constant} of {len(by_reader)} readers mark the same in every study"
     elif n < LEAST_UNITS:
         reason = f"a ceiling needs {LEAST_UNITS} studies that two readers have, there are {n}"
     ceiling = np.zeros((1, len(METHODS))) if reason else np.mean(defined, axis=0)
-    each = None if reason else np.array([figures[0] for figures in defined])
-    ranges = {
-        method: None if each is None else [float(of.min()), float(of.max())]
-        for method, of in zip(METHODS, each.T if each is not None else METHODS, strict=True)
-    }
+    ranges: dict[str, Any] = dict.fromkeys(METHODS)
+    if reason is None:
+        figures = np.array([figures[0] for figures in defined])
+        ends = zip(figures.min(axis=0).tolist(), figures.max(axis=0).tolist(), strict=True)
+        ranges = dict(zip(METHODS, map(list, ends), strict=True))
     return {
-        "judges": [_coefficients(one, resamples) for one in judges],
-        "readers": [_coefficients(one, resamples) for one in found],
-        "mean": _coefficients(Correlated(known, ceiling, reason), resamples) | {"range": ranges},
+        "judges": [_coefficients(draws, resamples) for draws in judges],
+        "readers": [_coefficients(draws, resamples) for draws in by_reader],
+        "mean": _coefficients(CorrelationDraws(known, ceiling, reason), resamples)
+        | {"range": ranges},
     }
 
 
@@ -99,9 +106,9 @@ def mean_of(values: Values) -> Values:
     return mean
 
 
-def _coefficients(found: Correlated, resamples: Resamples) -> dict[str, Any]:
-    figures = {method: found.estimate(method, resamples).plain() for method in METHODS}
-    return {"n": int(found.known.sum()), **figures}
+def _coefficients(draws: CorrelationDraws, resamples: Resamples) -> dict[str, Any]:
+    figures = {method: draws.estimate(method, resamples).plain() for method in METHODS}
+    return {"n": int(draws.known.sum()), **figures}
 
 
 def _never_varies(column: Values) -> bool:
@@ -123,11 +130,11 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
     n = len(d)
     if n < LEAST_STUDIES:
         reason = f"limits of agreement need {LEAST_STUDIES} studies, {n} have both values"
-        none = lacking(known, reason).plain()
+        none = undefined_estimate(known, reason).plain()
         return {"n": n, "bias": none, "lower": none, "upper": none, "sd": None}
     bias, sd = float(d.mean()), float(d.std(ddof=1))
     error, n_units = clustered_error(d, units)
-    halves: list[float | None] = [None] * 3
+    halves: list[float | None] = [None, None, None]
     why = ONE_PATIENT
     if sd <= ROUNDING * float(np.abs(judge[known]).max() + 1):
         sd, why = 0.0, "all differences are the same, which gives no interval"
@@ -136,7 +143,7 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
         if n_units < n:
             spread = ((d - bias) ** 2 - sd**2) / (2 * sd)
             errors = [clustered_error(d + sign * Z_95 * spread, units)[0] for sign in (-1, 1)]
-        halves = [student(n_units - 1) * float(one) for one in (error, *errors)]
+        halves = [student(n_units - 1) * float(e) for e in (error, *errors)]
     figures = {}
     for name, sign, half in zip(("bias", "lower", "upper"), (0, -1, 1), halves, strict=True):
         value = bias + sign * Z_95 * sd
@@ -172,10 +179,10 @@ def preference(
     counted = np.zeros((len(studies), 2))
     np.add.at(counted, first, np.stack([credit, np.ones(n)], axis=1))
     right, pairs = resamples.sums(counted).T
-    drawn = np.divide(right, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-    value = float(drawn[0])
+    accuracies = np.divide(right, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
+    value = float(accuracies[0])
     n_units = len(np.unique(resamples.units[first]))
-    low, high, why = interval(drawn[1:], n_units, resamples.unit_words)
+    low, high, why = interval(accuracies[1:], n_units, resamples.unit_words)
     if value in (0, 1):
         rate = wilson(n_units if value else 0, n_units)
         low, high, why = rate.low, rate.high, None
@@ -197,10 +204,10 @@ def _candidate_pairs(studies: Codes) -> tuple[Codes, Codes]:
 
 
 def _differing(values: Values, first: Codes, second: Codes) -> Values:
-    found = mean_of(values[first] - values[second])
+    differences = mean_of(values[first] - values[second])
     least = ROUNDING * float(np.nan_to_num(np.abs(values)).max(initial=0.0))
-    found[np.abs(found) <= least] = 0.0
-    return found
+    differences[np.abs(differences) <= least] = 0.0
+    return differences
 
 
 def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str, Any]:
@@ -224,32 +231,31 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str,
     n, n_undefined = int(known.sum()), int((~known).sum())
     both = np.zeros((len(judge), 5))
     both[known] = np.column_stack([np.ones(n), is_clean, majority, is_clean & majority, shares])
-    drawn = resamples.sums(both).T
+    sums = resamples.sums(both).T
     with np.errstate(divide="ignore", invalid="ignore"):
-        kappas, rates = _kappas(*drawn[:4]), drawn[4] / drawn[0]
-        biases = (drawn[1] - drawn[4]) / drawn[0]
+        kappas, rates = _kappas(*sums[:4]), sums[4] / sums[0]
+        biases = (sums[1] - sums[4]) / sums[0]
 
     def by_bootstrap(figures: Values, missing: str) -> dict[str, Any]:
         if not n or np.isnan(figures[0]):
-            return lacking(known, missing if n else NO_STUDY).plain()
+            return undefined_estimate(known, missing if n else NO_STUDY).plain()
         return resamples.estimate(figures, known).plain()
 
-    def rate(is_yes: Bools, of: Bools | slice, missing: str) -> dict[str, Any]:
-        found = rate_interval(is_yes[of], units[of], missing).plain()
-        return found | {"n_undefined": n_undefined}
+    def rate(is_yes: Bools, missing: str, among: Bools | slice = slice(None)) -> dict[str, Any]:
+        share = rate_interval(is_yes[among], units[among], missing)
+        return replace(share, n_undefined=n_undefined).plain()
 
-    everything = slice(None)
-    majority_rate = rate(majority, everything, NO_STUDY)
+    majority_rate = rate(majority, NO_STUDY)
     # Where all readers say the same of all studies no resample differs.
     alike = n and shares.min() == shares.max() and shares[0] in (0, 1)
     same = "the judge and the readers say the same one thing of every study"
     return {
         "n": n,
         "n_ties": int((shares == 0.5).sum()),
-        "sensitivity": rate(~is_clean, ~majority, "no study has an error, by the readers"),
-        "specificity": rate(is_clean, majority, "every study has an error, by the readers"),
+        "sensitivity": rate(~is_clean, "no study has an error, by the readers", ~majority),
+        "specificity": rate(is_clean, "every study has an error, by the readers", majority),
         "kappa": by_bootstrap(kappas, same),
-        "judge_rate": rate(is_clean, everything, NO_STUDY),
+        "judge_rate": rate(is_clean, NO_STUDY),
         "reader_rate": majority_rate if alike else by_bootstrap(rates, NO_STUDY),
         "majority_rate": majority_rate,
         "bias": by_bootstrap(biases, NO_STUDY),
@@ -284,16 +290,17 @@ def alternative_annotator(
     `reason`.
     """
     tests = [
-        _reader_test(at, judge, readers, units, scoring, epsilon) for at in range(readers.shape[1])
+        _reader_test(index, judge, readers, units, scoring, epsilon)
+        for index in range(readers.shape[1])
     ]
     tested = [test for test in tests if test["p"] is not None]
-    found = {"epsilon": epsilon, "readers": tests, "omega": None, "rho": None, "passes": None}
+    result = {"epsilon": epsilon, "readers": tests, "omega": None, "rho": None, "passes": None}
     if len(tested) < LEAST_READERS:
         reason = (
             f"the test needs {LEAST_READERS} readers, each with {LEAST_TESTED} patients or studies "
             f"that the judge and another reader have too; there are {len(tested)} such"
         )
-        return {**found, "reason": reason}
+        return {**result, "reason": reason}
     from scipy.stats import false_discovery_control
 
     adjusted = false_discovery_control([test["p"] for test in tested], method="by").tolist()
@@ -301,19 +308,19 @@ def alternative_annotator(
         test |= {"p_adjusted": p, "won": p <= ALPHA}
     omega = sum(test["won"] for test in tested) / len(tested)
     rho = sum(test["judge_wins"] for test in tested) / len(tested)
-    return {**found, "omega": omega, "rho": rho, "passes": omega >= PASSES}
+    return {**result, "omega": omega, "rho": rho, "passes": omega >= PASSES}
 
 
 def _reader_test(
-    at: int, judge: Values, readers: Values, units: Codes, scoring: Scoring, epsilon: float
+    index: int, judge: Values, readers: Values, units: Codes, scoring: Scoring, epsilon: float
 ) -> dict[str, Any]:
-    own, others = readers[:, at], np.delete(readers, at, axis=1)
-    known = ~(np.isnan(judge) | np.isnan(own) | np.isnan(others).all(axis=1))
+    reader, others = readers[:, index], np.delete(readers, index, axis=1)
+    known = ~(np.isnan(judge) | np.isnan(reader) | np.isnan(others).all(axis=1))
     names = ("judge_wins", "reader_wins", "p", "p_adjusted")
-    test = {"reader": at, "n": int(known.sum()), **dict.fromkeys(names), "won": False}
+    test = {"reader": index, "n": int(known.sum()), **dict.fromkeys(names), "won": False}
     if not test["n"]:
         return test
-    scores = _scores(np.stack([judge[known], own[known]], axis=1), others[known], scoring)
+    scores = _scores(np.stack([judge[known], reader[known]], axis=1), others[known], scoring)
     judge_wins, reader_wins = scores[:, 0] >= scores[:, 1], scores[:, 1] >= scores[:, 0]
     p = mean_below(reader_wins.astype(float) - judge_wins, units[known], epsilon)
     wins = {"judge_wins": float(judge_wins.mean()), "reader_wins": float(reader_wins.mean())}
@@ -322,12 +329,12 @@ def _reader_test(
 
 def _scores(two: Values, others: Values, scoring: Scoring) -> Values:
     has = ~np.isnan(others)[:, None, :]
-    apart = np.where(has, without_noise(two[:, :, None] - others[:, None, :]), 0.0)
+    apart = np.where(has, round_to_largest(two[:, :, None] - others[:, None, :]), 0.0)
     n = has.sum(axis=2)
     if scoring == "accuracy":
         return np.asarray((has & (apart == 0)).sum(axis=2) / n)
     # A root orders as its square does, and so adds nothing but rounding.
-    return without_noise(-(apart**2).sum(axis=2) / n)
+    return round_to_largest(-(apart**2).sum(axis=2) / n)
 
 
 def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:
@@ -382,16 +389,14 @@ def intraclass(values: Values) -> Estimate:
     least = ROUNDING * max(1.0, float(np.square(values).max()))
     sums = np.stack([np.ones(n), means, means**2, values.var(axis=1, ddof=1)], axis=1)
 
-    def icc(drawn: Values) -> Values:
-        count, total, squares, inner = drawn.T
+    def icc(sums: Values) -> Values:
+        count, total, squares, inner = sums.T
         between = k * np.maximum(squares - total**2 / count, 0.0) / (count - 1)
         within = inner / count
         known = np.maximum(between, within) > least
         none = np.full_like(count, np.nan)
-        ratios: Values = np.divide(
-            between - within, between + (k - 1) * within, out=none, where=known
-        )
-        return ratios
+        total_variance = between + (k - 1) * within
+        return np.asarray(np.divide(between - within, total_variance, out=none, where=known))
 
     value = float(icc(sums.sum(axis=0)[None])[0])
     if np.isnan(value):
@@ -423,13 +428,12 @@ def krippendorff(values: Values, clusters: NDArray[np.intp] | None = None) -> Es
     units = units_of(None if clusters is None else clusters[paired], n)
     parts = unit_sums(np.stack([m, sums, squares, within], axis=1), units)
 
-    def alpha(drawn: Values) -> Values:
-        of, total, square, observed = drawn.T
-        expected = 2 * (of * square - total**2) / (of - 1)
-        least = ROUNDING * np.maximum(of * square, 1e-300)
-        found = np.divide(observed, expected, out=np.full_like(of, np.nan), where=expected > least)
-        agreed: Values = 1 - found
-        return agreed
+    def alpha(sums: Values) -> Values:
+        n_values, total, square, observed = sums.T
+        expected = 2 * (n_values * square - total**2) / (n_values - 1)
+        least = ROUNDING * np.maximum(n_values * square, 1e-300)
+        undefined = np.full_like(n_values, np.nan)
+        return np.asarray(1 - np.divide(observed, expected, out=undefined, where=expected > least))
 
     value = float(alpha(parts.sum(axis=0)[None])[0])
     if np.isnan(value):

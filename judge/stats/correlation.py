@@ -13,16 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.bootstrap import (
-    Values,
-    bootstrap_weights,
-    interval,
-    unit_sums,
-    units_of,
-)
+from judge.stats.bootstrap import IN_CACHE, Bools, Codes, Resamples, Values, slices
+from judge.stats.intervals import Estimate
 from judge.stats.metric import MINUS
-from judge.stats.panel import Panel
-from judge.stats.rates import Estimate
+from judge.stats.scores import ScoreMatrix
 
 METHODS = ("kendall", "spearman", "pearson")
 
@@ -32,66 +26,11 @@ LEAST_STUDIES = 3
 _DIGITS = 12
 """Values are equal where they are to so many digits of the largest: 0.1 + 0.2 equals 0.3."""
 
-_AT_ONCE, _IN_CACHE = 10_000_000, 300_000
+_AT_ONCE = 10_000_000
 """How many weights there are at a time, by cells and resamples."""
 
-Codes = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
-
-@dataclass(frozen=True)
-class Resamples:
-    """Weights of patients, the same for every quantity that is made of these studies.
-
-    `units` has the number of each study's patient; without patients each study is one. `weights` is
-    units by resamples, 1 everywhere in the first column, which is the studies as they are.
-    """
-
-    units: Codes
-    weights: NDArray[np.float32]
-    has_patients: bool
-
-    @property
-    def unit_words(self) -> str:
-        """What the units are."""
-        return "patients" if self.has_patients else "studies"
-
-    def estimate(self, figures: Values, known: Bools) -> Estimate:
-        """Return the first of `figures`, one a resample, with its interval or why it has none."""
-        n_units = len(np.unique(self.units[known]))
-        low, high, reason = interval(figures[1:], n_units, self.unit_words)
-        n, n_undefined = int(known.sum()), int((~known).sum())
-        return Estimate(n, float(figures[0]), low, high, n_undefined, reason=reason)
-
-    def sums(self, values: Values) -> Values:
-        """Return the sum over each resample of `values`, studies by columns; NaN counts as 0."""
-        of_units = unit_sums(values, self.units)
-        parts = _parts(self.weights.shape[1], max(1, _IN_CACHE // max(1, len(of_units))))
-        return np.concatenate([self.weights[:, p].T.astype(float) @ of_units for p in parts])
-
-
-def draw(
-    clusters: NDArray[np.intp] | None,
-    n_studies: int,
-    rng: np.random.Generator,
-    resamples: int = 1000,
-) -> Resamples:
-    """Draw patients, or studies where `clusters` is None, with replacement.
-
-    Give no studies that none of the readers has: they would be drawn too. A thousand resamples of
-    10,000 patients take 40 MB.
-    """
-    units = units_of(clusters, n_studies)
-    n_units = int(units.max()) + 1 if n_studies else 0
-    weights = np.ones((n_units, resamples + 1), dtype=np.float32)
-    at = 1
-    for drawn in bootstrap_weights(rng, n_units, resamples) if n_units else ():
-        weights[:, at : at + len(drawn)] = drawn.T
-        at += len(drawn)
-    return Resamples(units, weights, has_patients=clusters is not None)
-
-
-def without_noise(values: Values) -> Values:
+def round_to_largest(values: Values) -> Values:
     """Return `values` to twelve digits of the largest, so that equal sums are equal."""
     known = np.abs(values[np.isfinite(values)])
     largest = float(known.max()) if len(known) else 0.0
@@ -102,13 +41,13 @@ def without_noise(values: Values) -> Values:
     return np.where(rounded == 0, 0.0, rounded) * largest
 
 
-def lacking(known: Bools, reason: str) -> Estimate:
+def undefined_estimate(known: Bools, reason: str) -> Estimate:
     """Return what stands where the studies that are `known` give no value."""
     return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
 
 
 @dataclass(frozen=True)
-class Correlated:
+class CorrelationDraws:
     """The correlations of two columns over the studies that are `known`.
 
     `figures` is resamples by `METHODS`, the studies as they are first; NaN where a resample has no
@@ -122,13 +61,13 @@ class Correlated:
     def estimate(self, method: str, resamples: Resamples) -> Estimate:
         """Return one of the correlations, with its interval or a reason why it has none."""
         if self.reason is not None:
-            return lacking(self.known, self.reason)
+            return undefined_estimate(self.known, self.reason)
         return resamples.estimate(self.figures[:, METHODS.index(method)], self.known)
 
 
 def correlate(
-    x: Values, y: Values, resamples: Resamples, names: tuple[str, str] = ("one", "the other")
-) -> Correlated:
+    x: Values, y: Values, resamples: Resamples, names: tuple[str, str] = ("x", "y")
+) -> CorrelationDraws:
     """Return the correlations of `x` and `y` over the studies where both have a value.
 
     There is none of fewer than three studies, nor where one of the two, which `names` are of, has
@@ -136,17 +75,17 @@ def correlate(
     """
     known = ~(np.isnan(x) | np.isnan(y))
     n = int(known.sum())
-    x, y = without_noise(x[known]), without_noise(y[known])
+    x, y = round_to_largest(x[known]), round_to_largest(y[known])
     reason = None
     if n < LEAST_STUDIES:
         reason = f"a correlation needs {LEAST_STUDIES} studies, {n} have both values"
-    elif single := [name for name, of in zip(names, (x, y), strict=True) if of.min() == of.max()]:
+    elif single := [name for name, v in zip(names, (x, y), strict=True) if v.min() == v.max()]:
         reason = f"{single[0]} never varies" if len(single) == 1 else "neither of the two varies"
     if reason is not None:
         undefined = np.full((resamples.weights.shape[1], len(METHODS)), np.nan)
-        return Correlated(known, undefined, reason)
-    found = _Cells.of(x, y).figures(resamples.units[known], resamples.weights)
-    return Correlated(known, np.concatenate(list(found)), None)
+        return CorrelationDraws(known, undefined, reason)
+    figures = _Cells.of(x, y).figures(resamples.units[known], resamples.weights)
+    return CorrelationDraws(known, np.concatenate(list(figures)), None)
 
 
 @dataclass(frozen=True)
@@ -154,14 +93,14 @@ class _Cells:
     """The different pairs of values, by the second and then the first, which has fewer values.
 
     `x_levels` and `y_levels` are the different values, in order; `x` and `y` the number of each
-    cell's; `of_study` the number of each study's cell.
+    cell's; `cell_of_study` the number of each study's cell.
     """
 
     x_levels: Values
     y_levels: Values
     x: Codes
     y: Codes
-    of_study: Codes
+    cell_of_study: Codes
 
     @classmethod
     def of(cls, x: Values, y: Values) -> _Cells:
@@ -171,46 +110,46 @@ class _Cells:
         x_levels, y_levels = x_levels - x.mean(), y_levels - y.mean()
         if len(x_levels) > len(y_levels):
             x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
-        named, of_study = np.unique(y_codes * len(x_levels) + x_codes, return_inverse=True)
+        named, cell_of_study = np.unique(y_codes * len(x_levels) + x_codes, return_inverse=True)
         y_cells, x_cells = np.divmod(named, len(x_levels))
-        return cls(x_levels, y_levels, x_cells, y_cells, of_study)
+        return cls(x_levels, y_levels, x_cells, y_cells, cell_of_study)
 
     def figures(self, units: Codes, weights: NDArray[np.float32]) -> Iterator[Values]:
-        adding = _adding(self.of_study, units, len(self.x), len(weights))
+        adding = _adding(self.cell_of_study, units, len(self.x), len(weights))
         n_cells, n_resamples = len(self.x), weights.shape[1]
-        for block in _parts(n_resamples, max(1, _AT_ONCE // n_cells)):
+        for block in slices(n_resamples, max(1, _AT_ONCE // n_cells)):
             # Whole numbers below 2 ** 24 are exact as float32.
-            of_cells = adding @ weights[:, block]
-            concordance = self._concordance(of_cells)
+            by_cell = adding @ weights[:, block]
+            concordance = self._concordance(by_cell)
             # The other sums are quickest where they stay in the processor's cache.
-            for part in _parts(of_cells.shape[1], max(1, _IN_CACHE // n_cells)):
-                yield self._figures(of_cells[:, part].astype(float), concordance[part])
+            for part in slices(by_cell.shape[1], max(1, IN_CACHE // n_cells)):
+                yield self._figures(by_cell[:, part].astype(float), concordance[part])
 
     def _figures(self, weights: Values, concordance: Values) -> Values:
         starts = np.searchsorted(self.y, np.arange(len(self.y_levels)))
         by_x = np.argsort(self.x, kind="stable")
         x_starts = np.searchsorted(self.x[by_x], np.arange(len(self.x_levels)))
-        of_x = np.add.reduceat(weights[by_x], x_starts, axis=0)
-        of_y = np.add.reduceat(weights, starts, axis=0)
-        n = of_y.sum(axis=0)
-        untied_x, untied_y = ((n**2 - _dot(of, of)) / 2 for of in (of_x, of_y))
+        by_x = np.add.reduceat(weights[by_x], x_starts, axis=0)
+        by_y = np.add.reduceat(weights, starts, axis=0)
+        n = by_y.sum(axis=0)
+        untied_x, untied_y = ((n**2 - _dot(level, level)) / 2 for level in (by_x, by_y))
         is_defined = (untied_x > 0) & (untied_y > 0)
 
-        x_ranks, y_ranks = _centred_ranks(of_x, n), _centred_ranks(of_y, n)
+        x_ranks, y_ranks = _centred_ranks(by_x, n), _centred_ranks(by_y, n)
         ranked = _dot(weights, x_ranks[self.x], y_ranks[self.y])
-        rank_spread = _dot(of_x, x_ranks, x_ranks) * _dot(of_y, y_ranks, y_ranks)
+        rank_spread = _dot(by_x, x_ranks, x_ranks) * _dot(by_y, y_ranks, y_ranks)
 
-        x_sum, y_sum = self.x_levels @ of_x, self.y_levels @ of_y
+        x_sum, y_sum = self.x_levels @ by_x, self.y_levels @ by_y
         products = (self.x_levels[self.x] * self.y_levels[self.y]) @ weights
         with np.errstate(divide="ignore", invalid="ignore"):
-            x_spread = self.x_levels**2 @ of_x - x_sum**2 / n
-            y_spread = self.y_levels**2 @ of_y - y_sum**2 / n
+            x_spread = self.x_levels**2 @ by_x - x_sum**2 / n
+            y_spread = self.y_levels**2 @ by_y - y_sum**2 / n
             kendall = concordance / np.sqrt(untied_x * untied_y)
             spearman = ranked / np.sqrt(rank_spread)
             pearson = (products - x_sum * y_sum / n) / np.sqrt(x_spread * y_spread)
-        found = np.stack([kendall, spearman, pearson], axis=1)
-        found[~is_defined] = np.nan
-        return np.asarray(np.clip(found, -1.0, 1.0))
+        figures = np.stack([kendall, spearman, pearson], axis=1)
+        figures[~is_defined] = np.nan
+        return np.asarray(np.clip(figures, -1.0, 1.0))
 
     def _concordance(self, weights: Values) -> Values:
         """Return the concordant less the discordant pairs of studies, one number a resample."""
@@ -234,19 +173,13 @@ def _adding(rows: Codes, columns: Codes, n_rows: int, n_columns: int) -> Any:  #
     return csr_array((ones, (rows, columns)), shape=(n_rows, n_columns))
 
 
-def _parts(total: int, at_most: int) -> Iterator[slice]:
-    n = -(-total // at_most)
-    ends = [total * part // n for part in range(n + 1)]
-    yield from map(slice, ends, ends[1:])
-
-
 def _dot(*columns: Values) -> Values:
     rows = ",".join(["ij"] * len(columns))
     return np.asarray(np.einsum(f"{rows}->j", *columns))
 
 
-def _centred_ranks(of_level: Values, n: Values) -> Values:
-    ranks: Values = np.cumsum(of_level, axis=0) - of_level / 2 - n / 2
+def _centred_ranks(by_level: Values, n: Values) -> Values:
+    ranks: Values = np.cumsum(by_level, axis=0) - by_level / 2 - n / 2
     return ranks
 
 
@@ -270,7 +203,7 @@ class Correlations:
     kendall: Matrix
 
 
-def correlations(panel: Panel) -> Correlations:
+def correlations(panel: ScoreMatrix) -> Correlations:
     """Return how the scores agree over all studies and models together.
 
     Takes the rubrics' scores and the metrics that came from files, study by study. Where
@@ -278,7 +211,7 @@ def correlations(panel: Panel) -> Correlations:
     """
     metrics = [metric for metric in panel.metrics if metric.what in ("score", "other")]
     columns = [
-        panel.of_study(metric.name).ravel() * (1 if metric.study_higher_is_better else -1)
+        panel.study_values(metric.name).ravel() * (1 if metric.study_higher_is_better else -1)
         for metric in metrics
     ]
     known = ~np.isnan(columns)
@@ -307,13 +240,13 @@ def correlation(
     import pandas as pd
 
     # Values that differ in the last bit alone are ties.
-    table = pd.DataFrame(dict(enumerate(map(without_noise, columns))))
+    table = pd.DataFrame(dict(enumerate(map(round_to_largest, columns))))
     # About their mean, since pandas' sums lose digits where values are far from 0.
     table = table - table.mean() if method == "pearson" else table
-    found = table.corr(method=method).to_numpy(copy=True)
+    coefficients = table.corr(method=method).to_numpy(copy=True)
     # Kendall's of a column with itself is 1 in pandas, even where the column is constant.
     is_constant = [len(np.unique(column[~np.isnan(column)])) < 2 for column in columns]
-    found[is_constant, is_constant] = np.nan
+    coefficients[is_constant, is_constant] = np.nan
     # One metric may be a multiple of the other: rounding must not step beyond 1.
-    clipped = np.clip(found, -1.0, 1.0)
+    clipped = np.clip(coefficients, -1.0, 1.0)
     return tuple(tuple(None if np.isnan(v) else float(v) for v in row) for row in clipped)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judge.rubrics.contract import Scale, Statistic
 from judge.stats.bootstrap import units_of
-from judge.stats.rates import Z_95, Estimate, inverse, student, wilson_ends
+from judge.stats.intervals import Z_95, Estimate, inverse, student, wilson_ends
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -46,11 +46,11 @@ class Corrected:
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON's types."""
-        found = asdict(self)
-        labels = found.pop("labels") or {}
+        data = asdict(self)
+        labels = data.pop("labels") or {}
         for end in ("value", "low", "high"):
-            found[f"labels_{end}" if end != "value" else "labels"] = labels.get(end)
-        return found
+            data[f"labels_{end}" if end != "value" else "labels"] = labels.get(end)
+        return data
 
 
 def corrected(
@@ -69,7 +69,7 @@ def corrected(
         readers: The readers' (mean) value of those that were read, NaN elsewhere.
         statistic: What is corrected; of a rate the values are the shares that count.
         strata: Within each of these the read are drawn at random.
-        patients: Studies of a patient are summed before they are squared.
+        patients: Studies of a patient are sum_measures before they are squared.
         is_even: All were drawn with the same probability: a stratum without a reading is no reason
             against a figure.
 
@@ -88,16 +88,16 @@ def corrected(
     patients = None if patients is None else units_of(patients[scored], len(f))
     read = ~np.isnan(y)
     n = int(read.sum())
-    found = Corrected(n, len(f))
+    none = Corrected(n, len(f))
     n_units = n if patients is None else len(np.unique(patients[read]))
     for what, many in (("readings", n), ("patients", n_units)):
         if many < LEAST:
-            return replace(found, why_not=f"too few {what}: {many} of at least {LEAST}")
+            return replace(none, why_not=f"too few {what}: {many} of at least {LEAST}")
     n_read = np.bincount(strata[read], minlength=strata.max() + 1)
     if not n_read.all():
         if not is_even:
             without = int((n_read == 0)[strata].sum())
-            return replace(found, why_not=f"no reading of a stratum of {without} studies")
+            return replace(none, why_not=f"no reading of a stratum of {without} studies")
         strata = no_strata
     parts = _Parts(f, y, strata, patients)
     own_scale: Scale = (0, 1) if statistic.kind == "rate" else statistic.scale
@@ -109,11 +109,11 @@ def corrected(
     ends = [
         _ends(value, v * share, labels[0], own_scale, n_units, z) for value, v in (labels, both)
     ]
-    of_labels, of_both = (Estimate(n, *one) for one in ends)
+    of_labels, of_both = (Estimate(n, *figures) for figures in ends)
     if statistic.is_reciprocal:
         if 0 in (of_labels.value, of_both.value):
-            return replace(found, why_not="the mean is 0 and has no reciprocal")
-        of_labels, of_both = (inverse(one, statistic.scale) for one in (of_labels, of_both))
+            return replace(none, why_not="the mean is 0 and has no reciprocal")
+        of_labels, of_both = (inverse(mean, statistic.scale) for mean in (of_labels, of_both))
     worth = max(0.0, n * labels[1] / both[1] - n) if both[1] > 0 else 0.0
     return Corrected(
         n,
@@ -189,8 +189,7 @@ class _Parts:
         if under <= 1e-12 * float(counts @ np.full(several.sum(), np.var(self.f))):
             return np.zeros(size)
         slope = float(counts @ covariance[several]) / under
-        found: Values = np.clip(slope * left, 0.0, 1.0)
-        return found
+        return np.asarray(np.clip(slope * left, 0.0, 1.0))
 
     def _counted(self, units: Codes, which: NDArray[np.bool_]) -> Codes:
         size = int(units.max()) + 1
@@ -201,15 +200,15 @@ class _Parts:
         read, unread = self.strata[self.read], self.strata[~self.read]
         n_read, n_unread = self._units
         of_readers, of_judge = np.zeros((2, len(self.f)))
-        of_one = self.share / self.n_read * _inflated(n_read)
-        of_readers[self.read] = of_one[read] * self.dev_y
-        of_judge[self.read] = -(of_one * self.weight)[read] * self.dev_f
-        of_one = self.share * self.weight / np.maximum(self.n_unread, 1) * _inflated(n_unread)
+        per_reading = self.share / self.n_read * _inflated(n_read)
+        of_readers[self.read] = per_reading[read] * self.dev_y
+        of_judge[self.read] = -(per_reading * self.weight)[read] * self.dev_f
+        per_reading = self.share * self.weight / np.maximum(self.n_unread, 1) * _inflated(n_unread)
         dev_unread = self.f[~self.read] - self.mean_unread[unread]
-        of_judge[~self.read] = of_one[unread] * dev_unread
+        of_judge[~self.read] = per_reading[unread] * dev_unread
         if self.patients is not None:
             of_readers, of_judge = (
-                np.bincount(self.patients, one).astype(float) for one in (of_readers, of_judge)
+                np.bincount(self.patients, part).astype(float) for part in (of_readers, of_judge)
             )
         return (
             float(of_readers @ of_readers),
@@ -227,8 +226,8 @@ class _Parts:
             return 0.0
         squares = np.bincount(self.strata[self.read], deviations**2, minlength=len(n))
         seen = squares / np.maximum(n - 1, 1)
-        drawn = ((units - 1) * seen + _UNSEEN * np.var(values, ddof=1)) / (units - 1 + _UNSEEN)
-        return float((self.share**2 / units) @ np.maximum(drawn - seen, 0.0))
+        pooled = ((units - 1) * seen + _UNSEEN * np.var(values, ddof=1)) / (units - 1 + _UNSEEN)
+        return float((self.share**2 / units) @ np.maximum(pooled - seen, 0.0))
 
     def _between(self, means: Values, value: float) -> float:
         return float(self.share @ (means - value) ** 2) / len(self.f)
@@ -236,8 +235,7 @@ class _Parts:
 
 def _inflated(n: Codes) -> Values:
     """Return the root of n / (n - 1), which makes a variance unbiased; 1 for fewer than two."""
-    found: Values = np.sqrt(np.where(n > 1, n / np.maximum(n - 1, 1), 1.0))
-    return found
+    return np.asarray(np.sqrt(np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)))
 
 
 def _ends(

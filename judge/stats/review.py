@@ -1,8 +1,7 @@
-"""How right the judge was, in its readers' eyes.
+"""Precision of a judge's errors by the verdicts of readers, and the agreement of the readers.
 
-A reader's last word on an error is the one that counts. An error is counted once, however
-many readers reviewed it: as right where more than half of them said so. Intervals are
-Wilson's over the reviewed errors, which are taken as independent of each other.
+An error is counted once, however many readers reviewed it: as right where more than half of them
+said so. Intervals are Wilson's over the reviewed errors, taken as independent.
 """
 
 from __future__ import annotations
@@ -10,29 +9,29 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from judge.stats.rates import wilson
+from judge.stats.intervals import wilson
 
 RIGHT, WRONG, WRONG_SEVERITY = "right", "wrong", "wrong_severity"
 VERDICTS = (RIGHT, WRONG, WRONG_SEVERITY)
 ALL = "all"
 NOTE = (
-    "Precision: reviewed errors that more than half of their readers marked right, wrong "
-    "severity not counted as right, of all reviewed errors. Finding precision counts a wrong "
-    "severity as right too. 95% Wilson interval."
+    "Precision: reviewed errors that more than half of their readers marked right, of all reviewed "
+    "errors; wrong severity counts as not right. Finding precision counts it as right. 95% Wilson "
+    "interval."
 )
 _DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A reader's last word on one error of the judge's.
+    """A reader's last verdict, one of `VERDICTS`, on one of the run's errors.
 
-    `error` identifies the error among all of the run; `verdict` is one of `VERDICTS`.
+    `error` is the id of the study and the fingerprint of the error, `codes` its categories.
     """
 
     reader: str
@@ -44,22 +43,22 @@ class Verdict:
 def fingerprints(
     errors: Iterable[Mapping[str, Any]], graded_by: Mapping[str, str | None]
 ) -> list[str]:
-    """Return a name for each graded item of a study's record, made of what it says.
+    """Return a name for each graded item of a study's record, made of its content.
 
     `graded_by` is the facet that grades each kind. An error keeps its name when the study's other
-    errors change; one that is repeated word for word gets a number.
+    errors change; the second of two equal ones gets a number.
     """
     seen: Counter[str] = Counter()
     names = []
     for error in errors:
-        others = [
+        labels = [
             value
             for facet, values in error["labels"].items()
             if facet != graded_by[error["kind"]]
             for value in values
         ]
-        says = [error["grade"], others, error["text"], error["edit"]]
-        digest = hashlib.sha256(json.dumps(says, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+        content = json.dumps([error["grade"], labels, error["text"], error["edit"]], sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
         seen[digest] += 1
         names.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
     return names
@@ -68,15 +67,15 @@ def fingerprints(
 def statistics(verdicts: Sequence[Verdict], codes: Sequence[str]) -> dict[str, Any]:
     """Return the judge's precision and the readers' agreement, ready for JSON.
 
-    Keys: `n_reviewed_errors`, `n_studies`, `readers`, `precision` and `finding_precision`
-    (lists of a code, or `all`, with k, n, value, low, high; an error with two codes counts
-    under both, under `all` once), `kappa` (one entry for each two readers) and `note`.
+    Keys: `n_reviewed_errors`, `n_studies`, `readers`, `precision` and `finding_precision` (rows
+    with a code, or `all`, and k, n, value, low, high; an error with two codes counts under both,
+    under `all` once), `kappa` (a row for each two readers) and `note`.
     """
     by_error: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         by_error[verdict.error].append(verdict)
     readers = sorted({verdict.reader for verdict in verdicts})
-    words = [{one.reader: one.verdict for one in each} for each in by_error.values()]
+    by_reader = [{v.reader: v.verdict for v in reviews} for reviews in by_error.values()]
     return {
         "n_reviewed_errors": len(by_error),
         "n_studies": len({study_id for study_id, _ in by_error}),
@@ -84,11 +83,8 @@ def statistics(verdicts: Sequence[Verdict], codes: Sequence[str]) -> dict[str, A
         "precision": _precision(by_error.values(), {RIGHT}, codes),
         "finding_precision": _precision(by_error.values(), {RIGHT, WRONG_SEVERITY}, codes),
         "kappa": [
-            {
-                "readers": pair,
-                **kappa([(by[pair[0]], by[pair[1]]) for by in words if {*pair} <= {*by}]),
-            }
-            for pair in map(list, combinations(readers, 2))
+            {"readers": [a, b], **kappa([(e[a], e[b]) for e in by_reader if {a, b} <= {*e}])}
+            for a, b in combinations(readers, 2)
         ],
         "note": NOTE,
     }
@@ -97,29 +93,29 @@ def statistics(verdicts: Sequence[Verdict], codes: Sequence[str]) -> dict[str, A
 def kappa(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return Cohen's kappa of two readers' verdicts on the same errors [Cohen 1960].
 
-    None without an error that both reviewed, and where both said the same one thing of every
-    error: chance alone would then agree as well.
+    It is None without a common error, and where both gave every error the same verdict: then
+    chance alone would agree as well.
     """
-    n = len(pairs)
-    agreed = sum(one == other for one, other in pairs)
-    ones, others = (
-        (Counter(side) for side in zip(*pairs, strict=True)) if n else (Counter(), Counter())
-    )
-    by_chance = sum(ones[verdict] * others[verdict] for verdict in ones)  # of n * n
+    n, agreed = len(pairs), sum(a == b for a, b in pairs)
+    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    by_chance = sum(first[verdict] * second[verdict] for verdict in first)  # of n * n
     value = (agreed * n - by_chance) / (n * n - by_chance) if by_chance < n * n else None
     return {"n": n, "agreed": agreed, "kappa": value}
 
 
 def _precision(
-    errors: Iterable[Sequence[Verdict]], good: set[str], codes: Sequence[str]
+    errors: Collection[Sequence[Verdict]], accepted: set[str], codes: Sequence[str]
 ) -> list[dict[str, Any]]:
     reviewed: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for verdicts in errors:
-        is_right = 2 * sum(one.verdict in good for one in verdicts) > len(verdicts)
+        n_accepted = sum(verdict.verdict in accepted for verdict in verdicts)
         for code in {ALL, *verdicts[0].codes}:
             reviewed[code] += 1
-            right[code] += is_right
-    names = ("k", "n", "value", "low", "high")
-    rates = [(code, wilson(right[code], reviewed[code])) for code in (ALL, *codes)]
-    return [{"code": code, **{n: getattr(rate, n) for n in names}} for code, rate in rates]
+            right[code] += 2 * n_accepted > len(verdicts)
+    rows = []
+    for code in (ALL, *codes):
+        rate = wilson(right[code], reviewed[code])
+        figures = {name: getattr(rate, name) for name in ("k", "n", "value", "low", "high")}
+        rows.append({"code": code, **figures})
+    return rows

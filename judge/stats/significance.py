@@ -32,19 +32,19 @@ from judge.stats.bootstrap import (
     units_of,
 )
 from judge.stats.correlation import Correlations, correlations
+from judge.stats.intervals import Z_95, n_different
 from judge.stats.metric import Metric, find
-from judge.stats.panel import (
+from judge.stats.scores import (
     ROUNDING,
     Group,
-    Panel,
     RankShares,
+    ScoreMatrix,
     Values,
     group_cells,
     parts_of,
     rank_shares,
-    without_last_bits,
+    round_mantissa,
 )
-from judge.stats.rates import Z_95, n_different
 from judge.types import JudgeError
 
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
@@ -117,7 +117,7 @@ class Resampling:
 
 
 @dataclass(frozen=True)
-class Tested:
+class GroupTests:
     """All tests of one group of studies: for each metric the pairs, and how sure the ranks are.
 
     The rank shares are None for fewer than two units, and for the metrics that are `undefined`:
@@ -140,7 +140,7 @@ class Comparison:
     were asked for.
     """
 
-    panel: Panel
+    panel: ScoreMatrix
     sort: str
     order: tuple[int, ...]
     by: tuple[str, ...]
@@ -169,12 +169,12 @@ class Comparison:
         return f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}"
 
 
-Track = Callable[[Iterable[Tested], int], Iterable[Tested]]
+Track = Callable[[Iterable[GroupTests], int], Iterable[GroupTests]]
 """What passes results on as they come, such as a progress bar, and is told how many there are."""
 
 
 def compare(
-    panel: Panel,
+    panel: ScoreMatrix,
     *,
     sort: str | None = None,
     by: Sequence[str] = (),
@@ -195,7 +195,7 @@ def compare(
     asked = find(panel.metrics, sort) if sort is not None else None
     parts = parts_of(panel, by)
     groups = tuple(group_cells(part, key) for key, part in parts)
-    results: list[Tested] = []
+    results: list[GroupTests] = []
     if how:
         # numpy leaves the other threads free while it adds up.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -241,19 +241,19 @@ def _largest_family(pairs: Mapping[str, Sequence[PairTest]], how: Resampling) ->
     return max(counts.values(), default=0)
 
 
-def _test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
-    tests = [(name, test) for result in results for name, of in result.pairs.items() for test in of]
+def _test_notes(results: Sequence[GroupTests], how: Resampling) -> list[str]:
+    tests = [test for result in results for pairs in result.pairs.values() for test in pairs]
     n, notes = _largest_family(results[0].pairs, how), []
     if n / (1 + how.flips) >= ALPHA:
         notes.append(
             f"{how.flips:,} flips are too few for {n:,} tests: none by sign flips can be "
             f"significant after Holm's correction; --flips {round(n / ALPHA)} would do"
         )
-    if any(test.p is not None and test.n_units < LEAST_UNITS for _, test in tests):
+    if any(test.p is not None and test.n_units < LEAST_UNITS for test in tests):
         notes.append(
             f"differences of fewer than {LEAST_UNITS} patients or studies have no interval"
         )
-    if any(test.contradicts for _, test in tests):
+    if any(test.contradicts for test in tests):
         notes.append(
             "an interval that excludes 0 beside p above 0.05, or the other way, is a close case: "
             "bootstrap and test are two methods; go by p"
@@ -261,7 +261,9 @@ def _test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
     return notes
 
 
-def _undefined_notes(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
+def _undefined_notes(
+    panel: ScoreMatrix, groups: Sequence[Group], results: Sequence[GroupTests]
+) -> list[str]:
     notes = []
     for metric in panel.metrics:
         lacking = [
@@ -283,7 +285,7 @@ def _undefined_notes(panel: Panel, groups: Sequence[Group], results: Sequence[Te
     return notes
 
 
-def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> Tested:
+def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) -> GroupTests:
     """Test every pair of models by every metric on the studies of `panel`.
 
     One set of resamples serves all metrics and models, so differences are paired. `key`
@@ -292,15 +294,15 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     units = units_of(panel.clusters, len(panel.study_ids))
     pairs = np.triu_indices(len(panel.models), k=1)
     by_flips = [m for m in panel.metrics if m.kind != "rate" or panel.is_clustered]
-    drawn = _bootstrap(panel, units, pairs, how, key)
+    resamples = _bootstrap(panel, units, pairs, how, key)
     p_values = _flip_p_values(panel, by_flips, units, pairs, how, key)
-    found: dict[str, list[PairTest]] = {}
+    tests: dict[str, list[PairTest]] = {}
     shares: dict[str, tuple[RankShares | None, ...]] = {}
     undefined = set()
     method: Method
     for metric in panel.metrics:
         name, values = metric.name, panel.values[metric.name]
-        differences, figures = drawn[name]
+        differences, figures = resamples[name]
         n, n_units = _sizes(values, units, pairs)
         if name in p_values:
             # Without the resamples that have no reciprocal the others would look surer.
@@ -311,14 +313,13 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
             low[n_units < LEAST_UNITS] = np.nan
             p, method = mcnemar(values, pairs), "mcnemar mid-p"
         p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
-        found[name] = [
-            PairTest(
-                *(int(a), int(b), int(size), int(m)),
-                *(_known(differences[0, pair]), _known(low[pair]), _known(high[pair])),
-                *(_known(p[pair]), None),
-                method,
+        numbers = np.column_stack([differences[0], low, high, p])
+        cells = np.where(np.isnan(numbers), None, numbers).tolist()  # type: ignore[call-overload]
+        tests[name] = [
+            PairTest(a, b, size, size_units, *row, None, method)
+            for a, b, size, size_units, row in zip(
+                *(column.tolist() for column in (*pairs, n, n_units)), cells, strict=True
             )
-            for pair, (a, b, size, m) in enumerate(zip(*pairs, n, n_units, strict=True))
         ]
         scored = ~np.isnan(values)
         if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
@@ -330,27 +331,22 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
             else (None,) * len(panel.models)
         )
     families: dict[object, list[str]] = {}
-    for name in found:
+    for name in tests:
         families.setdefault(how.family_of(name), []).append(name)
     for family in families.values():
-        corrected = iter(holm([test.p for name in family for test in found[name]]))
+        corrected = iter(holm([test.p for name in family for test in tests[name]]))
         for name in family:
-            found[name] = [replace(test, p_holm=next(corrected)) for test in found[name]]
-    of_metrics = {name: tuple(tests) for name, tests in found.items()}
-    return Tested(of_metrics, shares, frozenset(undefined))
-
-
-def _known(figure: float) -> float | None:
-    return None if np.isnan(figure) else float(figure)
+            tests[name] = [replace(test, p_holm=next(corrected)) for test in tests[name]]
+    by_metric = {name: tuple(pair_tests) for name, pair_tests in tests.items()}
+    return GroupTests(by_metric, shares, frozenset(undefined))
 
 
 def _sizes(values: Values, units: NDArray[np.intp], pairs: Pairs) -> Pairs:
     """Return how many studies are scored for both of each pair, and of how many units they are."""
     scored = (~np.isnan(values)).T
     both = [scored[a] & scored[b] for a, b in zip(*pairs, strict=True)]
-    n = [int(of.sum()) for of in both]
-    n_units = [np.count_nonzero(np.bincount(units[of])) for of in both]
-    return np.array(n, np.intp), np.array(n_units, np.intp)
+    n_units = [n_different(units[rows]) for rows in both]
+    return np.array([rows.sum() for rows in both], np.intp), np.array(n_units, np.intp)
 
 
 def _discordant(values: Values, pairs: Pairs) -> tuple[Values, Values, Values]:
@@ -428,20 +424,20 @@ class PairSums:
             if len(touched):
                 self.lost.append((model, touched, unit_sums(values[column], unit)))
 
-    def of_pairs(self, weights: Values) -> tuple[Values, Values, Values]:
+    def pair_sums(self, weights: Values) -> tuple[Values, Values, Values]:
         """Return the weighted sums of the models, and of the first and the second of each pair.
 
         They are resamples by rows by models, or pairs.
         """
         first, second = self.pairs
         totals = _weighted(weights, self.totals)
-        one, other = totals[..., first], totals[..., second]
+        of_first, of_second = totals[..., first], totals[..., second]
         for model, units, sums in self.lost:
             lost = _weighted(weights[:, units], sums)
             as_first, as_second = np.flatnonzero(first == model), np.flatnonzero(second == model)
-            other[..., as_first] -= lost[..., second[as_first]]
-            one[..., as_second] -= lost[..., first[as_second]]
-        return totals, one, other
+            of_second[..., as_first] -= lost[..., second[as_first]]
+            of_first[..., as_second] -= lost[..., first[as_second]]
+        return totals, of_first, of_second
 
     def reaching(self, signs: Values, least: Values) -> Values:
         """Return in how many flips the difference of a pair is `least` or more.
@@ -491,7 +487,7 @@ def _pair_sums(
 
 
 def _bootstrap(
-    panel: Panel,
+    panel: ScoreMatrix,
     units: NDArray[np.intp],
     pairs: Pairs,
     how: Resampling,
@@ -502,27 +498,28 @@ def _bootstrap(
     The first row is the studies as they are. NaN is a figure that is not defined.
     """
     grids = {m.name: panel.values[m.name] for m in panel.metrics}
-    blocks = _pair_sums(grids | {_per(name): of for name, of in panel.per.items()}, units, pairs)
+    denominators = {_denominator(name): grid for name, grid in panel.per.items()}
+    blocks = _pair_sums(grids | denominators, units, pairs)
     n = int(units.max()) + 1
-    weights = bootstrap_weights(generator(how.seed, "bootstrap", key), n, how.resamples)
+    draws = bootstrap_weights(generator(how.seed, "bootstrap", key), n, how.resamples)
     parts: dict[str, list[tuple[Values, Values]]] = {name: [] for name in grids}
-    for drawn in chain([np.ones((1, n))], weights):
+    for weights in chain([np.ones((1, n))], draws):
         for block in blocks:
-            sums = block.of_pairs(drawn)
+            sums = block.pair_sums(weights)
             for name in block.rows.keys() & grids.keys():
                 kind, row = panel.metric(name).kind, block.rows[name]
-                under = block.rows.get(_per(name), 0)
-                own, one, other = (_figures(kind, of[:, row], of[:, under]) for of in sums)
-                equal = without_last_bits(one) == without_last_bits(other)
-                parts[name].append((np.where(equal, 0.0, one - other), own))
+                under = block.rows.get(_denominator(name), 0)
+                figures, first, second = (_figures(kind, s[:, row], s[:, under]) for s in sums)
+                equal = round_mantissa(first) == round_mantissa(second)
+                parts[name].append((np.where(equal, 0.0, first - second), figures))
     return {
-        name: (np.concatenate([one for one, _ in part]), np.concatenate([own for _, own in part]))
-        for name, part in parts.items()
+        name: (np.concatenate([part[0] for part in chunks]), np.concatenate([p[1] for p in chunks]))
+        for name, chunks in parts.items()
     }
 
 
-def _per(name: str) -> str:
-    return f"what {name} is divided by"
+def _denominator(name: str) -> str:
+    return f"denominator of {name}"
 
 
 def _figures(kind: str, top: Values, under: Values) -> Values:
@@ -533,7 +530,7 @@ def _figures(kind: str, top: Values, under: Values) -> Values:
 
 
 def _flip_p_values(
-    panel: Panel,
+    panel: ScoreMatrix,
     metrics: Sequence[Metric],
     units: NDArray[np.intp],
     pairs: Pairs,
@@ -558,12 +555,12 @@ def _flip_p_values(
         # Sums in another order must count as equal, whatever the other models' values are.
         size = ROUNDING * np.abs(block.totals).sum(axis=0)
         near = size[:, pairs[0]] + size[:, pairs[1]]
-        _, one, other = block.of_pairs(np.ones((1, n)))
-        least.append((np.abs(one[0] - other[0]) - near)[1:])
+        _, first, second = block.pair_sums(np.ones((1, n)))
+        least.append((np.abs(first[0] - second[0]) - near)[1:])
         reached.append(np.zeros(least[-1].shape))
     for signs in sign_flips(generator(how.seed, "flips", key), n, how.flips if blocks else 0):
-        for block, of, count in zip(blocks, least, reached, strict=True):
-            count += block.reaching(signs, of)
+        for block, observed, count in zip(blocks, least, reached, strict=True):
+            count += block.reaching(signs, observed)
     return {
         name: (1 + count[row - 1]) / (1 + how.flips)
         for block, count in zip(blocks, reached, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.stats.rates import Codes, bounds, estimate
+from judge.stats.intervals import Codes, bounds, estimate
 from judge.studies.names import FIELD_NAMES
 from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 
@@ -68,7 +68,7 @@ class TableBuilder:
             OUTCOMES[type(outcome)],
             None if isinstance(outcome, Annotated) else outcome.reason,
             "; ".join(warnings) or None,
-            *(measures[one.name] if measures is not None else None for one in self._measures),
+            *(measures[m.name] if measures is not None else None for m in self._measures),
         )
         for column, cell in zip(self._columns.values(), cells, strict=True):
             column.append(cell)
@@ -152,7 +152,7 @@ def patient_numbers(column: Sequence[object]) -> NDArray[np.intp]:
     """Return a number for each patient; a study without one is a patient of its own."""
     import numpy as np
 
-    names = [f"study {row}" if one is None else f"of {one}" for row, one in enumerate(column)]
+    names = [f"study {row}" if name is None else f"of {name}" for row, name in enumerate(column)]
     number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return np.array([number_of[name] for name in names], dtype=np.intp)
 
@@ -212,10 +212,10 @@ def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None) -> dict[str,
     is_scored = (rows["outcome"] == "annotated").to_numpy(dtype=bool)
     scored, units = rows[is_scored], None if units is None else units[is_scored]
     statistics = {}
-    for one in rubric.statistics:
-        found = estimate(scored, one, units)
-        ends = bounds(found, one, len(rows) - len(scored))
-        statistics[one.name] = found.plain() | ({"bounds": list(ends)} if ends else {})
+    for statistic in rubric.statistics:
+        figure = estimate(scored, statistic, units)
+        ends = bounds(figure, statistic, len(rows) - len(scored))
+        statistics[statistic.name] = figure.plain() | ({"bounds": list(ends)} if ends else {})
     return {
         "n_studies": len(rows),
         "n_scored": len(scored),
@@ -276,7 +276,7 @@ def _reasons(table: pd.DataFrame) -> dict[str, int]:
 
 def _warnings(table: pd.DataFrame) -> dict[str, int]:
     cells = table["warnings"].dropna()
-    return dict(Counter(one for cell in cells for one in set(cell.split("; "))).most_common())
+    return dict(Counter(text for cell in cells for text in set(cell.split("; "))).most_common())
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401 - a cell of any column
@@ -294,7 +294,7 @@ def worst_order(table: pd.DataFrame, rubric: Rubric) -> list[int]:
     Ties are in the table's order; a study that lacks a measure comes after those that have
     it. Studies without an annotation come last, unparsed before failed.
     """
-    keys = {"_outcome": True} | {one.measure: not one.largest_first for one in rubric.worst}
+    keys = {"_outcome": True} | {key.measure: not key.largest_first for key in rubric.worst}
     ranks = table["outcome"].map({"annotated": 0, "unparsed": 1, "failed": 2})
     rows = table.assign(_outcome=ranks).reset_index(drop=True)
     rows = rows.sort_values(list(keys), ascending=list(keys.values()), kind="stable")

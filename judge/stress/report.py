@@ -8,7 +8,6 @@ interval of a run's table.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +21,10 @@ from judge.display import Displayed
 from judge.plugins import version
 from judge.rubrics.contract import Scale
 from judge.running.folder import MANIFEST, Run
-from judge.signature import Signature
+from judge.signature import Signature, short_digest
 from judge.stats.agreement import intraclass, within_variance
-from judge.stats.panel import ROUNDING
-from judge.stats.rates import mean_interval, rate_interval
+from judge.stats.intervals import mean_interval, rate_interval
+from judge.stats.scores import ROUNDING
 from judge.stress.answers import LOST, StressAnswers, read_answers
 from judge.stress.perturbations import IDENTICAL, all_perturbations
 from judge.types import JudgeError
@@ -338,7 +337,6 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
 
 
 def _signature(repeats: Sequence[StressAnswers]) -> str:
-    lines = "\n".join(answers.run.signature for answers in repeats)
-    digest = hashlib.sha256(lines.encode("utf-8", "replace")).hexdigest()[:8]
+    digest = short_digest(answers.run.signature for answers in repeats)
     judge, runs = _judge_of(repeats[0].run), f"runs:{len(repeats)}+{digest}"
     return str(Signature([f"stress:{FORMAT}", *judge.parts, runs, f"version:{version()}"]))

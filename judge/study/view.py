@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judge.pages.run import cell
 from judge.rubrics.contract import Kind, Rubric
 from judge.study.edits import rows
 from judge.study.marks import Segment, highlights
 from judge.types import Measures
 
-_STUDY = ("study_id", "study_class", "class_inferred", "answer", "attempt")
-_END = ("outcome", "reason", "detail", "measures")
+_STUDY = ("study_id", "study_class", "class_inferred", "measures", "answer", "attempt")
+_END = ("outcome", "reason", "detail")
 
 
 def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
@@ -136,12 +136,12 @@ def stated_otherwise(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str
 
 
 def search_text(record: Mapping[str, Any]) -> str:
-    """Return what a search looks through, in lower case, a line break between its parts.
+    """Return the text of a record that a search looks through, a line break between its parts.
 
     The study's id, the values of its fields, both reports, each item with its correction,
     the explanation, and why the study is not scored.
     """
-    return "\n".join(filter(None, _searched(record))).lower()
+    return "\n".join(filter(None, _searched(record)))
 
 
 def _searched(record: Mapping[str, Any]) -> Iterator[str]:
@@ -158,6 +158,27 @@ def _searched(record: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield record["reason"] or ""
         yield record["detail"] or ""
+
+
+def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column
+    """Return a cell of the table of studies as JSON and a filter know it.
+
+    A number stays one, whole ones without a fraction, whatever column type a missing value
+    made of them; a truth value is `true` or `false`; None where there is none.
+    """
+    import pandas as pd
+
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None if math.isnan(value) else str(value)
+        return int(value) if value.is_integer() else value
+    return value if isinstance(value, int | str) else str(value)
 
 
 def _segments(segments: Sequence[Segment]) -> list[dict[str, Any]]:

@@ -230,9 +230,8 @@ def _coverage(
     text = "Every study was scored"
     if n != scored:
         text = f"{scored:,} of {n:,} studies were scored; {_lost(summary, combined)} in no figure"
-    omitted = (
-        f"; left out before that: {left_out(summary['omitted'])}" if summary["omitted"] else ""
-    )
+    if summary["omitted"]:
+        text += f"; left out before that: {left_out(summary['omitted'])}"
     shard = f" These are shard {parts['shard']} of a set." if "shard" in parts else ""
     return f"{text}.{shard}"
 

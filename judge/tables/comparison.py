@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel, item_counts
+from judge.stats.scores import ScoreMatrix, item_counts
 from judge.stats.significance import Comparison
 from judge.tables.document import Document, Fact
 from judge.tables.leaderboard import leaderboard_tables, panels
 
 if TYPE_CHECKING:
-    from judge.comparing.comparison import AlignedRuns
+    from judge.comparing.comparison import ComparedRuns
 
 
 def comparison_document(
     comparison: Comparison,
-    compared: AlignedRuns | None = None,
+    compared: ComparedRuns | None = None,
     metrics: Sequence[Metric] | None = None,
     *,
     complete: bool = False,
@@ -35,7 +35,7 @@ def comparison_document(
     )
 
 
-def _facts(comparison: Comparison, compared: AlignedRuns | None) -> list[Fact]:
+def _facts(comparison: Comparison, compared: ComparedRuns | None) -> list[Fact]:
     panel = comparison.panel
     facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
     if compared is not None:
@@ -102,7 +102,7 @@ def _group(comparison: Comparison, index: int) -> dict[str, Any]:
     return data
 
 
-def _errors(panel: Panel) -> list[dict[str, object]]:
+def _errors(panel: ScoreMatrix) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for name in panel.tallies:
         rubric = rubrics.load(name)

@@ -99,8 +99,8 @@ class Table:
             cells = [row[index] for row in self.rows]
             texts = [cell_text(cell, column) for cell in cells]
             if column.kind == "rank":
-                counts = Counter(cell for cell in cells if cell is not None)
-                texts = [f"{t}=" if counts[c] > 1 else t for t, c in zip(texts, cells, strict=True)]
+                counts = Counter(texts)
+                texts = [f"{t}=" if counts[t] > 1 and t != NOTHING else t for t in texts]
             printed.append(texts)
         return list(zip(*printed, strict=True))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from judge.comparing.api import Leaderboard, RecurringErrors
+from judge.comparing.leaderboard import Leaderboard, RecurringErrors
 from judge.display import Displayed
 from judge.running.folder import Rates, Run
 from judge.stress.report import StressReport
@@ -16,7 +16,7 @@ from judge.tables.run import run_document
 from judge.tables.stress import stress_document
 from judge.tables.terminal import as_text
 from judge.tables.validation import validation_document
-from judge.validating.api import Validation
+from judge.validating.validation import Validation
 
 __all__ = ["as_frame", "as_html", "as_text", "document_of"]
 

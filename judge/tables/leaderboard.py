@@ -10,8 +10,8 @@ from itertools import pairwise
 from judge import rubrics
 from judge.rubrics.contract import Label, Rubric, Tally
 from judge.stats.metric import Metric
-from judge.stats.panel import Cell as PanelCell
-from judge.stats.panel import Group, ItemCounts, Panel, item_counts, parts_of
+from judge.stats.scores import Cell as Score
+from judge.stats.scores import Group, ItemCounts, ScoreMatrix, item_counts, parts_of
 from judge.stats.significance import ALPHA, Comparison, PairTest, model_order
 from judge.stats.table import fields_of, row_name
 from judge.tables.document import (
@@ -105,7 +105,7 @@ def group_name(key: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {group_value(value)}" for name, value in key.items())
 
 
-def panels(comparison: Comparison) -> list[Panel]:
+def panels(comparison: Comparison) -> list[ScoreMatrix]:
     """Return the studies of each of the comparison's groups, in their order."""
     return [part for _, part in parts_of(comparison.panel, comparison.by)]
 
@@ -117,7 +117,7 @@ def metric_kind(metric: Metric) -> Kind:
     return "plus_minus" if metric.scale is None else "number"
 
 
-def figure(cell: PanelCell, metric: Metric, n_studies: int | None = None) -> Estimate:
+def figure(cell: Score, metric: Metric, n_studies: int | None = None) -> Estimate:
     """Return a model's figure; one that rests on fewer than `n_studies` says on how many."""
     note = f"(n {cell.n})" if n_studies not in (None, cell.n) else ""
     return Estimate(
@@ -125,7 +125,7 @@ def figure(cell: PanelCell, metric: Metric, n_studies: int | None = None) -> Est
     )
 
 
-def figure_and_interval(cell: PanelCell, metric: Metric) -> tuple[str, str]:
+def figure_and_interval(cell: Score, metric: Metric) -> tuple[str, str]:
     """Return the two texts of a figure; the second is empty where there is no interval."""
     return estimate_texts(figure(cell, metric), metric_kind(metric))
 
@@ -134,10 +134,10 @@ def difference(test: PairTest, metric: Metric, sign: int = 1) -> Estimate:
     """Return a's figure less b's, or with `sign` -1 b's less a's."""
     if test.difference is None:
         return Estimate(None)
-    ends: list[float | None] = [None, None]
-    if test.low is not None and test.high is not None:
-        ends = [*sorted((sign * test.low, sign * test.high))]
-    return Estimate(sign * test.difference, *ends, kind=_difference_kind(metric))
+    low, high = test.low, test.high
+    if low is not None and high is not None:
+        low, high = sorted((sign * low, sign * high))
+    return Estimate(sign * test.difference, low, high, kind=_difference_kind(metric))
 
 
 def difference_and_interval(test: PairTest, metric: Metric, sign: int = 1) -> tuple[str, str]:
@@ -274,7 +274,7 @@ def _summary(comparison: Comparison, parts: Sequence[Sequence[Metric]]) -> list[
 
 
 def error_tables(
-    panel: Panel, key: Mapping[str, object], order: Sequence[int], *, complete: bool = False
+    panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int], *, complete: bool = False
 ) -> list[Table]:
     """Return the errors of each model by category, per scored study, a table for each rubric.
 
@@ -293,7 +293,7 @@ def error_tables(
 
 
 def _error_table(
-    panel: Panel,
+    panel: ScoreMatrix,
     rubric: Rubric,
     tally: Tally,
     key: Mapping[str, object],
@@ -318,7 +318,7 @@ def _error_table(
 
     def row(grade: Label, model: int) -> tuple[Cell, ...]:
         count, name = counts[model], panel.models[model]
-        cuts = [count.cuts[label and label.name, grade.name] for label in labels]
+        cuts = [count.cuts[label.name if label else None, grade.name] for label in labels]
         if complete:
             figures: list[Cell] = [
                 Estimate(

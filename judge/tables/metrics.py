@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.stats.metric import Metric
-from judge.stats.panel import Cell as PanelCell
+from judge.stats.scores import Cell as Score
 from judge.tables.document import Cell, Column, Table
 from judge.tables.leaderboard import figure, group_name
 
@@ -16,7 +16,7 @@ class Figures:
     """A group of studies, by its fields' values (none: all studies), and its figures."""
 
     key: Mapping[str, object]
-    cells: tuple[tuple[Metric, PanelCell], ...]
+    cells: tuple[tuple[Metric, Score], ...]
 
 
 def metric_table(title: str, sections: Mapping[str, Sequence[Figures]], by: Sequence[str]) -> Table:
@@ -37,8 +37,9 @@ def metric_table(title: str, sections: Mapping[str, Sequence[Figures]], by: Sequ
         for metric in metrics:
             row: list[Cell] = [*([name] if by else []), metric.label]
             for section in sections:
-                part = by_section.get(section)
-                cell = dict(part.cells).get(metric) if part else None
+                cell = (
+                    dict(by_section[section].cells).get(metric) if section in by_section else None
+                )
                 row += [cell.n, figure(cell, metric)] if cell else [0, None]
             rows.append(tuple(row))
     return Table("metrics", title, tuple(columns), tuple(rows))

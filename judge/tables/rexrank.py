@@ -7,7 +7,7 @@ from pathlib import Path
 
 from judge.signature import safe_name
 from judge.stats.metric import REXRANK_COLUMNS
-from judge.stats.panel import Group
+from judge.stats.scores import Group
 from judge.stats.significance import Comparison, model_order
 from judge.studies.load import load
 from judge.tables.data import rows_as_csv

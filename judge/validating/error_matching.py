@@ -1,11 +1,10 @@
-"""Which of the readers' errors a judge found, and which of the judge's a reader has.
+"""Matching of a judge's errors with the readers', by category and words.
 
-Two errors of a study are the same where they share a category and are about the same thing: a
-finding that the built-in lexicon knows in both texts; where one of the texts names none, at least
-half of the words that carry meaning in the shorter text. Where one has no category that the others
-could give, the words alone decide, and more than half of them have to be the same. Each error has
-at most one partner, the best pairs first. Errors without a text cannot be matched, and a study in
-which a rater has one is left out for that rater.
+Two errors of a study match if they share a category and a finding of the built-in lexicon; if one
+text names no finding, they need to share at least half of the content words of the shorter text. If
+one has no category that the other could have, they need to share more than half of these words.
+Each error matches at most one, the best pairs first. Errors without a text cannot be matched: a
+study with one is left out for its rater.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from judge.comparing.recurring import errors_of
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import Quantity
 from judge.stats.bootstrap import bootstrap_weights, generator, interval, unit_sums
-from judge.stats.rates import Estimate, wilson
+from judge.stats.intervals import Estimate, wilson
 from judge.stats.significance import Resampling
 from judge.validating.raters import RatedStudies
 
 _WORD = re.compile(r"[^\W_]+")
-_EMPTY = frozenset(
+_STOP_WORDS = frozenset(
     re.findall(
         "[a-z]+",
         "a an and are as at been be by for from has have in into is it its no not of on or that "
@@ -38,54 +37,54 @@ _EMPTY = frozenset(
         "reports said say says stated states",
     )
 )
-"""Words that say nothing of what an error is about, among them those that errors are told with."""
-_LEAST = 0.5
-"""The share of the shorter text's words that two texts have in common, at least."""
+"""Function words, and words that describe any error."""
+_LEAST_SHARE = 0.5
+"""The least share of the shorter text's words that two texts have in common."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An error as far as it is matched: its categories, the findings it names, its words."""
+    """An error's categories, the findings that it names, and its content words."""
 
     categories: frozenset[str]
     findings: frozenset[str]
     words: frozenset[str]
 
     def likeness(self, other: Mention) -> float:
-        """Return how alike two errors are, above 0 where they are the same."""
-        if self.categories and other.categories and not self.categories & other.categories:
+        """Return how alike two errors are; 0 if they do not match."""
+        have_categories = bool(self.categories and other.categories)
+        if have_categories and not self.categories & other.categories:
             return 0.0
         shared, every = len(self.words & other.words), len(self.words | other.words)
-        alike = shared / every if every else 0.0
+        overlap = shared / every if every else 0.0
         if self.findings and other.findings:
-            return 1.0 + alike if self.findings & other.findings else 0.0
-        least = _LEAST * min(len(self.words), len(other.words))
-        by_words_alone = not (self.categories and other.categories)
-        is_same = shared > least if by_words_alone else shared >= least
-        return alike if shared and is_same else 0.0
+            return 1.0 + overlap if self.findings & other.findings else 0.0
+        least = _LEAST_SHARE * min(len(self.words), len(other.words))
+        is_same = shared >= least if have_categories else shared > least
+        return overlap if shared and is_same else 0.0
 
 
 @lru_cache(maxsize=100_000)
 def mention(text: str, categories: frozenset[str]) -> Mention:
-    """Return what an error's text says."""
-    found = frozenset(lexicon.named(text, lexicon.load()))
-    words = frozenset(_WORD.findall(text.casefold())) - _EMPTY
-    return Mention(categories, found, words)
+    """Return the findings and content words of an error's text."""
+    findings = frozenset(lexicon.named(text, lexicon.load()))
+    words = frozenset(_WORD.findall(text.casefold())) - _STOP_WORDS
+    return Mention(categories, findings, words)
 
 
-def pairs(ones: Sequence[Mention], others: Sequence[Mention]) -> list[tuple[int, int]]:
-    """Return which errors of one side are which of the other's, the best pairs first."""
-    alike = [
-        (-likeness, one, other)
-        for one, first in enumerate(ones)
-        for other, second in enumerate(others)
+def match(left: Sequence[Mention], right: Sequence[Mention]) -> list[tuple[int, int]]:
+    """Return the matching pairs of errors by their places, the best pairs first."""
+    candidates = [
+        (-likeness, i, j)
+        for i, first in enumerate(left)
+        for j, second in enumerate(right)
         if (likeness := first.likeness(second))
     ]
-    found: list[tuple[int, int]] = []
-    for _, one, other in sorted(alike):
-        if all(one != first and other != second for first, second in found):
-            found.append((one, other))
-    return found
+    pairs: list[tuple[int, int]] = []
+    for _, i, j in sorted(candidates):
+        if all(i != first and j != second for first, second in pairs):
+            pairs.append((i, j))
+    return pairs
 
 
 _Counts = NDArray[np.float64]
@@ -97,48 +96,47 @@ def matched_errors(
     units: NDArray[np.intp],
     resampling: Resampling,
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Match errors by their texts; return a row a rater and category, and what to know of them.
+    """Match errors by their texts; return a row per rater and category, and notes.
 
-    `recall` is the share of the readers' (a reader's: the others') errors that the rater has,
-    `precision` that of its own which a reader has, each over all studies and readers that both
-    read: an error that three readers wrote down counts three times. `k` of `n` are matched. The
-    categories are those of the `quantities`; the first row of a rater is of all errors. `units`
-    numbers the patient of each study, or the study, from 0: the intervals are by bootstrap of
-    these.
+    `recall` is the share of the readers' (for a reader: the other readers') errors that the rater
+    has, `precision` the share of the rater's errors that a reader has, over all studies and readers
+    that both read: an error of three readers counts three times. `k` of `n` match. The categories
+    are those of the `quantities`; the first row of a rater is of all errors. `units` numbers the
+    patient of each study, or the study, from 0: the intervals are by bootstrap of these.
     """
-    labels = {one.category: one.label for one in quantities if one.category}
+    labels = {quantity.category: quantity.label for quantity in quantities if quantity.category}
     notes, mentions = [], []
-    for at, rater in enumerate(studies.raters):
-        errors, n_mute = _mentions(studies, at, [*labels])
+    for column, rater in enumerate(studies.raters):
+        errors, n_without_text = _mentions(studies, column, [*labels])
         mentions.append(errors)
-        if n_mute:
+        if n_without_text:
             notes.append(
-                f"{n_mute:,} errors of {rater.name} have no text: the studies with them are not "
-                "matched"
+                f"{n_without_text:,} errors of {rater.name} have no text: the studies with them "
+                "are not matched"
             )
-    having = [at for at, errors in enumerate(mentions) if any(errors.values())]
-    readers = [at for at in having if studies.raters[at].is_reader]
+    with_errors = [column for column, errors in enumerate(mentions) if any(errors.values())]
+    readers = [column for column in with_errors if studies.raters[column].is_reader]
     counts = {}
-    for at in having:
-        if others := [mentions[other] for other in readers if other != at]:
-            by_study = _matched(mentions[at], others, len(units), [*labels])
-            counts[at] = unit_sums(by_study, units).reshape(int(units.max()) + 1, -1, 2)
+    for column in with_errors:
+        if others := [mentions[reader] for reader in readers if reader != column]:
+            by_study = _count_matches(mentions[column], others, len(units), [*labels])
+            counts[column] = unit_sums(by_study, units).reshape(int(units.max()) + 1, -1, 2)
     if not counts:
         return [], notes
     estimates = iter(_ratios(np.concatenate([*counts.values()], axis=1), resampling))
-    found: list[dict[str, Any]] = [
+    rows: list[dict[str, Any]] = [
         {
-            "rater": studies.raters[at].name,
-            "is_reader": studies.raters[at].is_reader,
+            "rater": studies.raters[column].name,
+            "is_reader": studies.raters[column].is_reader,
             "category": category,
             "recall": next(estimates).plain(),
             "precision": next(estimates).plain(),
             "label": label,
         }
-        for at in counts
+        for column in counts
         for category, label in ((None, "all errors"), *labels.items())
     ]
-    return [one for one in found if one["recall"]["n"] or one["precision"]["n"]], notes
+    return [row for row in rows if row["recall"]["n"] or row["precision"]["n"]], notes
 
 
 def _mentions(
@@ -146,24 +144,23 @@ def _mentions(
 ) -> tuple[dict[int, list[Mention]], int]:
     """Return the errors of a rater by the row of the study, and how many errors have no text.
 
-    A study with an error that has no text, which may be what the other side found, is not there,
-    as if it had not been read.
+    A study with an error without a text is left out, as if it had not been read.
     """
     rubric = studies.raters[rater].run.rubric
     row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
     is_scored = studies.runs.is_scored[:, rater]
-    mentions, n_mute = {}, 0
+    mentions, n_without_text = {}, 0
     for study_id, record in studies.runs.records(rater, row_of).items():
         if not is_scored[row := row_of[study_id]]:
             continue
         errors = list(_errors(record, rubric))
-        if mute := sum(not text for text, _ in errors):
-            n_mute += mute
+        if n_empty := sum(not text for text, _ in errors):
+            n_without_text += n_empty
         else:
             mentions[row] = [
                 mention(text, frozenset(labels).intersection(categories)) for text, labels in errors
             ]
-    return mentions, n_mute
+    return mentions, n_without_text
 
 
 def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
@@ -172,42 +169,41 @@ def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Se
         yield item.text or (item.edit.corrected if item.edit else ""), item.labels.get(rows, ())
 
 
-def _matched(
-    mine: Mapping[int, Sequence[Mention]],
+def _count_matches(
+    own: Mapping[int, Sequence[Mention]],
     others: Sequence[Mapping[int, Sequence[Mention]]],
     n_studies: int,
     categories: Sequence[str],
 ) -> _Counts:
-    """Return the others' errors that a rater has of all of theirs, then its own that they have.
+    """Return counts of the others' errors, then of a rater's own, that match and in all.
 
-    The array is studies by 1 + categories (the first is of all errors) by these two by matched and
-    all.
+    The array is studies by 1 + categories (the first is of all errors) by 2 sides by matched, all.
     """
-    place_of = {name: at for at, name in enumerate(categories, start=1)}
+    place_of = {name: place for place, name in enumerate(categories, start=1)}
     counts = np.zeros((n_studies, 1 + len(categories), 2, 2))
     for other in others:
-        for row in mine.keys() & other.keys():
-            matched = pairs(mine[row], other[row])
-            for side, errors in ((1, mine[row]), (0, other[row])):
-                is_matched = {pair[1 - side] for pair in matched}
-                for at, error in enumerate(errors):
+        for row in own.keys() & other.keys():
+            pairs = match(own[row], other[row])
+            for side, errors in ((1, own[row]), (0, other[row])):
+                matched = {pair[1 - side] for pair in pairs}
+                for number, error in enumerate(errors):
                     for place in (0, *map(place_of.__getitem__, error.categories)):
-                        counts[row, place, side] += (at in is_matched, 1)
+                        counts[row, place, side] += (number in matched, 1)
     return counts
 
 
 def _ratios(counts: _Counts, resampling: Resampling) -> list[Estimate]:
-    """Return matched / all of each column of units by columns, with a bootstrap of the units.
+    """Return matched / all for each column of `counts`, with a bootstrap of the units.
 
-    Where all or none are matched it is Wilson's interval of as many as there are units with
-    errors: what several readers wrote of one study is no several studies.
+    If all or none match, the interval is Wilson's for the number of units with errors: the errors
+    of several readers in one study are not independent.
     """
     rng = generator(resampling.seed, "found errors", {})
-    draws = bootstrap_weights(rng, len(counts), resampling.resamples)
+    weights = bootstrap_weights(rng, len(counts), resampling.resamples)
     flat = counts.reshape(len(counts), -1)
-    drawn = np.concatenate([weights @ flat for weights in draws]).reshape(-1, *counts.shape[1:])
+    sums = np.concatenate([part @ flat for part in weights]).reshape(-1, *counts.shape[1:])
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = drawn[..., 0] / drawn[..., 1]
+        ratios = sums[..., 0] / sums[..., 1]
     estimates = []
     for column, shares in zip(counts.transpose(1, 0, 2), ratios.T, strict=True):
         (k, n), n_units = column.sum(axis=0), int((column[:, 1] > 0).sum())

@@ -11,7 +11,7 @@ import numpy as np
 from judge.rubrics.quantities import Quantity
 from judge.running.folder import Run
 from judge.signature import Signature
-from judge.stats.rates import Codes, Estimate, rate_interval, wilson
+from judge.stats.intervals import Codes, Estimate, rate_interval, wilson
 from judge.stats.table import OUTCOMES
 from judge.types import Failed, Unparsed
 from judge.validating.raters import RatedStudies
@@ -40,7 +40,7 @@ def judge_table(
     patient of each study.
     """
     totals = [quantity for quantity in quantities if not quantity.category]
-    quantity = next(iter([*filter(lambda total: total.is_level, totals), *totals]), None)
+    quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)
     kendall = {
         row["judge"]: row["kendall"]
         for row in agreement
@@ -79,7 +79,7 @@ def _same_verdict(
             continue
         same_judge = str(Signature.parse(judge.run.signature).without(*_MAY_DIFFER))
         columns_of.setdefault(same_judge, []).append(column)
-    figures = {}
+    figures: dict[str, dict[str, Any]] = {}
     for columns in columns_of.values():
         if quantity is None or quantity.kind != "count" or len(columns) < 2:
             continue

@@ -1,4 +1,4 @@
-"""Judges and readers side by side: whose runs they are, and what each said of which study."""
+"""Judges and readers on the studies that they share, with the counts of each rater."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.comparing.loaded import SIDES, LoadedRuns, load
+from judge.comparing.alignment import SIDES, AlignedRuns, align
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice, own_model
+from judge.comparing.run_choice import RunChoice, model_of_run
 from judge.readers.reader_runs import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
@@ -28,14 +28,14 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import MANIFEST, Run
 from judge.signature import digests
-from judge.stats.panel import Values
-from judge.stats.rates import summed
+from judge.stats.intervals import sum_measures
+from judge.stats.scores import Values
 from judge.types import JudgeError
 
 
 @dataclass(frozen=True)
 class Rater:
-    """A judge or a reader: the run of what they said, and what they are called here."""
+    """A judge or a reader, by the run of its annotations."""
 
     name: str
     shown: str
@@ -53,7 +53,7 @@ class Rater:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The rubric as judges use it, whatever a reader was asked for."""
+        """The rubric in full, whatever a reader was asked for."""
         return rubrics.load(self.run.manifest["rubric"])
 
     @cached_property
@@ -62,15 +62,14 @@ class Rater:
         return levels_of(self.rubric, self.lacks)
 
 
-def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
-    """Open the runs of judges, or of readers, by the names given or their own.
+def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
+    """Open the runs of judges, or of readers, by the given names or their own.
 
-    A folder of readers' runs, as `judge import` leaves it, stands for all of them. Raises
-    `JudgeError` for a run of the other kind, the same readings twice, and where two would have one
-    name.
+    A folder of readers' runs, as `judge import` writes it, gives all of them. Raises `JudgeError`
+    for a run of the other kind, the same readings twice, and for two raters with one name.
     """
     if readers:
-        choices = [each for choice in choices for each in _below(choice)]
+        choices = [run for choice in choices for run in _runs_in(choice)]
     opened: dict[str, Rater] = {}
     for choice in choices:
         run = Run(choice.path)
@@ -82,7 +81,7 @@ def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
                 if readers
                 else f"{choice.shown} is the run of a reader; name it after --readers"
             )
-        # One reader twice, under two names, would agree with the reader's own word.
+        # A reader under two names would agree with himself.
         same = [other.shown for other in opened.values() if other.run.signature == run.signature]
         if readers and same:
             raise JudgeError(f"{same[0]} and {choice.shown} are the same readings; give one")
@@ -96,20 +95,20 @@ def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
     return tuple(opened.values())
 
 
-def _below(choice: RunChoice) -> list[RunChoice]:
+def _runs_in(choice: RunChoice) -> list[RunChoice]:
     if not choice.path.is_dir() or (choice.path / MANIFEST).exists():
         return [choice]
-    below = sorted(path.parent for path in choice.path.glob(f"*/{MANIFEST}"))
-    if not below:
+    folders = sorted(path.parent for path in choice.path.glob(f"*/{MANIFEST}"))
+    if not folders:
         raise JudgeError(f"{choice.shown} holds no run; judge import makes readers' runs")
-    return [RunChoice(path, str(Path(choice.shown) / path.name), choice.model) for path in below]
+    return [RunChoice(path, str(Path(choice.shown) / path.name), choice.model) for path in folders]
 
 
 @dataclass(frozen=True)
 class Score:
-    """A number by which a judge, or a file, orders studies, one value a study; NaN: none.
+    """A score of a judge, or a metric of a file, with a value per study; NaN for none.
 
-    `judge` is whose it is, of a file's the metric itself.
+    `judge` is the judge's name, for a metric of a file the metric's.
     """
 
     judge: str
@@ -120,19 +119,18 @@ class Score:
 
 @dataclass(frozen=True)
 class RatedStudies:
-    """What judges and readers said of the studies that all judges have and a reader has read.
+    """Judges and readers on the studies that all judges judged and at least one reader read.
 
-    `values` has for each quantity an array of studies by raters, the judges first; NaN is not
-    scored, not read, or not asked for. `scores` are the scores of judges and the metrics of
-    files, which are held against what readers say. `clusters` numbers the patient of each study;
-    None where no patient has several, and `patient_field` too. `level` is that of which errors are
-    significant, None where each rubric says so itself. `files` are digests of the metrics' files,
-    and how each metric is read.
+    `values` has by quantity an array of studies by raters, the judges first; NaN for a study that
+    is not scored, not read, or not asked for. `scores` are the scores of judges and the metrics of
+    files. `clusters` numbers the patient of each study; it is None, like `patient_field`, where no
+    patient has several studies. `level` is the level of significant errors, None where each rubric
+    has its own. `files` has digests of the metric files, and the direction of each metric.
     """
 
     judges: tuple[Rater, ...]
     readers: tuple[Rater, ...]
-    runs: LoadedRuns
+    runs: AlignedRuns
     quantities: tuple[Quantity, ...]
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
@@ -145,13 +143,17 @@ class RatedStudies:
 
     @property
     def raters(self) -> tuple[Rater, ...]:
-        """All of them, the judges first."""
+        """All raters, the judges first."""
         return (*self.judges, *self.readers)
 
     @property
     def study_ids(self) -> tuple[str, ...]:
-        """The studies, in the order of all that is held of them."""
+        """The ids of the studies, in the order of all arrays."""
         return self.runs.study_ids
+
+    def records(self, study_ids: Collection[str]) -> list[dict[str, dict[str, Any]]]:
+        """Return the records of some studies by study id, one dictionary per rater."""
+        return [self.runs.records(column, study_ids) for column in range(len(self.raters))]
 
     @property
     def significant(self) -> str:
@@ -165,10 +167,10 @@ class RatedStudies:
 
     @property
     def candidates_of(self) -> tuple[str | None, ...]:
-        """The study that a candidate is of, None where a study has one candidate alone.
+        """The study of each candidate, None where a study has one candidate.
 
         `judge import` writes several as STUDY/CANDIDATE, with the candidate as the field `model`.
-        The patient does not tell: one may have several studies, with ids such as PATIENT/STUDY.
+        The patient field does not identify the study: a patient may have several.
         """
         models, _ = self.runs.field("model")
         ends = [f"/{model}" for model in models or [None] * len(self.study_ids)]
@@ -178,24 +180,24 @@ class RatedStudies:
         )
 
 
-def rated(
+def align_raters(
     judges: Sequence[Rater],
     readers: Sequence[Rater],
     metrics: Sequence[MetricFile] = (),
     patient_field: str | None = None,
     level: str | None = None,
 ) -> RatedStudies:
-    """Put judges and readers side by side on the studies that all judges have and a reader read.
+    """Align judges and readers on the studies that all judges judged and a reader read.
 
-    Raises `JudgeError` where there is no such study, where the runs are of other texts, where
-    nothing that they count is shared, and where a run cannot say which errors are of `level`.
+    Raises `JudgeError` where there is no such study, where the runs are of different texts or count
+    nothing in common, and where a run cannot tell which errors are of `level`.
     """
-    everyone = (*judges, *readers)
-    runs = load(
-        [(rater.shown, rater.run) for rater in everyone],
+    raters = (*judges, *readers)
+    runs = align(
+        [(rater.shown, rater.run) for rater in raters],
         lambda *ids: set.intersection(*ids[: len(judges)]) & set.union(*ids[len(judges) :]),
     )
-    sizes = {rater.shown: len(rater.run.columns([])) for rater in everyone}
+    sizes = {rater.shown: len(rater.run.columns([])) for rater in raters}
     if not runs.study_ids:
         has = ", ".join(f"{shown} has {n:,}" for shown, n in sizes.items())
         raise JudgeError(
@@ -203,36 +205,38 @@ def rated(
         )
     notes = [
         f"{n:,} studies of {rater.name} were not both judged by all and read: left out"
-        for rater, rows in zip(everyone, runs.rows, strict=True)
+        for rater, rows in zip(raters, runs.rows, strict=True)
         if (n := sizes[rater.shown] - int((rows >= 0).sum()))
     ]
     notes += check_texts(runs)
-    level = _level(everyone, level)
-    quantities = _shared(everyone, level)
+    level = _choose_level(raters, level)
+    quantities = _shared(raters, level)
     scores = []
-    grids = {one.name: np.full((len(runs.study_ids), len(everyone)), np.nan) for one in quantities}
-    grids[RATING] = np.full((len(runs.study_ids), len(everyone)), np.nan)
-    for column, rater in enumerate(everyone):
+    names = [*(quantity.name for quantity in quantities), RATING]
+    values = {name: np.full((len(runs.study_ids), len(raters)), np.nan) for name in names}
+    for column, rater in enumerate(raters):
         known = quantities_of(rater.rubric, rater.lacks, level)
-        own_scores = () if rater.is_reader else rater.rubric.with_role("score")
-        names = [name for one in quantities for name in known[one.name].measures]
-        numbers = runs.numbers(column, [*names, *(one.name for one in own_scores)])
-        for one in quantities:
-            parts = [numbers[name] for name in known[one.name].measures]
-            grids[one.name][:, column] = summed(parts)
+        rubric_scores = () if rater.is_reader else rater.rubric.with_role("score")
+        measures = [name for quantity in quantities for name in known[quantity.name].measures]
+        numbers = runs.numbers(column, [*measures, *(score.name for score in rubric_scores)])
+        for quantity in quantities:
+            parts = [numbers[name] for name in known[quantity.name].measures]
+            values[quantity.name][:, column] = sum_measures(parts)
         scores += [
-            Score(rater.name, one.label, one.higher_is_better, numbers[one.name])
-            for one in own_scores
+            Score(rater.name, score.label, score.higher_is_better, numbers[score.name])
+            for score in rubric_scores
         ]
         if rater.is_reader and RATING in rater.run.manifest["fields"]:
-            ratings = runs.columns(column, [RATING])[RATING]
-            grids[RATING][:, column] = [_number(rating) for rating in ratings]
-    if not np.isnan(grids[RATING]).all():
+            values[RATING][:, column] = [
+                rating if type(rating) in (int, float) else np.nan
+                for rating in runs.columns(column, [RATING])[RATING]
+            ]
+    if not np.isnan(values[RATING]).all():
         quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
     metric_scores = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(runs.study_ids, (own_model(judges[0].run),))
+        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))
     ]
     classes, note = runs.field("study_class")
     patient, clusters = runs.patients(patient_field) or (None, None)
@@ -243,7 +247,7 @@ def rated(
         tuple(readers),
         runs,
         quantities,
-        grids,
+        values,
         (*scores, *metric_scores),
         tuple(str(name) if name else None for name in classes or [None] * len(runs.study_ids)),
         clusters,
@@ -251,21 +255,16 @@ def rated(
         level,
         (
             *(file.sha256 for file in metrics),
-            *(f"{one.label} {one.higher_is_better}" for one in metric_scores),
+            *(f"{score.label} {score.higher_is_better}" for score in metric_scores),
         ),
         (*notes, *([note] if note else [])),
     )
 
 
-def records(studies: RatedStudies, study_ids: Collection[str]) -> list[dict[str, dict[str, Any]]]:
-    """Return what each rater said of some studies, by study id; raises as `Run.records`."""
-    return [studies.runs.records(at, study_ids) for at in range(len(studies.raters))]
+def check_texts(runs: AlignedRuns) -> list[str]:
+    """Raise `JudgeError` if runs have different texts of a study; return notes on unknown texts.
 
-
-def check_texts(runs: LoadedRuns) -> list[str]:
-    """Raise where two runs are of other texts of a study; return whose texts are not known.
-
-    A reader's file may hold no reports; then at least the section must be that of the first run.
+    A reader's file may have no reports; then its section must be that of the first run.
     """
     for side in SIDES:
         for earlier, later, ids in runs.differing_texts(side):
@@ -277,9 +276,8 @@ def check_texts(runs: LoadedRuns) -> list[str]:
     first = runs.runs[0].manifest["section"]
     for name, run in zip(runs.names, runs.runs, strict=True):
         texts = digests(run.records(of_any_version=True), set(runs.study_ids)).values()
-        missing = [
-            side for side, of in zip(SIDES, zip(*texts, strict=True), strict=True) if not any(of)
-        ]
+        sides = zip(SIDES, zip(*texts, strict=True), strict=True)
+        missing = [side for side, known in sides if not any(known)]
         section = run.manifest["section"]
         if "candidates" in missing and section != first:
             raise JudgeError(
@@ -290,13 +288,13 @@ def check_texts(runs: LoadedRuns) -> list[str]:
     return notes
 
 
-def _level(everyone: Sequence[Rater], asked: str | None) -> str | None:
-    """Return the level of which errors are significant, None where each rubric says so itself."""
-    level = asked or common_level(rater.rubric for rater in everyone)
-    has_levels = any(rater.levels for rater in everyone)
-    for rater in everyone:
-        can_say = at_level(rater.rubric, level, rater.lacks) if level else rater.levels
-        if not can_say and (level or has_levels):
+def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
+    """Return the level of significant errors, None where each rubric has its own."""
+    level = level or common_level(rater.rubric for rater in raters)
+    has_levels = any(rater.levels for rater in raters)
+    for rater in raters:
+        can_tell = at_level(rater.rubric, level, rater.lacks) if level else rater.levels
+        if not can_tell and (level or has_levels):
             raise JudgeError(
                 f"{rater.shown} cannot say which errors are {level or SIGNIFICANT}: its levels are "
                 f"{', '.join(rater.levels) or 'none'}; choose one that all runs have with --level"
@@ -310,23 +308,21 @@ def _level_words(rater: Rater, level: str | None) -> str:
     return f"{level or 'urgent'} or worse"
 
 
-def _shared(everyone: Sequence[Rater], level: str | None) -> tuple[Quantity, ...]:
-    """Return the quantities that every rubric has; a score only where it is the same one.
+def _shared(raters: Sequence[Rater], level: str | None) -> tuple[Quantity, ...]:
+    """Return the quantities of all rubrics; a score only if it is the same in all.
 
-    Categories of a reader's own are in the totals alone.
+    Categories of a reader's own are only in the totals.
     """
-    first, *others = [quantities_of(rater.rubric, level=level) for rater in everyone]
+    first, *others = [quantities_of(rater.rubric, level=level) for rater in raters]
     shared = tuple(
-        one
-        for name, one in first.items()
-        if all(name in known and (one.kind == "count" or known[name] == one) for known in others)
+        quantity
+        for name, quantity in first.items()
+        if all(
+            name in known and (quantity.kind == "count" or known[name] == quantity)
+            for known in others
+        )
     )
     if not shared:
-        kinds = ", ".join(dict.fromkeys(rater.rubric.title for rater in everyone))
+        kinds = ", ".join(dict.fromkeys(rater.rubric.title for rater in raters))
         raise JudgeError(f"{kinds} have no count in common, so there is nothing to compare")
     return shared
-
-
-def _number(value: object) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else np.nan  # type: ignore[arg-type]

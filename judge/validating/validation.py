@@ -1,17 +1,21 @@
-"""All that is said of judges beside readers, ready for JSON; tables are made of it."""
+"""How far judges agree with readers, and readers among themselves."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from judge import plugins
+from judge.comparing.metric_files import read_files
+from judge.comparing.run_choice import Runs, choices
+from judge.display import Displayed
 from judge.rubrics.quantities import Quantity, quantities_of
-from judge.signature import Signature
+from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
     EXPERTS,
     Scoring,
@@ -21,22 +25,75 @@ from judge.stats.agreement import (
     limits_of_agreement,
     preference,
 )
-from judge.stats.bootstrap import LEAST_UNITS, generator
-from judge.stats.correlation import Resamples, draw
+from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
 from judge.stats.metric import MINUS
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.stats.significance import Resampling
 from judge.validating.error_matching import matched_errors
 from judge.validating.judges import judge_table
-from judge.validating.raters import RatedStudies, Score
+from judge.validating.raters import RatedStudies, Score, align_raters, open_raters
 
 _USUAL = Resampling()
 
 
+@dataclass(frozen=True, repr=False)
+class Validation(Displayed):
+    """How far judges agree with readers; `print` shows the judges.
+
+    `data` is the output of `judge validate --format json`, and `frame(NAME)` one of its tables.
+    """
+
+    data: dict[str, Any]
+    notes: tuple[str, ...]
+    signature: str
+
+
 def validate(
-    studies: RatedStudies, how: Resampling = _USUAL, epsilon: float = EXPERTS
+    runs: Runs,
+    readers: Runs,
+    *,
+    metrics: Sequence[str | Path] = (),
+    higher_is_better: Sequence[str] = (),
+    lower_is_better: Sequence[str] = (),
+    epsilon: float = EXPERTS,
+    level: str | None = None,
+    patient_field: str | None = None,
+    resampling: Resampling = _USUAL,
+) -> Validation:
+    """Compare judges with readers of the same reports, as `judge validate` does.
+
+    Args:
+        runs: The runs of judges: opened, as folders, or as a mapping from names.
+        readers: The runs of readers, in the same forms.
+        metrics: Files of further metrics, as in `compare`.
+        higher_is_better: Columns of these of which more is better, where the name does not tell.
+        lower_is_better: Columns of which less is better.
+        epsilon: The epsilon of the alternative-annotator test.
+        level: Errors of this level or worse are significant: actionable, urgent, emergent or
+            significant; by default each rubric's own.
+        patient_field: The field with the patient, as in `compare`.
+        resampling: The number of resamples and the seed.
+
+    Raises:
+        JudgeError: For runs that cannot be compared.
+
+    """
+    files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
+    studies = align_raters(
+        open_raters(choices(runs), readers=False),
+        open_raters(choices(readers), readers=True),
+        files,
+        patient_field,
+        level,
+    )
+    data = compute_validation(studies, resampling, epsilon)
+    return Validation(data, tuple(data["notes"]), str(data["signature"]))
+
+
+def compute_validation(
+    studies: RatedStudies, resampling: Resampling = _USUAL, epsilon: float = EXPERTS
 ) -> dict[str, Any]:
-    """Return how far the judges agree with the readers, and the readers among themselves.
+    """Return the figures of a validation as JSON's types.
 
     Keys: `signature`, `judges`, `readers`, `n_studies`, `patient_field`, `resampling`, `notes`;
     `judge_table` (agreement, unread answers, stability, price and time by judge); `agreement`,
@@ -47,24 +104,24 @@ def validate(
     it has no value. Raises `JudgeError` for damaged runs.
     """
     n = len(studies.study_ids)
-    rng = generator(how.seed, "validation", {})
-    resamples = draw(studies.clusters, n, rng, how.resamples)
+    rng = generator(resampling.seed, "validation", {})
+    resamples = draw_resamples(studies.clusters, n, rng, resampling.resamples)
     n_judges = len(studies.judges)
     quantities = [
-        one
-        for one in studies.quantities
-        if not np.isnan(studies.values[one.name][:, n_judges:]).all()
+        quantity
+        for quantity in studies.quantities
+        if not np.isnan(studies.values[quantity.name][:, n_judges:]).all()
     ]
-    levels = [one for one in quantities if one.is_level]
-    counts = [one for one in quantities if one.kind == "count"]
-    errors, notes = matched_errors(studies, quantities, resamples.units, how)
+    levels = [quantity for quantity in quantities if quantity.is_level]
+    counts = [quantity for quantity in quantities if quantity.kind == "count"]
+    errors, notes = matched_errors(studies, quantities, resamples.units, resampling)
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
-    reasons = [one["reason"] for one in alternatives if one["passes"] is None]
+    reasons = [row["reason"] for row in alternatives if row["passes"] is None]
     correlations = _correlations(studies, quantities, resamples)
     if n < LEAST_UNITS:
         notes.insert(0, f"only {n} studies were read: correlations have no interval")
     return {
-        "signature": _signature(studies, how, epsilon),
+        "signature": _signature(studies, resampling, epsilon),
         **{
             side: [
                 {
@@ -74,14 +131,14 @@ def validate(
                     "rubric": rater.run.manifest["rubric"],
                     "signature": rater.run.signature,
                 }
-                for rater in of_side
+                for rater in raters
             ]
-            for side, of_side in (("judges", studies.judges), ("readers", studies.readers))
+            for side, raters in (("judges", studies.judges), ("readers", studies.readers))
         },
         "n_studies": n,
         **({"significant": studies.significant} if levels else {}),
         "patient_field": studies.patient_field,
-        "resampling": {"resamples": how.resamples, "seed": how.seed},
+        "resampling": {"resamples": resampling.resamples, "seed": resampling.seed},
         "notes": [
             *studies.notes,
             *_lacking(studies, quantities),
@@ -90,13 +147,16 @@ def validate(
         ],
         "judge_table": judge_table(studies, quantities, correlations["agreement"], resamples.units),
         **correlations,
-        **{f"no_{one.name}_error": list(_level(studies, one, resamples, how)) for one in levels},
+        **{
+            f"no_{level.name}_error": list(_detection(studies, level, resamples, resampling))
+            for level in levels
+        },
         "limits": [
-            {**_of(one), "judge": judge.name}
-            | limits_of_agreement(grid[:, at], grid[:, n_judges:], resamples.units)
-            for one in counts
-            for grid in [studies.values[one.name]]
-            for at, judge in enumerate(studies.judges)
+            {**_named(quantity), "judge": judge.name}
+            | limits_of_agreement(values[:, column], values[:, n_judges:], resamples.units)
+            for quantity in counts
+            for values in [studies.values[quantity.name]]
+            for column, judge in enumerate(studies.judges)
         ],
         "errors": errors,
         "preference": list(_preferences(studies, quantities, resamples)),
@@ -105,46 +165,48 @@ def validate(
 
 
 def _lacking(studies: RatedStudies, quantities: Sequence[Quantity]) -> list[str]:
-    """Return which quantities the readers have no word on, and why."""
+    """Return notes on the quantities that no reader was asked for."""
     by_reason: dict[str | None, list[str]] = {}
-    for one in studies.quantities:
-        if one in quantities:
+    for quantity in studies.quantities:
+        if quantity in quantities:
             continue
         reasons = (
             measure.undefined
             for reader in studies.readers
             for measure in reader.run.rubric.measures
             if measure.undefined
-            and measure.name in quantities_of(reader.rubric, level=studies.level)[one.name].measures
+            and measure.name
+            in quantities_of(reader.rubric, level=studies.level)[quantity.name].measures
         )
-        by_reason.setdefault(next(reasons, None), []).append(one.label)
+        by_reason.setdefault(next(reasons, None), []).append(quantity.label)
     return [
         f"{', '.join(labels)} cannot be held against the readers' own" + (f": {why}" if why else "")
         for why, labels in by_reason.items()
     ]
 
 
-def _of(one: Quantity) -> dict[str, str | None]:
-    return {"quantity": one.name, "label": one.label, "category": one.category}
+def _named(quantity: Quantity) -> dict[str, str | None]:
+    return {"quantity": quantity.name, "label": quantity.label, "category": quantity.category}
 
 
-def _measured(studies: RatedStudies, one: Quantity) -> list[tuple[dict[str, Any], Values]]:
-    """Return what is held against the readers' word on a quantity, each with its values.
+def _columns(studies: RatedStudies, quantity: Quantity) -> list[tuple[dict[str, Any], Values]]:
+    """Return the columns that are compared with the readers on a quantity, each with its names.
 
-    These are the judges' own word on it and, against totals and ratings, scores of judges and
-    metrics of files; those that are better the other way round are negated.
+    These are the quantity as the judges have it and, for totals and ratings, the scores of judges
+    and the metrics of files, negated where the better direction is the opposite.
     """
     columns = []
-    if one.kind != "rating":
-        for judge, values in zip(studies.judges, studies.values[one.name].T, strict=False):
-            columns.append(({"judge": judge.name, "measure": one.label, "own": True}, values))
-    if one.category or one.kind == "score":
+    if quantity.kind != "rating":
+        for judge, values in zip(studies.judges, studies.values[quantity.name].T, strict=False):
+            names = {"judge": judge.name, "measure": quantity.label, "own": True}
+            columns.append((names, values))
+    if quantity.category or quantity.kind == "score":
         return columns
-    return columns + [_turned(score, one) for score in studies.scores]
+    return columns + [_directed(score, quantity) for score in studies.scores]
 
 
-def _turned(score: Score, one: Quantity) -> tuple[dict[str, Any], Values]:
-    is_same = score.higher_is_better == one.higher_is_better
+def _directed(score: Score, quantity: Quantity) -> tuple[dict[str, Any], Values]:
+    is_same = score.higher_is_better == quantity.higher_is_better
     label = score.label if is_same else f"{MINUS}{score.label}"
     values = score.values if is_same else -score.values
     return {"judge": score.judge, "measure": label, "own": False}, values
@@ -156,42 +218,42 @@ def _correlations(
     rows: dict[str, list[dict[str, Any]]] = {
         name: [] for name in ("agreement", "ceiling", "ceiling_mean")
     }
-    for one in quantities:
-        columns = _measured(studies, one)
-        readers = studies.values[one.name][:, len(studies.judges) :]
+    for quantity in quantities:
+        columns = _columns(studies, quantity)
+        readers = studies.values[quantity.name][:, len(studies.judges) :]
         grid = np.column_stack([*(values for _, values in columns), readers])
         figures = agreement(grid, len(columns), resamples)
         rows["agreement"] += [
-            {**_of(one), **about, **its}
-            for (about, _), its in zip(columns, figures["judges"], strict=True)
+            {**_named(quantity), **names, **correlations}
+            for (names, _), correlations in zip(columns, figures["judges"], strict=True)
         ]
         rows["ceiling"] += [
-            {**_of(one), "reader": reader.name, **its}
-            for reader, its in zip(studies.readers, figures["readers"], strict=True)
+            {**_named(quantity), "reader": reader.name, **correlations}
+            for reader, correlations in zip(studies.readers, figures["readers"], strict=True)
         ]
-        rows["ceiling_mean"].append({**_of(one), **figures["mean"]})
+        rows["ceiling_mean"].append({**_named(quantity), **figures["mean"]})
     return rows
 
 
-def _level(
-    studies: RatedStudies, one: Quantity, resamples: Resamples, how: Resampling
+def _detection(
+    studies: RatedStudies, level: Quantity, resamples: Resamples, resampling: Resampling
 ) -> Iterator[dict[str, Any]]:
-    is_clean = _is_clean(studies.values[one.name])
+    is_clean = _is_clean(studies.values[level.name])
     names = sorted({name for name in studies.study_classes if name is not None})
     groups: list[tuple[str | None, Any, Resamples]] = [(None, slice(None), resamples)]
     for name in names if len(names) > 1 else ():
         rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
         clusters = None if studies.clusters is None else studies.clusters[rows]
-        rng = generator(how.seed, "validation", {"study_class": name})
-        groups.append((name, rows, draw(clusters, len(rows), rng, how.resamples)))
-    for group, rows, drawn in groups:
+        rng = generator(resampling.seed, "validation", {"study_class": name})
+        groups.append((name, rows, draw_resamples(clusters, len(rows), rng, resampling.resamples)))
+    for group, rows, group_resamples in groups:
         values = is_clean[rows]
         readers = values[:, len(studies.judges) :]
-        for at, rater in enumerate(studies.raters):
-            # A reader is held against the others.
-            others = np.delete(readers, at - len(studies.judges), 1) if rater.is_reader else readers
-            side = "reader" if rater.is_reader else "judge"
-            figures = detection(values[:, at], others, drawn)
+        for column, rater in enumerate(studies.raters):
+            others, side = readers, "judge"
+            if rater.is_reader:  # who is compared with the other readers
+                others, side = np.delete(readers, column - len(studies.judges), 1), "reader"
+            figures = detection(values[:, column], others, group_resamples)
             yield {side: rater.name, "study_class": group, **figures}
 
 
@@ -205,65 +267,66 @@ def _preferences(
 ) -> Iterator[dict[str, Any]]:
     candidates_of = studies.candidates_of
     rows = np.flatnonzero([study is not None for study in candidates_of])
-    names, numbers = np.unique([candidates_of[row] or "" for row in rows], return_inverse=True)
-    if len(names) == len(rows):
+    study_ids, study = np.unique([candidates_of[row] or "" for row in rows], return_inverse=True)
+    if len(study_ids) == len(rows):
         return
     units, of_row = np.unique(resamples.units[rows], return_inverse=True)
     part = Resamples(of_row, resamples.weights[units], resamples.has_patients)
-    for one in quantities:
-        if one.category:
+    for quantity in quantities:
+        if quantity.category:
             continue
-        readers = studies.values[one.name][rows, len(studies.judges) :]
-        for about, values in _measured(studies, one):
-            its = preference(values[rows], readers, numbers, part)
-            about = {name: about[name] for name in ("judge", "measure")}
-            yield {**_of(one), **about, **its}
+        readers = studies.values[quantity.name][rows, len(studies.judges) :]
+        for names, values in _columns(studies, quantity):
+            figures = preference(values[rows], readers, study, part)
+            yield {
+                **_named(quantity),
+                "judge": names["judge"],
+                "measure": names["measure"],
+                **figures,
+            }
 
 
 def _alternatives(
     studies: RatedStudies, counts: Sequence[Quantity], resamples: Resamples, epsilon: float
 ) -> Iterator[dict[str, Any]]:
     n_judges = len(studies.judges)
-    for one in counts:
-        if one.category:
+    for quantity in counts:
+        if quantity.category:
             continue
-        grid = studies.values[one.name]
+        grid = studies.values[quantity.name]
         forms: list[tuple[str, str, Values, Scoring]] = [
-            (one.name, one.label, grid, "negative rmse")
+            (quantity.name, quantity.label, grid, "negative rmse")
         ]
-        if one.is_level:
-            label = f"no {one.label.removesuffix('s')}"
-            forms.append((f"no_{one.name}_error", label, _is_clean(grid), "accuracy"))
+        if quantity.is_level:
+            label = f"no {quantity.label.removesuffix('s')}"
+            forms.append((f"no_{quantity.name}_error", label, _is_clean(grid), "accuracy"))
         for name, label, values, scoring in forms:
             for judge, column in zip(studies.judges, values.T, strict=False):
-                its = alternative_annotator(
+                figures = alternative_annotator(
                     column, values[:, n_judges:], resamples.units, scoring=scoring, epsilon=epsilon
                 )
-                for test in its["readers"]:
+                for test in figures["readers"]:
                     test["reader"] = studies.readers[test["reader"]].name
-                about = {"quantity": name, "label": label, "scoring": scoring}
-                yield {**about, "judge": judge.name, **its}
+                names = {"quantity": name, "label": label, "scoring": scoring}
+                yield {**names, "judge": judge.name, **figures}
 
 
-def _signature(studies: RatedStudies, how: Resampling, epsilon: float) -> str:
+def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) -> str:
     parts = [
         "validate:1",
         *(
-            f"{what}:{len(of)}+{_digest(sorted(f'{one.name}	{one.run.signature}' for one in of))}"
-            for what, of in (("judges", studies.judges), ("readers", studies.readers))
+            f"{side}:{len(raters)}+"
+            + short_digest(sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters))
+            for side, raters in (("judges", studies.judges), ("readers", studies.readers))
         ),
-        *([f"metrics:{_digest(sorted(studies.files))}"] if studies.files else []),
-        f"studies:{len(studies.study_ids)}+{_digest(studies.study_ids)}",
+        *([f"metrics:{short_digest(sorted(studies.files))}"] if studies.files else []),
+        f"studies:{len(studies.study_ids)}+{short_digest(studies.study_ids)}",
         f"level:{studies.level or 'own'}",
         f"patient:{studies.patient_field or 'none'}",
-        f"resamples:{how.resamples}",
-        f"seed:{how.seed}",
+        f"resamples:{resampling.resamples}",
+        f"seed:{resampling.seed}",
         f"epsilon:{epsilon:g}",
         f"numpy:{version('numpy')}",
         f"version:{plugins.version()}",
     ]
     return str(Signature(parts))
-
-
-def _digest(lines: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel
+from judge.stats.scores import ScoreMatrix
 
 SCORE = Metric("score", "score", "mean", True, "score", True, what="score")
 COST = Metric("cost", "cost", "mean", False, "cost", False)
@@ -13,11 +13,13 @@ INVERSE = Metric("inverse", "1/cost", "inverse", True, "cost", False, what="scor
 RATE = Metric("rate", "no error", "rate", True, "no error", True, what="rate")
 
 
-def panel_of(values: dict[Metric, object], clusters: object = None, **fields: object) -> Panel:
+def panel_of(
+    values: dict[Metric, object], clusters: object = None, **fields: object
+) -> ScoreMatrix:
     """A panel of models a, b, c, ... from arrays of studies by models."""
     grids = {metric.name: np.asarray(grid, dtype=float) for metric, grid in values.items()}
     n, m = next(iter(grids.values())).shape
-    return Panel(
+    return ScoreMatrix(
         tuple("abcdefghijklmnopqrstuvwxyz"[:m]) if m <= 26 else tuple(map(str, range(m))),
         tuple(f"s{row}" for row in range(n)),
         tuple(values),

@@ -14,7 +14,7 @@ from support import EXAMPLES, Invoke
 
 from judge.running.folder import Run
 from judge.stats.metric import KNOWN
-from judge.stats.panel import Panel
+from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare
 from judge.tables.comparison import comparison_document
 from judge.tables.data import as_csv
@@ -38,8 +38,8 @@ def decimals(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"[-+]?\d+\.\d+", text)]
 
 
-def renamed(panel: Panel, models: tuple[str, ...]) -> Panel:
-    return Panel(models, panel.study_ids, panel.metrics, panel.values, panel.fields)
+def renamed(panel: ScoreMatrix, models: tuple[str, ...]) -> ScoreMatrix:
+    return ScoreMatrix(models, panel.study_ids, panel.metrics, panel.values, panel.fields)
 
 
 def compared(field: str = "site", values: tuple = ("x", "y"), models: tuple = ("a", "b"), **more):

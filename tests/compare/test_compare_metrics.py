@@ -74,7 +74,8 @@ def test_the_interval_is_of_resampled_sums() -> None:
     table = np.stack([counts[name] for name in CORPUS_BLEU[3].columns], axis=1)
     random = np.random.default_rng(1)
     drawn = [
-        float(CORPUS_BLEU[3].of(table[random.integers(0, 15, 15)].sum(axis=0))) for _ in range(4000)
+        float(CORPUS_BLEU[3].compute(table[random.integers(0, 15, 15)].sum(axis=0)))
+        for _ in range(4000)
     ]
     share = float(tails(15))
     assert (cell.low, cell.high) == pytest.approx(np.quantile(drawn, [share, 1 - share]), abs=0.02)

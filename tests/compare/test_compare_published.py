@@ -17,7 +17,7 @@ from panels import panel_of
 
 from judge import rubrics
 from judge.stats.metric import KNOWN, rubric_metrics
-from judge.stats.panel import Panel
+from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, compare
 from judge.tables.leaderboard import board
 from judge.tables.rexrank import as_rexrank
@@ -54,7 +54,7 @@ def severities(inverse: float) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def printed() -> Panel:
+def printed() -> ScoreMatrix:
     fine = [m for m in rubric_metrics(rubrics.load("fineradscore")) if m.rexrank]
     green = [m for m in rubric_metrics(rubrics.load("green")) if m.rexrank]
     names = ("bleu2", "bertscore", "semb", "radgraph", "radcliq", "ratescore")
@@ -70,11 +70,11 @@ def printed() -> Panel:
             means = 1 / figures if metric.kind == "inverse" else figures
             values[metric] = means + spread[:, None]
     panel = panel_of(values)
-    return Panel(MODELS, panel.study_ids, panel.metrics, panel.values, {})
+    return ScoreMatrix(MODELS, panel.study_ids, panel.metrics, panel.values, {})
 
 
 @pytest.fixture(scope="module")
-def comparison(printed: Panel) -> Comparison:
+def comparison(printed: ScoreMatrix) -> Comparison:
     return compare(printed, sort="1/FineRadScore")
 
 

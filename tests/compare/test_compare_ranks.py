@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from panels import COST, INVERSE, RATE, SCORE, panel_of
 
-from judge.stats.panel import group_cells, rank_shares
+from judge.stats.scores import group_cells, rank_shares
 from judge.stats.significance import Resampling, compare, compare_pairs
 from judge.tables.leaderboard import ranks_table
 

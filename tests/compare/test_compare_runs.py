@@ -13,7 +13,7 @@ from support import Invoke
 
 from judge import rubrics
 from judge.comparing.comparison import compare_runs
-from judge.comparing.names import RunChoice, choice
+from judge.comparing.run_choice import RunChoice, choice
 from judge.stats.significance import Comparison, Resampling
 from judge.tables.document import Table
 from judge.tables.leaderboard import leaderboard_tables

@@ -137,7 +137,7 @@ def test_sums_are_those_of_the_studies_that_both_have(seed: int, is_clustered: b
     units = units_of(rng.integers(0, 5, 15) if is_clustered else None, 15)
     sums = PairSums({"score": scores, "cost": costs}, units, np.triu_indices(4, 1))
     for weights in bootstrap_weights(rng, int(units.max()) + 1, 3):
-        _, one, other = sums.of_pairs(weights)
+        _, one, other = sums.pair_sums(weights)
         for at, (a, b) in enumerate(itertools.combinations(range(4), 2)):
             both = ~(missing[:, a] | missing[:, b])
             w = weights[:, units[both]]

@@ -13,7 +13,7 @@ from judged_runs import COPIED, REFS, fail, judged
 from support import EXAMPLES
 
 from judge.comparing.gate import Gate, gate
-from judge.comparing.names import RunChoice
+from judge.comparing.run_choice import RunChoice
 from judge.types import JudgeError
 
 COPIES = 20

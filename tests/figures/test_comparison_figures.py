@@ -14,7 +14,7 @@ from judge.figures.comparison import comparison_figures
 from judge.figures.figure import Figure, short_names
 from judge.rubrics import load
 from judge.stats.correlation import correlations
-from judge.stats.panel import cuts
+from judge.stats.scores import cuts
 from judge.stats.significance import Comparison, compare
 
 # The models of the seeded panel, the best first, in the order of the one that is drawn.

@@ -13,7 +13,7 @@ import pytest
 from page_records import records_of
 from seeded_comparison import seeded, seeded_panel
 
-from judge.pages import FRONTEND
+from judge.pages.bundle import RESULTS
 from judge.pages.comparison import page, wanted
 from judge.stats.significance import Comparison, compare
 
@@ -46,7 +46,7 @@ def test_values_come_back_as_they_are() -> None:
     data = data_of(c)
     for at, metric in enumerate(c.panel.metrics):
         values = np.frombuffer(data[f"values-{at}"], "<f8").reshape(3, 60).T
-        np.testing.assert_array_equal(values, c.panel.of_study(metric.name))
+        np.testing.assert_array_equal(values, c.panel.study_values(metric.name))
 
 
 def test_groups_come_in_the_order_of_their_numbers() -> None:
@@ -77,5 +77,5 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser"
         r"|XMLHttpRequest|WebSocket|https?://|\bimport\(",
-        FRONTEND.script,
+        RESULTS.script,
     )

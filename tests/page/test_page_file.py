@@ -16,9 +16,8 @@ from pagemaking import HOSTILE, examples, hostile, write_run
 
 from judge import rubrics
 from judge.cli import main
-from judge.pages import FRONTEND
-from judge.pages.frontend import source_hash
-from judge.pages.run_file import MARK, html_file
+from judge.pages.bundle import RESULTS, source_hash
+from judge.pages.run import MARK, page
 from judge.running.folder import Run
 
 GREEN = rubrics.load("green")
@@ -36,14 +35,14 @@ def audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resu
 
 
 def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> None:
-    text = "".join(html_file(run.summary(), run.table(), run.records(), GREEN))
+    text = "".join(page(run))
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     assert policy
     rules = dict(rule.strip().split(" ", 1) for rule in policy[1].split(";"))
     assert rules == {
         "default-src": "'none'",
-        "script-src": source_hash(FRONTEND.script),
-        "style-src": source_hash(FRONTEND.style),
+        "script-src": source_hash(RESULTS.script),
+        "style-src": source_hash(RESULTS.style),
         "img-src": "blob:",
         "base-uri": "'none'",
         "form-action": "'none'",
@@ -51,13 +50,13 @@ def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> 
         "trusted-types": "'none'",
     }
     assert text.index("Content-Security-Policy") < text.index("<style>") < text.index("<script")
-    rest = text.replace(FRONTEND.script, "").replace(FRONTEND.style, "")
+    rest = text.replace(RESULTS.script, "").replace(RESULTS.style, "")
     for word in ("onerror", "javascript:", "struck", "effusion", "</textarea"):
         assert word not in rest
     assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|https?:", FRONTEND.script
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|https?:", RESULTS.script
     )
-    assert not re.search(r"url\(|@import|https?:|</style", FRONTEND.style)
+    assert not re.search(r"url\(|@import|https?:|</style", RESULTS.style)
     parts = re.findall(r'<script type="text/plain" id="data-([\w-]+)">([\w+/=]*)</script>', text)
     data = {k: json.loads(gzip.decompress(base64.b64decode(v))) for k, v in parts}
     ids = [record["study_id"] for record in run.records()]
@@ -66,32 +65,36 @@ def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> 
     assert [view["study_id"] for packet in packets for view in packet] == ids
 
 
-def test_records_are_read_a_packet_at_a_time(run: Run) -> None:
+def test_records_are_read_a_packet_at_a_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = 0
+
+    record = run.record("ex-001")
 
     def counted() -> Iterator[dict]:
         nonlocal taken
-        record = run.record("ex-001")
-        for _ in range(200):
+        for _ in range(100):
             taken += 1
             yield record
 
-    pieces = html_file(run.summary(), run.table(), counted(), GREEN)
-    assert [taken for _ in islice(pieces, 7)] == [0, 0, 0, 50, 100, 150, 200]
+    monkeypatch.setattr(run, "records", counted)
+    pieces = page(run)
+    assert [taken for _ in islice(pieces, 5)] == [0, 0, 0, 50, 100]
+    with pytest.raises(ValueError, match="100 records for a table of 16 studies"):
+        list(pieces)
 
 
 def test_a_page_is_replaced_and_nothing_else(run: Run, audit: Callable[..., Result]) -> None:
-    page = run.path.parent / "report.html"
+    file = run.path.parent / "report.html"
     assert audit("run", "--html", "report.html").exit_code == 0
-    first = page.read_bytes()
+    first = file.read_bytes()
     assert first.startswith(MARK.encode())
     assert audit("run", "--html", "report.html").exit_code == 0
-    assert page.read_bytes() == first
-    page.write_text("my own notes", "utf-8")
+    assert file.read_bytes() == first
+    file.write_text("my own notes", "utf-8")
     done = audit("run", "--html", "report.html")
     assert (done.exit_code, "report.html" in done.stderr) == (2, True)
-    assert page.read_text("utf-8") == "my own notes"
-    page.unlink()
+    assert file.read_text("utf-8") == "my own notes"
+    file.unlink()
     for args in (["run", "ex-001"], ["run", "--worst", "2"]):  # one thing at a time
         assert audit(*args, "--html", "report.html").exit_code == 2
     done = audit("run", "--html", "no/report.html")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from pagemaking import HOSTILE, examples, failed, hostile, write_run
 
 from judge import rubrics
-from judge.pages.run import _histogram, cell, field_names, overview
+from judge.pages.run import _histogram, field_names, overview
 from judge.rubrics.categories import error
 from judge.rubrics.contract import Measure, Rubric
 from judge.running.folder import Run
 from judge.study.edits import Row, rows
-from judge.study.view import study_view
+from judge.study.view import cell, study_view
 from judge.types import Annotation, Edit, Study
 
 

@@ -1,7 +1,7 @@
 """What stands in for GREEN's package makes of answers what the package's own scorer makes of them.
 
 The package is not on the registry; `radeval` has a copy of its scorer, without the summary.
-Where the two differ is said in docs/green-package.md, and each such place is here.
+Where the two differ is said in docs/python.md, and each such place is here.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import ppi_py
 import pytest
 
 from judge.rubrics.contract import Statistic
+from judge.stats.intervals import Z_95
 from judge.stats.prediction_powered import corrected
-from judge.stats.rates import Z_95
 
 pytestmark = pytest.mark.ci
 RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)

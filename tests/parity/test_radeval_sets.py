@@ -49,7 +49,7 @@ def test_corpus_bleu_is_radevals(figure) -> None:
     theirs, _ = Bleu(n=n)(REFERENCES, CANDIDATES)
     counts = metrics.compute("corpus_bleu", REFERENCES, CANDIDATES).columns
     sums = np.array([sum(counts[name]) for name in figure.columns])
-    assert float(figure.of(sums)) == pytest.approx(theirs, rel=1e-6)
+    assert float(figure.compute(sums)) == pytest.approx(theirs, rel=1e-6)
     assert 0.1 < theirs < 0.9
 
 
@@ -134,7 +134,7 @@ def test_f1_chexbert_is_radevals(folder: Path) -> None:
     assert len(rows) == len(REFS)
     for figure in F1_CHEXBERT:
         sums = np.array([sum(float(row[name]) for row in rows) for name in figure.columns])
-        ours = float(figure.of(sums))
+        ours = float(figure.compute(sums))
         assert ours == pytest.approx(wanted[figure.name], abs=1e-12)
         assert f"{figure.label} " in done.stdout
         assert f"{ours:.3f}" in done.stdout

@@ -69,7 +69,7 @@ class Run:
         self.folder = folder
         self.line = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
         self.line += ["--judge", f"ray:{model}", "--cache", "cache", "--out", "run"]
-        self.line += ["--gpus-per-replica", "0", "--reask", "0", "--give-up-after", "0"]
+        self.line += ["--server", "gpus-per-replica=0", "--reask", "0", "--give-up-after", "0"]
         self.line += ["--min-coverage", "0", *options]
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "RAY_"))}
         self.environ = {**kept, "XDG_STATE_HOME": str(folder / "state"), **environ}

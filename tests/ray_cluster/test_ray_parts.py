@@ -100,7 +100,7 @@ def test_each_replica_has_its_requests_and_the_gpus_that_its_flags_want(model: P
         ({"ray_replicas": 0}, "ray_replicas"),
         ({"gpus_per_replica": "all"}, "gpus_per_replica"),
         ({"gpus": 2}, "gpus"),
-        ({"ray_address": "ray://head:10001"}, "--ray-address"),
+        ({"ray_address": "ray://head:10001"}, "--server address"),
     ],
 )
 def test_an_option_that_cannot_be_is_named(

@@ -18,7 +18,7 @@ STRUCTURED = ("--reply", "structured", "--prompt", "green-structured")
 
 
 def judge(folder: Path, nodes: Nodes | None, *options: str) -> Run:
-    where = ["--ray-address", nodes.address] if nodes else []
+    where = ["--server", f"address={nodes.address}"] if nodes else []
     line = [*STRUCTURED, "--concurrency", str(IN_FLIGHT), *where, *options]
     return Run(folder, folder / "model", *line, JUDGE_VLLM=str(folder / "vllm"))
 
@@ -76,7 +76,7 @@ def kill_server(nodes: Nodes) -> set[int]:
 @pytest.mark.parametrize("kill", [kill_actor, kill_server])
 def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: object) -> None:
     (folder / "waits").touch()
-    with judge(folder, nodes, "--ray-replicas", "2") as run:
+    with judge(folder, nodes, "--server", "replicas=2") as run:
         let_both_answer(run, folder)
         # The other one must not have answered all before the lost one is back.
         (folder / "waits").touch()
@@ -113,7 +113,7 @@ def test_a_signal_ends_a_cluster_of_our_own(
 @pytest.mark.usefixtures("standin")
 def test_a_killed_driver_leaves_no_vllm(nodes: Nodes, folder: Path) -> None:
     (folder / "waits").touch()
-    with judge(folder, nodes, "--ray-replicas", "2") as run:
+    with judge(folder, nodes, "--server", "replicas=2") as run:
         wait_for(lambda: "2 of 2 replicas ready" in run.err(), 400)
         there = set().union(*nodes.servers())
         assert there
@@ -127,7 +127,7 @@ def test_a_model_that_cannot_start_is_one_error(nodes: Nodes, folder: Path) -> N
     (folder / "log").write_text("vllm: error: unrecognized arguments: --nosuch\n", "utf-8")
     write_standin(folder, STANDIN_LOG=str(folder / "log"))
     before = nodes.logs()
-    with judge(folder, nodes, "--ray-replicas", "2", "--vllm-arg=--nosuch") as run:
+    with judge(folder, nodes, "--server", "replicas=2", "--server=nosuch") as run:
         assert run.end(60) == 2
     err = run.err()
     assert err.count("Error: ") == 1, err

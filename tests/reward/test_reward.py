@@ -231,7 +231,7 @@ def test_the_report_of_a_conversation_is_what_the_assistant_says_last() -> None:
         [tool],
         [{**say, "content": 3}],
     ):
-        with pytest.raises(JudgeError, match="neither text nor messages"):
+        with pytest.raises(JudgeError, match="neither a text nor a list of messages"):
             text_of(wrong)
 
 

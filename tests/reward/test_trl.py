@@ -1,4 +1,4 @@
-"""The real TRL trains with the rewards, and does with None what docs/rewards.md says."""
+"""The real TRL trains with the rewards, and does with None what docs/python.md says."""
 
 from __future__ import annotations
 

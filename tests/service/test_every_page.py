@@ -11,18 +11,24 @@ import pytest
 from answered_runs import records_of
 from browserhelp import NARROW, WIDE, Watch, axe_in_both_schemes, chromium, expect, ready, watch
 from made_pages import EVIL, LONG, all_pages, comparison, comparison_text, rated_studies
+from pagemaking import write_run
 from served import Served
 
+from judge import prompts, rubrics
 from judge.figures import available
 from judge.pages.comparison import wanted
+from judge.pages.run import page as run_page
+from judge.rubrics.categories import error
 from judge.running.folder import Run
 from judge.tables import document, leaderboard
+from judge.types import Annotated, Annotation, Completion, Edit, Study, Usage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 VIEWS = ("green", "fineradscore", "comparison", "stress", "validation")
-SERVED = ("runs/green", "compare?run=green&run=fineradscore&allow=judge")
+COMPARED = "compare?run=green&run=fineradscore&allow=judge"
+SERVED = ("runs/green", COMPARED)
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -33,7 +39,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def service(made: Path) -> Iterator[Served]:
-    with Served(made, *(made / name for name in ("green", "fineradscore", "green-evil"))) as one:
+    with Served(
+        made, *(made / name for name in ("green", "fineradscore", "green-evil", "asked"))
+    ) as one:
         yield one
 
 
@@ -202,17 +210,84 @@ def test_a_script_from_elsewhere_is_refused(page: Page, made: Path, seen: Watch)
     seen.console.clear()
 
 
-@pytest.mark.parametrize("address", ["", "class=normal&sort=green", "category=b", "study=ex-010"])
+@pytest.mark.parametrize(
+    ("view", "address"),
+    [
+        ("runs/green", ""),
+        ("runs/green", "class=normal&sort=green"),
+        ("runs/green", "q=hernia"),
+        ("runs/green", "study=ex-010"),
+        (COMPARED, ""),
+        (COMPARED, "metric=fineradscore_sum&group=study_class+abnormal"),
+        (COMPARED, "study=ex-010"),
+    ],
+)
 def test_file_and_service_show_the_same(
-    page: Page, made: Path, service: Served, address: str
+    page: Page, made: Path, service: Served, view: str, address: str
 ) -> None:
+    """Stress tests and validations have no page in the service."""
+    file = made / ("compared.html" if view == COMPARED else "green.html")
     texts = []
-    for at in ((made / "green.html").as_uri(), f"{service.url}/runs/green"):
+    for start in (file.as_uri(), f"{service.url}/{view}"):
         page.goto("about:blank")
-        show(page, f"{at}#{address}")
-        parts = page.locator("#study .reports, #list, .tiles, .figures, .error-head, .matched")
+        show(page, f"{start}#{address}")
+        parts = page.locator(
+            "#study .reports, #list, .tiles, .figures:not(#figures *), .error-head, .matched, "
+            "#board, #pairs, #errors, #correlations"
+        )
         texts.append([text for text in parts.all_inner_texts() if text])
     assert texts[0] == texts[1] != []
+
+
+def test_a_link_that_asks_for_what_is_not_there_says_so(
+    page: Page, made: Path, service: Served, seen: Watch
+) -> None:
+    show(page, f"{(made / 'green.html').as_uri()}#min.green=abc&class=odd&sort=green")
+    said = page.inner_text("#alarm")
+    assert "min.green is no number: abc" in said
+    assert "class has no value odd" in said
+    assert page.get_attribute("th.score", "aria-sort") == "ascending"
+    with page.expect_response("**/runs/nope") as response:
+        page.goto(f"{service.url}/runs/nope")
+    assert response.value.status == 404
+    assert "no run 'nope'" in page.inner_text("main")
+    assert len(seen.console) == 1  # the browser's own line about the 404
+    seen.console.clear()
+    show(page, f"{service.url}/runs/facts")
+    assert page.get_by_role("link", name="Read blind").count() == 0
+    show(page, f"{service.url}/runs/green")
+    assert page.get_by_role("link", name="Read blind").count() == 1
+
+
+def test_what_was_asked_is_shown(page: Page, made: Path, service: Served) -> None:
+    record = records_of(made / "asked")[0]
+    question = prompts.load("green").messages(record["reference"], record["candidate"])
+    for start in ((made / "asked.html").as_uri(), f"{service.url}/runs/asked"):
+        show(page, f"{start}#study=1")
+        page.keyboard.press("r")
+        page.locator(".answer h4", has_text="What was asked").wait_for()
+        shown = page.inner_text(".answer")
+        for message in question:
+            assert " ".join(message.content.split()) in " ".join(shown.split())
+
+
+def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:
+    rubric = rubrics.load("fineradscore")
+    text = f"{EVIL}. " + "The heart is large. " * 100_000
+    edits = [Edit("change", n, EVIL) for n in range(2000)]
+    annotation = Annotation(tuple(error(["a"], "severity", "severity3", EVIL, e) for e in edits))
+    study = Study("long", text, text, "normal", fields={})
+    answer = Completion("{}", "stop", "model-1", Usage(1200, 34, 200))
+    end = (study, Annotated(annotation), rubric.measured(annotation, study), answer)
+    file = tmp_path / "long.html"
+    file.write_text("".join(run_page(write_run(tmp_path / "long", rubric, [end]))), "utf-8")
+    show(page, f"{file.as_uri()}#study=long")
+    page.locator("#study-title").wait_for()
+    assert page.locator("#study *").count() < 20_000
+    page.keyboard.press("j")
+    page.locator("#study .error:focus").wait_for()
+    page.keyboard.press("r")
+    assert "1,200 (200 cached by the provider)" in page.inner_text(".answer")
 
 
 def test_a_run_is_filtered_sorted_and_searched(page: Page, made: Path) -> None:
@@ -308,7 +383,7 @@ def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: P
                 assert row[5].split(" ")[0] == str(test.n)
     shown_ = [row[1:] for row in rows_of(page, "#correlations")]
     tables = leaderboard.correlation_tables(c)
-    assert shown_ == [list(row[1:]) for table in tables for row in table.rows]
+    assert shown_ == [list(row[1:]) for table in tables for row in table.texts]
 
 
 def test_a_number_of_the_leaderboard_lists_its_studies(page: Page, made: Path) -> None:

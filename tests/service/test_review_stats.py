@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.stats.rates import wilson
+from judge.stats.intervals import wilson
 from judge.stats.review import Verdict, kappa, statistics
 
 

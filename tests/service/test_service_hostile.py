@@ -32,18 +32,18 @@ def test_what_is_damaged_is_said_and_not_where_it_is_kept(hostile: Served) -> No
     for name, damage, path in (
         (MANIFEST, lambda content: content.replace(b'"rubric"', b'"r"'), ""),
         (SUMMARY, lambda _: b"{", ""),
-        (TABLE_PARQUET, lambda _: b"PAR1", "/studies"),
-        (ANNOTATIONS, lambda content: content[: len(content) // 2], "/studies"),
+        (TABLE_PARQUET, lambda _: b"PAR1", "/data/run/damaged/index"),
+        (ANNOTATIONS, lambda content: content[: len(content) // 2], "/data/run/damaged/index"),
         (
             ANNOTATIONS,
             lambda content: content.replace(b'"n_significant": ', b'"n_significant": 1'),
-            "/study?id=ex-001",
+            "/v1/runs/damaged/study?id=ex-001",
         ),
     ):
         file = hostile.folder / "judge-runs" / "damaged" / name
         whole = file.read_bytes()
         file.write_bytes(damage(whole))
-        said = is_problem(hostile.client.get(f"/v1/runs/damaged{path}"), 409)
+        said = is_problem(hostile.client.get(path or "/v1/runs/damaged"), 409)
         assert name in said
         assert str(hostile.folder) not in said
         file.write_bytes(whole)
@@ -58,7 +58,7 @@ def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
         job.mkdir(parents=True)
         (job / "job.json").write_text(json.dumps({**asked, "files": [file]}))
     (tmp_path / JOBS / "good" / "state.json").write_text("{")
-    (found,) = jobs.listed(tmp_path)
+    (found,) = jobs.list_jobs(tmp_path)
     assert found.id == "good"
     assert found.state()[0] == jobs.FAILED
 

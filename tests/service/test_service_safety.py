@@ -168,7 +168,7 @@ def test_a_long_report_does_not_hold_up_the_pages(shared_service: Served) -> Non
         answer = pool.submit(shared_service.annotate, reference=long, candidate=long)
         pages = 0
         while not answer.done():
-            assert shared_service.client.get("/v1/runs/example-run/studies").status_code == 200
+            assert shared_service.client.get("/data/run/example-run/index").status_code == 200
             pages += 1
             time.sleep(0.02)
     assert answer.result().json()["outcome"] == "annotated"

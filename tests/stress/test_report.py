@@ -21,7 +21,7 @@ from judge.backends.base import Judge, StudyError
 from judge.running.folder import Run
 from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.stats.agreement import intraclass, within_variance
-from judge.stats.rates import wilson
+from judge.stats.intervals import wilson
 from judge.stress.answers import scale_of
 from judge.studies import read_pair
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study

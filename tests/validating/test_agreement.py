@@ -20,9 +20,9 @@ from judge.stats.agreement import (
     mean_of,
     preference,
 )
-from judge.stats.bootstrap import interval
-from judge.stats.correlation import METHODS, Resamples, correlate, draw
-from judge.stats.rates import Z_95, Estimate
+from judge.stats.bootstrap import Resamples, draw_resamples, interval
+from judge.stats.correlation import METHODS, correlate
+from judge.stats.intervals import Z_95, Estimate
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
@@ -35,7 +35,7 @@ def by_scipy(method: str, x: np.ndarray, y: np.ndarray) -> float:
 
 def resampled(n: int, clusters: object = None, resamples: int = 20, seed: int = 0) -> Resamples:
     at = None if clusters is None else np.asarray(clusters, dtype=np.int64)
-    return draw(at, n, np.random.default_rng(seed), resamples)
+    return draw_resamples(at, n, np.random.default_rng(seed), resamples)
 
 
 def rows_of(resamples: Resamples, column: int) -> np.ndarray:
@@ -203,7 +203,7 @@ def test_the_interval_of_the_bias_is_students() -> None:
 def ordered(judge: list[float], readers: list[list[float]], studies: list[int], resamples=200):
     values = np.array(readers, dtype=float).T.reshape(len(judge), len(readers))
     at = np.array(studies, int)
-    drawn = draw(at, len(at), np.random.default_rng(1), resamples)
+    drawn = draw_resamples(at, len(at), np.random.default_rng(1), resamples)
     return named(preference(np.array(judge, dtype=float), values, at, drawn))
 
 
@@ -226,7 +226,7 @@ def test_preference_in_every_resample() -> None:
     random = np.random.default_rng(3)
     values[random.random(values.shape) < 0.1] = NAN
     studies = random.integers(0, 40, 120)
-    resamples = draw(studies // 2, 120, random, 150)
+    resamples = draw_resamples(studies // 2, 120, random, 150)
     found = named(preference(values[:, 0], values[:, 1:], studies, resamples))
     right, pairs, ties = np.zeros(len(resamples.weights)), np.zeros(len(resamples.weights)), 0
     for i, j in combinations(range(120), 2):
@@ -250,7 +250,7 @@ def test_few_studies_or_a_reader_who_never_varies_make_no_ceiling(n: int, consta
     readers = np.random.default_rng(1).integers(0, 4, (n, 3)).astype(float)
     if constant:
         readers[:, 2] = 1
-    found = named(agreement(readers, 0, draw(None, n, np.random.default_rng(1), 100)))
+    found = named(agreement(readers, 0, draw_resamples(None, n, np.random.default_rng(1), 100)))
     assert found.mean.kendall.value is None
     assert found.mean.kendall.reason
     assert found.mean.range.kendall is None

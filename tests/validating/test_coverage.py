@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from judge.rubrics.contract import Statistic
-from judge.stats.correlation import METHODS, correlate, draw
+from judge.stats.bootstrap import draw_resamples
+from judge.stats.correlation import METHODS, correlate
 from judge.stats.prediction_powered import corrected
 
 
@@ -32,7 +33,7 @@ def test_correlations() -> None:
     hits = dict.fromkeys(METHODS, 0)
     for seed in range(runs):
         random = np.random.default_rng([1, seed])
-        resamples = draw(None, 60, random, 400)
+        resamples = draw_resamples(None, 60, random, 400)
         found = correlate(*normal(random, 60, rho).T, resamples)
         for method in METHODS:
             cell = found.estimate(method, resamples)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.rubrics.contract import Statistic
+from judge.stats.intervals import Z_95, mean_interval, wilson
 from judge.stats.prediction_powered import Corrected, corrected
-from judge.stats.rates import Z_95, mean_interval, wilson
 
 RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)
 COUNT = Statistic("errors", "errors", "mean", ("n",), higher_is_better=False)

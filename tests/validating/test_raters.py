@@ -17,9 +17,8 @@ from judge.stats.agreement import (
     detection,
     mean_below,
 )
-from judge.stats.bootstrap import tails
-from judge.stats.correlation import Resamples, draw
-from judge.stats.rates import wilson
+from judge.stats.bootstrap import Resamples, draw_resamples, tails
+from judge.stats.intervals import wilson
 from judge.stats.review import kappa
 
 NAN = float("nan")
@@ -28,7 +27,7 @@ RATES = ("sensitivity", "specificity", "judge_rate", "majority_rate")
 
 def resampled(n: int, clusters: object = None, resamples: int = 300) -> Resamples:
     at = None if clusters is None else np.asarray(clusters, dtype=np.int64)
-    return draw(at, n, np.random.default_rng(n), resamples)
+    return draw_resamples(at, n, np.random.default_rng(n), resamples)
 
 
 def detected(judge: list[float], readers: list[list[float]]) -> SimpleNamespace:

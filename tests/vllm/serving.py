@@ -86,7 +86,7 @@ def command(model: Path | str, *options: str) -> list[str]:
 
 
 def flags() -> list[str]:
-    return [f"--vllm-arg={flag}" for flag in FLAGS]
+    return [f"--server={flag.lstrip('-')}" for flag in FLAGS]
 
 
 def environ(folder: Path) -> dict[str, str]:

@@ -70,9 +70,9 @@ def test_the_signature_changes_with_what_changes_an_answer(folder: Path) -> None
 @pytest.mark.usefixtures("standin")
 def test_flags_are_for_a_server_of_our_own(folder: Path) -> None:
     flags = {"vllm_args": ["--dtype=float32"]}
-    with pytest.raises(JudgeError, match="--vllm-arg"):
+    with pytest.raises(JudgeError, match="vllm_args"):
         backends.load("gpt-4o", GREEN, backends.JudgeSettings(options=flags))
-    with pytest.raises(JudgeError, match="--vllm-arg"):
+    with pytest.raises(JudgeError, match="--server"):
         load(folder, base_url="http://127.0.0.1:1/v1", options=flags)
 
 

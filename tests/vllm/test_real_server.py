@@ -70,7 +70,7 @@ def test_an_instruct_model_that_is_held_to_a_schema_is_read(tmp_path: Path) -> N
         write_json(tmp_path / f"{name}.json", dict(list(studies.items())[:6]))
     # Without a penalty the model repeats itself until the room is used up.
     options = ["--reply", "structured", "--body", "repetition_penalty=1.05", "--reask", "0"]
-    options += ["--max-tokens", "300", "--min-coverage", "0", "--vllm-arg=--max-model-len=4096"]
+    options += ["--max-tokens", "300", "--min-coverage", "0", "--server=max-model-len=4096"]
     done = run(tmp_path, command(instruct, *flags(), *options))
     assert done.returncode in (0, 3), done.stderr
     answers = [record["answer"]["text"] for record in records(tmp_path / "run")]

@@ -1,9 +1,22 @@
 // Builds the page. Text from outside goes in as text nodes only, each isolated from its
 // surroundings, so that right-to-left marks in a report cannot reorder the page.
 
-const CLIP = 20000;
+const MAX_SHOWN = 20000;
+const MAX_LISTED = 300;
 
+/** @param {string} selector @param {ParentNode} [root] @returns {any} the first element that matches, null for none */
+export function find(selector, root = document) {
+  return root.querySelector(selector);
+}
+
+/**
+ * @param {string} tag
+ * @param {Object<string, any>} [properties] attributes; `on` has listeners, `style` properties
+ * @param {...any} children nodes and texts, nested in any way; null for none
+ * @returns {any} the element
+ */
 export function el(tag, properties = {}, ...children) {
+  /** @type {any} */
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
@@ -11,74 +24,117 @@ export function el(tag, properties = {}, ...children) {
       for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
     } else if (name === "style") {
       for (const [key, setting] of Object.entries(value)) element.style.setProperty(key, setting);
-    } else if (name === "value" || name === "checked" || name === "selected") {
+    } else if (["value", "checked", "selected"].includes(name)) {
       element[name] = value;
     } else {
       element.setAttribute(name, value === true ? "" : value);
     }
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) element.append(child);
   return element;
 }
 
+/** @param {any} text */
 export function isolated(text) {
   return el("bdi", {}, String(text));
 }
 
-// A long text begins with its first part and a button for the rest, since a browser takes
-// seconds to lay out a megabyte on one line.
+/**
+ * A long text as its first part and a button for the rest: a browser takes seconds to lay out a
+ * megabyte on one line.
+ * @param {string} text
+ * @param {(text: string) => any} [show]
+ * @returns {any[]}
+ */
 export function clipped(text, show = isolated) {
-  if (text.length <= CLIP) return [show(text)];
-  const all = () => rest.replaceWith(show(text.slice(CLIP)));
-  const rest = button(`Show all ${text.length.toLocaleString("en")} characters`, all, { class: "quiet" });
-  return [show(text.slice(0, CLIP)), rest];
+  if (text.length <= MAX_SHOWN) return [show(text)];
+  const rest = button(`Show all ${text.length.toLocaleString("en")} characters`,
+    () => rest.replaceWith(show(text.slice(MAX_SHOWN))), { class: "quiet" });
+  return [show(text.slice(0, MAX_SHOWN)), rest];
 }
 
-// The answer to a question of a kind, null where a newer one was asked meanwhile: a slower answer
-// to an older question must not replace a newer one.
-export async function latestOnly(app, kind, answer) {
-  const asked = Symbol(kind);
-  app[kind] = asked;
+/**
+ * The first entries of a long list, and a button for the rest.
+ * @template T
+ * @param {T[]} entries
+ * @param {(entry: T, index: number) => any} show
+ * @param {string} [tag] of the entry that holds the button
+ * @returns {any[]}
+ */
+export function listed(entries, show, tag = "li") {
+  const shown = entries.slice(0, MAX_LISTED).map(show);
+  if (entries.length <= MAX_LISTED) return shown;
+  const rest = el(tag, {}, button(`Show all ${entries.length.toLocaleString("en")}`, () =>
+    rest.replaceWith(...entries.slice(MAX_LISTED).map((entry, index) => show(entry, MAX_LISTED + index))), { class: "quiet" }));
+  return [...shown, rest];
+}
+
+/**
+ * The answer to a question of a kind, null where a newer one was asked meanwhile.
+ * @param {any} owner
+ * @param {string} kind
+ * @param {any} answer
+ */
+export async function latestOnly(owner, kind, answer) {
+  const question = Symbol(kind);
+  owner[kind] = question;
   const result = await answer;
-  return app[kind] === asked ? result : null;
+  return owner[kind] === question ? result : null;
 }
 
+/** @param {any} text @param {(event: any) => any} click @param {Object<string, any>} [properties] */
 export function button(text, click, properties = {}) {
   return el("button", { type: "button", on: { click }, ...properties }, text);
 }
 
-// An entry of a list of names and values.
+/**
+ * An entry of a list of names and values.
+ * @param {string} name
+ * @param {...any} value
+ */
 export function fact(name, ...value) {
   return el("div", {}, el("dt", {}, isolated(name)), el("dd", {}, ...value));
 }
 
-// A field of a form below its label.
+/**
+ * A field of a form below its label.
+ * @param {string} id
+ * @param {any} label
+ * @param {any} field
+ */
 export function control(id, label, field) {
   field.id = id;
   return el("div", { class: "control" }, el("label", { for: id }, label), field);
 }
 
+/** @param {string} value @param {string} label @param {string | null} [chosen] */
 export function option(value, label, chosen) {
   return el("option", { value, selected: value === chosen }, label);
 }
 
+/** @param {string} text what a screen reader says */
 export function announce(text) {
-  document.getElementById("announcer").textContent = text;
+  find("#announcer").textContent = text;
 }
 
+/** @param {Error} error */
 export function alarm(error) {
-  const region = document.getElementById("alarm");
+  const region = find("#alarm");
   region.replaceChildren(isolated(error.message), button("Dismiss", () => region.replaceChildren(), { class: "quiet" }));
 }
 
-// Brings an element into sight, and the keyboard to it.
+/**
+ * Brings an element into sight, and the keyboard to it.
+ * @param {any} element
+ * @param {ScrollLogicalPosition} block
+ */
 export function goTo(element, block) {
   element?.focus({ preventScroll: true });
   element?.scrollIntoView({ block });
 }
 
+/** @param {...any} content all that the page shows; the data of a file stay */
 export function frame(...content) {
-  // The data of a page in a file are in script elements of its body, which stay.
   document.querySelectorAll("body > :not(script)").forEach((old) => old.remove());
   document.body.prepend(
     el("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the studies"),
@@ -88,36 +144,47 @@ export function frame(...content) {
   );
 }
 
-// Starts the page; the document says when it is drawn, or why it cannot be.
+/**
+ * Starts the page; the document says when it is drawn, or why it cannot be.
+ * @param {() => Promise<void>} start
+ */
 export function begin(start) {
   start().catch((error) => {
-    if (!document.getElementById("alarm")) frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
+    if (!find("#alarm")) frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
     alarm(error);
   }).finally(() => { document.documentElement.dataset.ready = "yes"; });
 }
 
+/** @param {Event} event */
 function skip(event) {
   event.preventDefault();
   const headings = [...document.querySelectorAll("#studies-title, #study-title, main > h2[tabindex]")];
-  const target = headings.find((heading) => heading.checkVisibility()) ?? document.getElementById("main");
+  /** @type {any} */
+  const target = headings.find((heading) => heading.checkVisibility()) ?? find("#main");
   target.setAttribute("tabindex", "-1");
   target.focus();
 }
 
-// What may be wider than the page scrolls sideways by itself.
-function scrolling(label, ...content) {
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...content);
-}
-
-// A table; a caption that is not `shown` is only read out.
+/**
+ * A table that scrolls sideways by itself; a caption that is not `shown` is only read out.
+ * @param {string | null} kind
+ * @param {string} caption
+ * @param {any[]} head
+ * @param {any[]} rows
+ * @param {boolean} [shown]
+ */
 export function grid(kind, caption, head, rows, shown = false) {
-  return scrolling(caption, el("table", { class: kind },
-    el("caption", { class: shown ? null : "unseen" }, isolated(caption)),
-    el("thead", {}, el("tr", {}, head)),
-    el("tbody", {}, rows)));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el("table", { class: kind },
+      el("caption", { class: shown ? null : "unseen" }, isolated(caption)),
+      el("thead", {}, el("tr", {}, head)),
+      el("tbody", {}, rows)));
 }
 
-// A table as a terminal prints it; its first columns are words.
+/**
+ * A table as a terminal prints it; its first columns are words.
+ * @param {{ title: string, head: string[], rows: string[][], n_left: number }} table
+ */
 export function printedTable({ title, head, rows, n_left: left }) {
   const kind = (at) => (at < left ? "words" : "numbers");
   const quiet = (text) => (/^(0|0\/\d+ 0\.0%.*|n\/a)$/.test(text) ? " zero" : "");
@@ -130,12 +197,13 @@ export function printedTable({ title, head, rows, n_left: left }) {
       copyButton("as Markdown", () => markdownOf(head, rows)), copyButton("as LaTeX", () => latexOf(head, rows))));
 }
 
+/** @param {string} text @param {() => string} content */
 export function copyButton(text, content) {
   const copy = () => navigator.clipboard.writeText(content()).then(() => announce("Copied"), alarm);
   return button(text, copy, { class: "quiet copy" });
 }
 
-// A spreadsheet must not take a text for a formula.
+/** @param {string[][]} rows in a spreadsheet no text may be taken for a formula */
 function csvOf(rows) {
   const cell = (text) => {
     const safe = /^[=+\-@\t\r＝＋－＠]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;

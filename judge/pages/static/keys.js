@@ -1,58 +1,51 @@
-// The keyboard: everything that a reader does on a study, without the mouse.
+// The keyboard, what the browser remembers from one page to the next, and the reader's name.
 
-import { el } from "./dom.js";
+import { el, find } from "./dom.js";
 
 const OFF = "judge.keys-off";
+const NAME = "judge.reader";
 
-// What the browser keeps from one page to the next, if it keeps anything.
-export function remembered(name) {
+// A browser may refuse to remember anything: then all holds for this page alone.
+function tryStorage(act) {
   try {
-    return localStorage.getItem(name);
+    return act(localStorage);
   } catch {
     return null;
   }
 }
 
-export function remember(name, value) {
-  try {
-    localStorage.setItem(name, value);
-  } catch {
-    // Then it holds for this page alone.
-  }
-}
+/** @param {string} name */
+export const remembered = (name) => tryStorage((storage) => storage.getItem(name));
+/** @param {string} name @param {string} value */
+export const remember = (name, value) => tryStorage((storage) => storage.setItem(name, value));
+/** @param {string} name */
+export const forget = (name) => tryStorage((storage) => storage.removeItem(name));
+/** @returns {string[]} */
+export const rememberedNames = () => tryStorage((storage) => Object.keys(storage)) ?? [];
 
-export function forget(name) {
-  try {
-    localStorage.removeItem(name);
-  } catch {
-    // Then it keeps nothing.
-  }
-}
-
-export function rememberedNames() {
-  try {
-    return Object.keys(localStorage);
-  } catch {
-    return [];
-  }
-}
+/**
+ * @typedef {object} Action
+ * @property {string} keys
+ * @property {string} text
+ * @property {() => any} act returns false where it does not apply
+ */
 
 export class Keys {
-  // Each of `actions` has its `keys`, what they do as `text`, and `act`, which may return false
-  // when it does not apply.
+  /** @param {Action[]} actions */
   constructor(actions) {
     this.actions = actions;
     this.off = remembered(OFF) === "yes";
     document.addEventListener("keydown", (event) => this.pressed(event));
   }
 
+  /** @param {any} event */
   pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (document.querySelector("dialog[open]")) return;
-    const typing = event.target.closest?.("input, textarea, select");
-    if ((typing || this.off) && event.key !== "Escape") return;
-    if (typing) {
-      typing.blur();
+    if (find("dialog[open]")) return;
+    const field = event.target.closest?.("input, textarea, select");
+    if ((field || this.off) && event.key !== "Escape") return;
+    if (field) {
+      field.blur();
       event.preventDefault();
       return;
     }
@@ -62,21 +55,63 @@ export class Keys {
 
   help() {
     const names = { Escape: "Esc", ArrowDown: "↓", ArrowUp: "↑" };
-    const box = el("input", { type: "checkbox", id: "keys-off", checked: this.off, on: { change: () => this.keep(box.checked) } });
-    const dialog = el("dialog", { "aria-labelledby": "keys-title", class: "help" },
-      el("h2", { id: "keys-title" }, "Keys"),
+    const change = ({ target }) => {
+      this.off = target.checked;
+      remember(OFF, this.off ? "yes" : "no");
+    };
+    showDialog("keys-title", "Keys", [
       el("dl", {}, this.actions.map(({ keys, text }) => el("div", {},
         el("dt", {}, keys.split(" ").flatMap((key, at) => [at ? " or " : "", el("kbd", {}, names[key] ?? key)])),
         el("dd", {}, text)))),
-      el("p", {}, box, el("label", { for: "keys-off" }, " switch single keys off")),
-      el("form", { method: "dialog" }, el("button", { class: "main", autofocus: true }, "Close")));
-    dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
-    dialog.showModal();
+      el("p", {}, el("input", { type: "checkbox", id: "keys-off", checked: this.off, on: { change } }),
+        el("label", { for: "keys-off" }, " switch single keys off")),
+    ], "Close");
+  }
+}
+
+function showDialog(id, title, content, done, properties = {}, closed = () => {}) {
+  const dialog = el("dialog", { "aria-labelledby": id, class: "help" },
+    el("form", { method: "dialog", ...properties }, el("h2", { id }, title), content,
+      el("p", {}, el("button", { class: "main", autofocus: done === "Close" }, done))));
+  dialog.addEventListener("close", () => { dialog.remove(); closed(); });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+// The reader's name, asked for once and then remembered by the browser.
+export class Reader {
+  /**
+   * @param {string} name empty where it is not known
+   * @param {string} title of the dialog
+   * @param {string} record what is stored with the name
+   */
+  constructor(name, title, record) {
+    this.name = name || (remembered(NAME) ?? "");
+    this.title = title;
+    this.record = record;
+    this.waiting = null;
   }
 
-  keep(off) {
-    this.off = off;
-    remember(OFF, off ? "yes" : "no");
+  async known() {
+    if (this.name) return this.name;
+    this.waiting ??= this.ask().finally(() => { this.waiting = null; });
+    return this.waiting;
+  }
+
+  ask() {
+    return new Promise((resolve) => {
+      const field = el("input", { id: "reader-name", required: true, autocomplete: "name", maxlength: "100", value: this.name });
+      showDialog("reader-title", this.title, [
+        el("p", {}, `Your name is stored with each ${this.record}, and in this browser.`),
+        el("label", { for: "reader-name" }, "Name"), field,
+      ], "Continue", { on: { submit: () => this.keep(field.value.trim()) } }, () => resolve(this.name));
+    });
+  }
+
+  /** @param {string} name */
+  keep(name) {
+    this.name = name;
+    remember(NAME, name);
+    document.dispatchEvent(new CustomEvent("reader", { detail: name }));
   }
 }

@@ -1,25 +1,48 @@
-// The list of a view: its rows narrowed, sorted and paged over columns held in memory, with the
-// form that narrows it. A query is made of the words after the # of the address.
+// The list of a view: its rows filtered, sorted and paged over columns in memory, with the form
+// that filters it. A query is the part of the address after the #.
 
-import { announce, button, control, copyButton, el, grid, isolated, option } from "./dom.js";
+import { announce, button, control, copyButton, el, find, grid, isolated, option } from "./dom.js";
+import { count } from "./format.js";
 import { remember, remembered } from "./keys.js";
-import { count } from "./words.js";
 
 const LIMIT = 50;
-const WAIT = 120;
+const WAIT_MS = 120;
 const BRIEF = 20;
 const AROUND = 40;
+const RANGE = { min: "≥", max: "≤" };
 
-// `ids` are those of the rows and `order` is the rank of each, where none is asked for. A column
-// has a `name`, a `label`, a `kind`, its `value(row)` and perhaps `draw(row)`. A filter has a
-// `name`, a `label` and a `kind`: a "choice" among `choices` of the `values(query)(row)`, a "text"
-// that `value(row)` contains, or a "range" of it. `search(text)` gives the rows, a Set.
+const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
+
+/**
+ * A filter: a "choice" among `choices` of the `values(query)(row)`, a "text" that `value(row)`
+ * contains, or a "range" of it.
+ * @typedef {{ name: string, label: string, kind: string, [key: string]: any }} Filter
+ */
+
+// `ids` are those of the rows and `order` is the rank of each, where no other is asked for. A
+// column has a `name`, a `label`, a `kind`, its `value(row)` and perhaps `draw(row)`.
+// `search(text)` gives the matching rows, a Set.
 export class Listing {
+  /** @param {Object<string, any>} parts */
   constructor(parts) {
-    Object.assign(this, { noun: { label: "study", plural: "studies" }, filters: [], order: null, search: null }, parts);
+    this.noun = parts.noun ?? { label: "study", plural: "studies" };
+    /** @type {any[]} */
+    this.ids = parts.ids;
+    /** @type {any[]} */
+    this.columns = parts.columns;
+    /** @type {Filter[]} */
+    this.filters = parts.filters ?? [];
+    this.key = parts.key;
+    this.order = parts.order ?? null;
+    this.ordered = parts.ordered;
+    this.about = parts.about;
+    this.search = parts.search ?? null;
+    this.searched = parts.searched ?? "Search";
+    this.snippet = parts.snippet ?? null;
     this.n = this.ids.length;
     this.rowOf = new Map(this.ids.map((id, row) => [id, row]));
     this.columnOf = new Map(this.columns.map((column) => [column.name, column]));
+    /** @type {any} */
     this.last = { key: null };
   }
 
@@ -27,9 +50,8 @@ export class Listing {
     this.last = { key: null };
   }
 
-  // The words of a query that ask for what neither this list nor the parameters of its view have.
-  unknown(query, params) {
-    const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
+  // Sentences on the words of a query that cannot be applied, by their names.
+  faults(query, params) {
     const known = {
       q: () => this.search, sort: (name) => this.columnOf.has(name),
       descending: (word) => ["true", "false"].includes(word), offset: (text) => /^\d{1,9}$/.test(text),
@@ -38,7 +60,11 @@ export class Listing {
       if (kind === "range") known[`min.${name}`] = known[`max.${name}`] = isNumber;
       else known[name] = (value) => kind === "text" || choices.some((choice) => choice.value === value);
     }
-    return [...query].filter(([name, value]) => !(Object.hasOwn(known, name) && known[name](value))).map(([name]) => name);
+    return new Map([...query].flatMap(([name, value]) => {
+      if (!Object.hasOwn(known, name)) return [[name, `there is no filter ${name}`]];
+      if (known[name](value)) return [];
+      return [[name, known[name] === isNumber ? `${name} is no number: ${value}` : `${name} has no value ${value}`]];
+    }));
   }
 
   #tests(query) {
@@ -47,7 +73,7 @@ export class Listing {
       const { name, kind } = filter;
       const wanted = query.get(name);
       if (kind === "range") {
-        for (const [end, fits] of [["min", (a, b) => a >= b], ["max", (a, b) => a <= b]]) {
+        for (const [end, fits] of Object.entries({ min: (a, b) => a >= b, max: (a, b) => a <= b })) {
           const bound = query.get(`${end}.${name}`);
           if (bound !== null) tests.push({ filter, test: (row) => filter.value(row) !== null && fits(filter.value(row), Number(bound)) });
         }
@@ -61,7 +87,7 @@ export class Listing {
     return tests;
   }
 
-  // The rows that match, in the order asked for, and by choice filter how many rows each of its
+  // The rows that match, in order, and by choice filter the number of rows that each of its
   // choices would leave.
   async survey(query) {
     const key = [...query].filter(([name]) => name !== "offset").join("\n");
@@ -91,35 +117,56 @@ export class Listing {
 
   #comparison(query) {
     const column = this.columnOf.get(query.get("sort"));
-    const sign = query.get("descending") === "true" ? -1 : 1;
     if (!column) return (a, b) => (this.order ? this.order[a] - this.order[b] : a - b);
-    // A missing value comes last either way.
-    return (a, b) => {
-      const [left, right] = [column.value(a) ?? null, column.value(b) ?? null];
-      if (left === null || right === null) return (left === null) - (right === null) || a - b;
-      const isNumeric = typeof left === "number" && typeof right === "number";
-      const [one, other] = isNumeric ? [left, right] : [String(left), String(right)];
-      if (one < other) return -sign;
-      return one > other ? sign : a - b;
-    };
+    const compare = comparison(column.value, query.get("descending") === "true");
+    return (a, b) => compare(a, b) || a - b;
   }
 }
 
-// A filter by one of few values, each called as it is or by its `label`.
+/**
+ * An order by a value, of which a missing one comes last either way.
+ * @param {(entry: any) => any} valueOf
+ * @param {boolean} isDescending
+ * @returns {(a: any, b: any) => number}
+ */
+export function comparison(valueOf, isDescending) {
+  const sign = isDescending ? -1 : 1;
+  return (a, b) => {
+    const [left, right] = [valueOf(a) ?? null, valueOf(b) ?? null];
+    if (left === null || right === null) return Number(left === null) - Number(right === null);
+    const areNumbers = typeof left === "number" && typeof right === "number";
+    const [first, second] = areNumbers ? [left, right] : [String(left), String(right)];
+    return first < second ? -sign : first > second ? sign : 0;
+  };
+}
+
+/**
+ * A filter by one of few values, each a text or an object with `value` and `label`.
+ * @param {string} name
+ * @param {string} label
+ * @param {any[]} values
+ * @param {(row: number) => any} read
+ * @param {boolean} [more] whether it is among the further filters
+ * @returns {Filter}
+ */
 export function choiceFilter(name, label, values, read, more = false) {
   const choices = values.map((value) => (typeof value === "object" ? value : { value, label: value }));
   return { name, label, kind: "choice", choices, values: () => (row) => [read(row)].flat(), more };
 }
 
-// The rank of each row by its value, the greatest first.
+/**
+ * The rank of each row by its value, the greatest first.
+ * @param {any[]} values
+ * @param {(value: any) => number} weigh
+ */
 export function orderBy(values, weigh) {
   const order = new Int32Array(values.length);
   const sorted = [...values.keys()].sort((a, b) => weigh(values[b]) - weigh(values[a]) || a - b);
-  sorted.forEach((row, at) => { order[row] = at; });
+  sorted.forEach((row, rank) => { order[row] = rank; });
   return order;
 }
 
-// Which columns a list shows: the reader's choice, kept by the browser under the list's key.
+// The columns that the reader chose, remembered by the browser under the list's key.
 function chosenColumns(listing) {
   return new URLSearchParams(remembered(`judge.columns.${listing.key}`) ?? "");
 }
@@ -128,44 +175,44 @@ function isShown({ name, kind, shown = true }, chosen) {
   return kind === "id" || (chosen.has(name) ? chosen.get(name) === "yes" : shown);
 }
 
-function columnChoice(listing, redraw) {
+/** @param {any} app */
+export function columnsControl(app) {
+  const { listing } = app;
   const chosen = chosenColumns(listing);
-  const box = (column) => el("label", {}, el("input", {
-    type: "checkbox", checked: isShown(column, chosen), "data-column": column.name,
-    on: {
-      change: ({ target }) => {
-        chosen.set(column.name, target.checked ? "yes" : "no");
-        remember(`judge.columns.${listing.key}`, chosen.toString());
-        redraw();
-      },
-    },
-  }), isolated(column.label));
+  const change = ({ target }) => {
+    chosen.set(target.dataset.column, target.checked ? "yes" : "no");
+    remember(`judge.columns.${listing.key}`, chosen.toString());
+    drawList(app);
+  };
   return el("details", { id: "columns" }, el("summary", {}, "Columns"),
-    el("div", { class: "boxes" }, listing.columns.filter(({ kind }) => kind !== "id").map(box)));
+    el("div", { class: "boxes" }, listing.columns.filter(({ kind }) => kind !== "id").map((column) => el("label", {},
+      el("input", { type: "checkbox", checked: isShown(column, chosen), "data-column": column.name, on: { change } }),
+      isolated(column.label)))));
 }
 
-function idOf(name) {
-  return `filter-${name.replace(/[^A-Za-z0-9_-]/g, (sign) => `_${sign.codePointAt(0)}`)}`;
-}
-
-// The form of a listing; `set` is given what changes in the query.
+/**
+ * The form of a listing; `app.set` is given the changes of the query.
+ * @param {Listing} listing
+ * @param {any} app
+ */
 export function filterForm(listing, app) {
   let timer = null;
-  const later = (changes) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => app.set(changes), WAIT);
+  const id = (name) => `filter-${name.replace(/[^A-Za-z0-9_-]/g, (sign) => `_${sign.codePointAt(0)}`)}`;
+  const typed = (name, label, properties) => {
+    const input = ({ target }) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => app.set({ [name]: target.value || null }), WAIT_MS);
+    };
+    return control(id(name), isolated(label), el("input", { autocomplete: "off", "data-filter": name, ...properties, on: { input } }));
   };
-  const typed = (name, label, properties) => control(idOf(name), isolated(label), el("input", {
-    autocomplete: "off", "data-filter": name, ...properties, on: { input: ({ target }) => later({ [name]: target.value || null }) },
-  }));
   const drawn = (filter) => {
     const { name, label, kind } = filter;
     if (kind === "text") return typed(name, `${label} contains`, { type: "search" });
     if (kind === "choice") {
       const change = ({ target }) => app.set({ [name]: filter.choices[target.value]?.value ?? null });
-      return control(idOf(name), isolated(label), el("select", { "data-filter": name, on: { change } }));
+      return control(id(name), isolated(label), el("select", { "data-filter": name, on: { change } }));
     }
-    const end = (word, shown, value) => typed(`${word}.${name}`, shown, {
+    const end = (word, text, value) => typed(`${word}.${name}`, text, {
       type: "number", step: "any", inputmode: "decimal", placeholder: String(Math.round(value * 1000) / 1000),
     });
     return el("fieldset", { class: "range" }, el("legend", {}, isolated(label)), end("min", "from", filter.low), end("max", "to", filter.high));
@@ -174,14 +221,14 @@ export function filterForm(listing, app) {
   const isOpen = further.some(({ name }) => ["", "min.", "max."].some((end) => app.query.has(end + name)));
   return el("form", { class: "filters", role: "search", "aria-label": listing.noun.plural, on: { submit: (event) => event.preventDefault() } },
     el("div", { class: "controls" },
-      listing.search ? typed("q", listing.searched ?? "Search", { type: "search", class: "wide", "aria-keyshortcuts": "/" }) : null,
+      listing.search ? typed("q", listing.searched, { type: "search", class: "wide", "aria-keyshortcuts": "/" }) : null,
       listing.filters.filter(({ more }) => !more).map(drawn)),
     further.length ? el("details", { class: "more", open: isOpen }, el("summary", {}, "By score and further fields"),
       el("div", { class: "controls" }, further.map(drawn))) : null);
 }
 
 // The form as the query has it, each choice with the number of rows it would leave.
-function fillForm(form, listing, query, counts) {
+function fillForm(form, query, counts) {
   for (const field of form.querySelectorAll("[data-filter]")) {
     const name = field.dataset.filter;
     const wanted = query.get(name);
@@ -197,54 +244,49 @@ function fillForm(form, listing, query, counts) {
   }
 }
 
+/** @param {any} app */
 export async function drawList(app) {
   const { listing, query } = app;
   const { rows, counts } = await listing.survey(query);
   if (app.listing !== listing || app.query !== query) return;
   app.rows = rows;
-  fillForm(app.form, listing, query, counts);
+  fillForm(app.form, query, counts);
   const offset = Math.min(Number(query.get("offset") ?? 0), Math.max(0, rows.length - 1));
-  const { sort, step } = document.activeElement?.dataset ?? {};
+  const { sort, step } = /** @type {any} */ (document.activeElement)?.dataset ?? {};
   app.list.replaceChildren(summary(app), table(rows.slice(offset, offset + LIMIT), app), pager(offset, app));
-  if (sort) app.list.querySelector(`[data-sort="${CSS.escape(sort)}"]`)?.focus();
-  if (step) app.list.querySelector(`[data-step="${step}"]:enabled`)?.focus();
-  const { label, plural } = listing.noun;
-  announce(`${count(rows.length, label, plural)} of ${listing.n} match`);
+  if (sort) find(`[data-sort="${CSS.escape(sort)}"]`, app.list)?.focus();
+  if (step) find(`[data-step="${step}"]:enabled`, app.list)?.focus();
+  announce(`${count(rows.length, listing.noun.label, listing.noun.plural)} of ${listing.n} match`);
 }
 
-export function columnsControl(app) {
-  return columnChoice(app.listing, () => drawList(app));
-}
-
-// The page of the list that a row is on.
-export function offsetOf(at) {
-  return at - (at % LIMIT) || null;
+/**
+ * The start of the page of the list that has a row.
+ * @param {number} row
+ */
+export function offsetOf(row) {
+  return row - (row % LIMIT) || null;
 }
 
 function summary(app) {
   const { listing, query, rows } = app;
   const { label, plural } = listing.noun;
-  const by = listing.columnOf.get(query.get("sort"));
+  const column = listing.columnOf.get(query.get("sort"));
   return el("div", { class: "count" },
     rows.length === listing.n ? count(listing.n, label, plural) : `${rows.length.toLocaleString("en")} of ${count(listing.n, label, plural)}`,
-    by ? [", by ", isolated(by.label)] : listing.ordered ? `, ${listing.ordered}` : "", " ",
-    listing.about?.(rows) ?? null,
+    column ? [", by ", isolated(column.label)] : listing.ordered ? `, ${listing.ordered}` : "", " ",
+    listing.about?.(rows),
     chips(app),
-    rows.length < listing.n || by ? button("Reset", app.reset, { class: "quiet" }) : null,
+    rows.length < listing.n || column ? button("Reset", app.reset, { class: "quiet" }) : null,
     copyButton("Copy ids", () => rows.map((row) => listing.ids[row]).join("\n")));
 }
 
-// What the list is narrowed by, each with a button that takes it away.
+// The filters of the list, each with a button that removes it.
 function chips({ listing, query, set }) {
-  const chip = (name, ...text) => el("span", { class: "chip" }, text, button("×", () => set({ [name]: null }), { class: "quiet", "aria-label": `Remove ${text[0]}` }));
-  return listing.filters.flatMap(({ name, label, kind, choices }) => {
-    if (kind === "range") {
-      return [["min", "≥"], ["max", "≤"]].filter(([end]) => query.has(`${end}.${name}`))
-        .map(([end, sign]) => chip(`${end}.${name}`, `${label} ${sign} ${query.get(`${end}.${name}`)}`));
-    }
-    if (!query.has(name)) return [];
-    return [chip(name, `${label}: `, isolated(choices?.find(({ value }) => value === query.get(name))?.label ?? query.get(name)))];
-  });
+  const chip = (name, ...text) => (query.has(name) ? el("span", { class: "chip" }, text,
+    button("×", () => set({ [name]: null }), { class: "quiet", "aria-label": `Remove ${text[0]}` })) : null);
+  return listing.filters.map(({ name, label, kind, choices }) => (kind === "range"
+    ? Object.entries(RANGE).map(([end, sign]) => chip(`${end}.${name}`, `${label} ${sign} ${query.get(`${end}.${name}`)}`))
+    : chip(name, `${label}: `, isolated(choices?.find(({ value }) => value === query.get(name))?.label ?? query.get(name)))));
 }
 
 function table(rows, app) {
@@ -253,8 +295,8 @@ function table(rows, app) {
   const chosen = chosenColumns(listing);
   const columns = listing.columns.filter((column) => isShown(column, chosen));
   const words = listing.snippet && query.get("q")?.trim() ? query.get("q").trim().toLowerCase().split(/\s+/) : null;
-  const head = [...columns.map((column) => heading(column, app)), words ? el("th", { scope: "col" }, "match") : null];
-  return grid("studies", `${listing.noun.plural}; a heading sorts by its column`, head.filter(Boolean),
+  return grid("studies", `${listing.noun.plural}; a heading sorts by its column`,
+    [columns.map((column) => heading(column, app)), words ? el("th", { scope: "col" }, "match") : null],
     rows.map((row) => line(row, columns, words, app)));
 }
 
@@ -264,9 +306,22 @@ function heading(column, { query, set }) {
   const sort = () => set({ sort: column.name, descending: String(isSorted ? !isDescending : ["count", "number"].includes(column.kind)) });
   // Wide enough for a label on two lines.
   const style = { "min-width": `${Math.min(16, Math.ceil(column.label.length / 2) + 2)}ch` };
-  return el("th", { scope: "col", class: column.kind, style, "aria-sort": isSorted ? (isDescending ? "descending" : "ascending") : null },
-    button([isolated(column.label), el("span", { "aria-hidden": "true" }, isSorted ? (isDescending ? " ▾" : " ▴") : "")],
-      sort, { class: "sort", "data-sort": column.name }));
+  return sortHeading(column.name, isolated(column.label), isSorted, isDescending, sort, { class: column.kind, style });
+}
+
+/**
+ * A heading that sorts by its column.
+ * @param {string} name
+ * @param {any} label
+ * @param {boolean} isSorted
+ * @param {boolean} isDescending
+ * @param {() => void} sort
+ * @param {Object<string, any>} [properties]
+ */
+export function sortHeading(name, label, isSorted, isDescending, sort, properties = {}) {
+  return el("th", { scope: "col", ...properties, "aria-sort": isSorted ? (isDescending ? "descending" : "ascending") : null },
+    button([label, el("span", { "aria-hidden": "true" }, isSorted ? (isDescending ? " ▾" : " ▴") : "")],
+      sort, { class: "sort", "data-sort": name }));
 }
 
 function line(row, columns, words, app) {
@@ -282,31 +337,32 @@ function line(row, columns, words, app) {
       const value = column.value(row) ?? null;
       const cell = el("td", { class: value === 0 && column.kind !== "score" ? `${column.kind} zero` : column.kind },
         column.draw ? column.draw(row) : value === null ? "" : isolated(value));
-      // What the cell's width cuts off.
+      // The title has the text that the cell's width cuts off.
       if (cell.textContent.length > BRIEF) cell.title = cell.textContent;
       return cell;
     }),
-    words ? el("td", { class: "snippet" }, ...snippet(listing.snippet(row), words)) : null);
+    words ? el("td", { class: "snippet" }, snippet(listing.snippet(row), words)) : null);
 }
 
-// The first place where a word of the search stands, with what is around it.
+// The first place of a word of the search, with the text around it.
 function snippet(text, words) {
   const lower = text.toLowerCase();
-  const [at, word] = words.map((each) => [lower.indexOf(each), each]).filter(([place]) => place >= 0)[0] ?? [-1, ""];
-  if (at < 0) return [];
-  const start = Math.max(0, at - AROUND);
-  return [isolated(`${start ? "… " : ""}${text.slice(start, at)}`), el("b", {}, isolated(text.slice(at, at + word.length))),
-    isolated(text.slice(at + word.length, at + word.length + AROUND))];
+  const word = words.find((each) => lower.includes(each));
+  if (word === undefined) return [];
+  const at = lower.indexOf(word);
+  const [start, end] = [Math.max(0, at - AROUND), at + word.length];
+  return [isolated(`${start ? "… " : ""}${text.slice(start, at)}`), el("b", {}, isolated(text.slice(at, end))),
+    isolated(text.slice(end, end + AROUND))];
 }
 
 function pager(offset, app) {
   const n = app.rows.length;
   if (n <= LIMIT) return "";
-  const turn = (to) => app.set({ offset: to || null }).then(() => document.getElementById("studies-title").scrollIntoView());
+  const turn = (to) => app.set({ offset: to || null }).then(() => find("#studies-title").scrollIntoView());
   const step = (text, to, possible) => button(text, () => turn(to), { "data-step": text, disabled: !possible });
   const end = Math.min(offset + LIMIT, n);
   return el("nav", { class: "pager", "aria-label": "Pages of the list" },
     step("First", 0, offset > 0), step("Previous", Math.max(0, offset - LIMIT), offset > 0),
-    el("span", { class: "small" }, `${offset + 1} to ${end} of ${n.toLocaleString("en")}`),
+    el("span", { class: "small" }, `${(offset + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${n.toLocaleString("en")}`),
     step("Next", offset + LIMIT, end < n), step("Last", Math.floor((n - 1) / LIMIT) * LIMIT, end < n));
 }

@@ -1,17 +1,14 @@
-// Where data come from: a piece is embedded in this very file, or the service is asked for it.
+// The data of a page by their names: embedded in the file itself, or asked of the service.
 
+/** @param {string} path @param {{ method?: string, body?: any }} [request] @returns {Promise<any>} the answer, as JSON */
 export async function ask(path, { method = "GET", body } = {}) {
-  const request = { method, headers: { Accept: "application/json" } };
-  if (body instanceof FormData) {
-    request.body = body;
-  } else if (body !== undefined) {
-    request.body = JSON.stringify(body);
-    request.headers["Content-Type"] = "application/json";
-  }
-  return (await answered(path, request)).json();
+  const isForm = body instanceof FormData;
+  const headers = { Accept: "application/json", ...(body && !isForm ? { "Content-Type": "application/json" } : {}) };
+  return (await answered(path, { method, headers, body: isForm ? body : JSON.stringify(body) })).json();
 }
 
-async function answered(path, request) {
+/** @param {string} path @param {RequestInit} [request] */
+async function answered(path, request = {}) {
   let response;
   try {
     response = await fetch(path, { ...request, credentials: "same-origin" });
@@ -26,39 +23,49 @@ async function answered(path, request) {
 
 export const isFile = () => document.documentElement.dataset.mode === "file";
 
-// A piece's bytes by its name. `addressOf` says where the service has it.
-async function loadBytes(name, addressOf) {
-  if (!isFile()) return (await answered(addressOf(name), {})).arrayBuffer();
+/** @param {string} name */
+async function loadBytes(name) {
+  if (!isFile()) return (await answered(`/data/${document.documentElement.dataset.source}/${name}`)).arrayBuffer();
   const text = atob(document.getElementById(`data-${name}`).textContent);
-  const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+  const bytes = Uint8Array.from(text, (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
 
-export async function load(name, addressOf) {
-  return JSON.parse(new TextDecoder().decode(await loadBytes(name, addressOf)));
+/** @param {string} name of a piece of JSON @returns {Promise<any>} */
+export async function load(name) {
+  return JSON.parse(new TextDecoder().decode(await loadBytes(name)));
 }
 
-// Numbers by row and series, as doubles; null for no value.
-export async function loadSeries(name, n, addressOf) {
-  const numbers = new Float64Array(await loadBytes(name, addressOf));
+const packets = new Map();
+
+/**
+ * A packet of studies; of each kind the last one stays in memory.
+ * @param {string} kind
+ * @param {number} number
+ * @returns {Promise<any>}
+ */
+export function loadPacket(kind, number) {
+  const name = `${kind}-${number}`;
+  if (packets.get(kind)?.name !== name) packets.set(kind, { name, packet: load(name) });
+  return packets.get(kind).packet;
+}
+
+/**
+ * Numbers of `n` rows and some series, as doubles.
+ * @param {string} name
+ * @param {number} n
+ * @returns {Promise<(row: number, series: number) => number | null>}
+ */
+export async function loadSeries(name, n) {
+  const numbers = new Float64Array(await loadBytes(name));
   return (row, series) => {
     const value = numbers[series * n + row];
     return Number.isNaN(value) ? null : value;
   };
 }
 
-// The packets of a file, of which the last one is held.
-export function packets() {
-  let last = { at: -1, packet: null };
-  return async (at) => {
-    if (last.at !== at) last = { at, packet: await load(`packet-${at}`) };
-    return last.packet;
-  };
-}
-
-// A figure of a file, which its page may show as an image.
-export async function figureAddress(at) {
-  return URL.createObjectURL(new Blob([await loadBytes(`figure-${at}`)], { type: "image/svg+xml" }));
+/** @param {number} number @returns {Promise<string>} the address of a figure as an image */
+export async function figureAddress(number) {
+  return URL.createObjectURL(new Blob([await loadBytes(`figure-${number}`)], { type: "image/svg+xml" }));
 }

@@ -1,23 +1,27 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
-import { alarm, announce, button, el, isolated } from "./dom.js";
+import { alarm, announce, button, el, find, isolated } from "./dom.js";
+import { capital, count } from "./format.js";
 import { ask } from "./load.js";
-import { capital, count } from "./words.js";
 
 const KEYS = { right: "Shift+A", wrong: "Shift+D", wrong_severity: "Shift+S" };
 
 export class Review {
-  // `study` has its `record`, the `fingerprints` of its errors, the `reviews` so far and the
-  // `labels` of its rubric; `view` knows the reader and is told when something was recorded.
-  constructor(study, view) {
-    const { reviews, fingerprints, labels } = study;
-    Object.assign(this, { study, view, fingerprints, labels });
+  /**
+   * @param {any} study its `record`, the `fingerprints` of its errors, the `reviews` so far and the `labels`
+   * @param {any} view knows the reader, and is told of each verdict that was recorded
+   */
+  constructor({ record, reviews, fingerprints, labels }, view) {
+    this.studyId = record.study_id;
+    this.view = view;
+    this.fingerprints = fingerprints;
+    this.labels = labels;
     this.events = new Map((reviews ?? []).map((event) => [keyOf(event), event]));
-    const { grades } = labels;
-    this.verdicts = { right: "Right", wrong: "Wrong", ...(grades ? { wrong_severity: `Wrong ${grades.label}` } : {}) };
+    this.verdicts = { right: "Right", wrong: "Wrong", ...(labels.grades ? { wrong_severity: `Wrong ${labels.grades.label}` } : {}) };
     this.cards = fingerprints.map((_, at) =>
       el("div", { class: "verdicts", role: "group", "aria-label": `Your verdict on ${labels.noun.label} ${at + 1}` }));
     this.written = el("ul", { class: "missed" });
+    this.comment = null;
     this.#draw();
   }
 
@@ -33,33 +37,31 @@ export class Review {
     return event.reader === this.view.reader.name;
   }
 
-  // The verdicts below each error, the missed errors that were added, and what others wrote.
+  // The verdicts below each error, the missed errors that were added, and the words of others.
   #draw() {
-    // The buttons are drawn anew; whoever pressed one by keyboard stays on it.
-    const card = document.activeElement?.closest?.(".verdicts");
-    const pressed = document.activeElement?.dataset?.verdict;
+    // The buttons are drawn anew; the one that was pressed by keyboard keeps the focus.
+    const focused = /** @type {any} */ (document.activeElement);
+    const [card, pressed] = [focused?.closest?.(".verdicts"), focused?.dataset?.verdict];
     this.fingerprints.forEach((error, at) => {
       const all = this.#all.filter((event) => event.error === error);
-      const mine = all.find((event) => this.#isMine(event));
+      const mine = all.find((event) => this.#isMine(event))?.verdict;
       this.cards[at].replaceChildren(
         ...Object.entries(this.verdicts).map(([verdict, text]) =>
-          button(text, () => this.judge(at, mine?.verdict === verdict ? "none" : verdict), {
-            class: "verdict", "data-verdict": verdict, "aria-keyshortcuts": KEYS[verdict],
-            "aria-pressed": String(mine?.verdict === verdict),
+          button(text, () => this.judge(at, mine === verdict ? "none" : verdict), {
+            class: "verdict", "data-verdict": verdict, "aria-keyshortcuts": KEYS[verdict], "aria-pressed": String(mine === verdict),
           })),
         ...this.#ofOthers(all, Boolean(mine), "span", ({ reader, verdict }) =>
           el("span", { class: "small other" }, isolated(reader), `: ${this.verdicts[verdict]?.toLowerCase()}`)));
     });
-    const words = this.#all.filter(({ error, verdict, comment }) =>
-      verdict === "missed" || (verdict === "comment" && error === null && comment));
+    const words = this.#all.filter((event) => event.verdict === "missed" || (isComment(event) && event.comment));
     this.written.replaceChildren(
       ...words.filter((event) => event.verdict === "missed" && this.#isMine(event)).map((event) => this.#line(event)),
       ...this.#ofOthers(words, this.isReviewed, "li", (event) => this.#line(event)));
-    if (pressed && this.cards.includes(card)) card.querySelector(`[data-verdict="${pressed}"]`)?.focus();
+    if (pressed && this.cards.includes(card)) find(`[data-verdict="${pressed}"]`, card)?.focus();
   }
 
-  // What others wrote, drawn by `draw`; how many they are, until the reader has decided: whoever
-  // has read another's verdict agrees with it more often.
+  // The events of others, or their number until the reader has decided: a reader who has read
+  // another's verdict agrees with it more often.
   #ofOthers(events, hasDecided, tag, draw) {
     const others = events.filter((event) => !this.#isMine(event));
     if (hasDecided || !others.length) return others.map(draw);
@@ -67,44 +69,48 @@ export class Review {
     return [el(tag, { class: "small" }, `${count(n, "other review")}, hidden until you decide`)];
   }
 
-  // Whether the reader has decided on each error of the study, or on it as a whole.
+  // Whether the reader has decided on each error of the study, or commented on it as a whole.
   get isReviewed() {
     const mine = this.#all.filter((event) => this.#isMine(event));
-    return mine.some((event) => event.verdict === "comment" && event.error === null && event.comment)
+    return mine.some((event) => isComment(event) && event.comment)
       || (this.fingerprints.length > 0 && this.fingerprints.every((error) => mine.some((event) => event.error === error)));
   }
 
-  // For another reader, with that reader's own comment; what was written before anybody gave a
-  // name is of whoever gives it.
+  get #ownComment() {
+    return this.#all.find((event) => isComment(event) && this.#isMine(event))?.comment ?? "";
+  }
+
+  // For another reader, with that reader's own comment. A comment that was written before any
+  // name was given stays for the reader who gives one.
   redraw() {
     this.#draw();
     const { name } = this.view.reader;
     if (!this.comment || name === this.author) return;
-    if (this.author || this.comment.value === this.shown) this.#showComment();
+    if (this.author || this.comment.value === this.saved) this.#showComment();
     this.author = name;
   }
 
   #showComment() {
-    this.shown = this.#ownComment;
-    this.comment.value = this.shown;
+    this.saved = this.#ownComment;
+    this.comment.value = this.saved;
   }
 
-  // A comment is sent once, though it is left by pressing the button that saves it.
+  // Pressing the button also leaves the field: the comment is sent once.
   async #saveComment() {
     const { value } = this.comment;
-    if ([this.shown, this.sending].includes(value)) return;
+    if ([this.saved, this.sending].includes(value)) return;
     this.sending = value;
     const isSaved = await this.#send({ error: null, verdict: "comment", comment: value });
     this.sending = null;
     if (!isSaved) return;
-    this.shown = this.#ownComment;
+    this.saved = this.#ownComment;
     announce("Comment saved");
   }
 
   async judge(at, verdict) {
-    const isOwn = (event) => event.error === this.fingerprints[at] && this.#isMine(event);
-    if (verdict === "none" && !this.#all.some(isOwn)) return;
-    if (!await this.#send({ error: this.fingerprints[at], verdict })) return;
+    const error = this.fingerprints[at];
+    if (verdict === "none" && !this.#all.some((event) => event.error === error && this.#isMine(event))) return;
+    if (!await this.#send({ error, verdict })) return;
     announce(`${capital(this.labels.noun.label)} ${at + 1}: ${verdict === "none" ? "verdict withdrawn" : this.verdicts[verdict]}`);
   }
 
@@ -112,7 +118,7 @@ export class Review {
     const reader = await this.view.reader.known();
     if (!reader) return false;
     try {
-      const body = { study_id: this.study.record.study_id, comment: "", ...event, reader };
+      const body = { study_id: this.studyId, comment: "", ...event, reader };
       const saved = await ask(`${this.view.base}/reviews`, { method: "POST", body });
       // A missed error is withdrawn by its own id.
       for (const [key, { id }] of this.events) if (id === event.error) this.events.delete(key);
@@ -136,7 +142,7 @@ export class Review {
       this.#isMine(event) ? button("Withdraw", () => this.#send({ error: event.id, verdict: "none" }), { class: "quiet" }) : "");
   }
 
-  // What a reader has to write of the study as a whole.
+  // The part of the review on the study as a whole.
   ofStudy() {
     if (!this.comment) {
       this.comment = el("textarea", {
@@ -153,9 +159,9 @@ export class Review {
   #missedForm() {
     const { codes, grades } = this.labels;
     const text = el("textarea", { id: "missed-text", rows: "2", maxlength: "5000" });
-    const choice = (id, facet) => facet && el("select", { id },
+    const select = (id, facet) => facet && el("select", { id },
       facet.labels.map(({ name, text: label }) => el("option", { value: name }, label)));
-    const [code, grade] = [choice("missed-category", codes), choice("missed-level", grades)];
+    const [code, grade] = [select("missed-category", codes), select("missed-level", grades)];
     const add = async () => {
       const event = { error: null, verdict: "missed", text: text.value, categories: code ? [code.value] : [], level: grade?.value ?? null };
       if (!text.value.trim()) text.focus();
@@ -163,7 +169,7 @@ export class Review {
         text.value = "";
         this.form.open = false;
         announce("Missed error added");
-        this.form.querySelector("summary").focus();
+        find("summary", this.form).focus();
       }
     };
     const labelled = (field, label) => (field ? [el("label", { for: field.id }, capital(label)), field] : null);
@@ -176,15 +182,13 @@ export class Review {
 
   openMissed() {
     this.form.open = true;
-    this.form.querySelector("textarea").focus();
-  }
-
-  get #ownComment() {
-    return this.#all.find((event) => event.verdict === "comment" && event.error === null && this.#isMine(event))?.comment ?? "";
+    find("textarea", this.form).focus();
   }
 }
 
-// A reader's later verdict on the same error replaces the earlier one; each missed error is its own.
+const isComment = ({ verdict, error }) => verdict === "comment" && error === null;
+
+// A reader's later verdict on the same error replaces the earlier one; each missed error is separate.
 function keyOf(event) {
   if (event.verdict === "missed") return `missed ${event.id}`;
   return JSON.stringify([event.reader, event.error, event.error === null ? event.verdict : ""]);

@@ -1,78 +1,90 @@
 // The page of a run: its headline, figures whose bars filter the list, the list, the studies.
 
-import { alarm, button, el, isolated, printedTable } from "./dom.js";
 import { App, factList } from "./app.js";
+import { alarm, button, clipped, el, find, isolated, printedTable } from "./dom.js";
+import { NO_VALUE, capital, count, itemLabels, number, rate } from "./format.js";
+import { Reader } from "./keys.js";
 import { Listing, choiceFilter } from "./list.js";
-import { ask, isFile, load, packets } from "./load.js";
-import { Reader } from "./reader.js";
+import { ask, isFile, load, loadPacket } from "./load.js";
 import { Review } from "./review.js";
 import { pill } from "./study.js";
-import { NOTHING, capital, count, labels, number, rate, valueText } from "./words.js";
 
-const MOST_CHOICES = 12;
+const MAX_CHOICES = 12;
 
+/** @param {string} [run] its id in the service @param {string} [reader] the name of the reader, where the service knows it */
 export async function runPage(run, reader) {
-  const base = `/v1/runs/${encodeURIComponent(run)}`;
-  const addressOf = (name) => (name === "index" ? `${base}/studies` : base);
-  const [opened, index] = await Promise.all([load("overview", addressOf), load("index", addressOf)]);
-  const view = new RunView(isFile() ? opened : opened.view, index, run ? base : null);
+  const [overview, index] = await Promise.all([load("overview"), load("index")]);
+  const view = new RunView(overview, index, run);
   if (run) {
-    view.reader = new Reader(reader, "Who is reviewing?", "verdict");
+    view.reader = new Reader(reader ?? "", "Who is reviewing?", "verdict");
     await view.readReviews();
   }
-  const app = new App(view);
-  await app.start();
-  // The search is made ready while nobody waits for it.
+  await new App(view).start();
+  // The search is prepared in the background.
   if (isFile()) setTimeout(() => view.readTexts().catch(alarm));
 }
 
 class RunView {
-  constructor(overview, { columns, order, packet }, base) {
-    Object.assign(this, { data: overview, index: columns, base, packet, title: overview.title, signature: overview.signature });
-    this.labels = labels(overview);
+  constructor(overview, { columns, order, packet }, run) {
+    this.data = overview;
+    this.index = columns;
+    this.packet = packet;
+    this.run = run;
+    this.base = run ? `/v1/runs/${encodeURIComponent(run)}` : null;
+    this.title = overview.title;
+    this.signature = overview.signature;
     this.notes = overview.judge.note ? [overview.judge.note] : [];
+    this.labels = itemLabels(overview.rubric);
+    // A score whose values are all whole in this run is printed so.
+    this.whole = new Set(overview.figures.scores.filter(({ whole }) => whole).map(({ name }) => name));
     this.rank = new Int32Array(order.length);
-    order.forEach((row, at) => { this.rank[row] = at; });
+    order.forEach((row, rank) => { this.rank[row] = rank; });
     this.reviews = new Uint32Array(order.length);
-    this.packetOf = packets();
+    this.texts = [];
+    this.reading = null;
+    /** @type {any} */
+    this.reader = null;
+  }
+
+  score(name, value) {
+    return number(value, this.whole.has(name) ? 0 : 3);
   }
 
   get top() {
-    if (!this.base) return [];
-    this.who = el("span", { class: "small" });
-    this.drawReader();
-    document.addEventListener("reader", () => this.drawReader());
-    const run = decodeURIComponent(this.base.split("/").at(-1));
-    return [el("a", { href: "/" }, "All runs"), el("a", { href: `/read?${new URLSearchParams({ run })}` }, "Read blind"), this.who];
-  }
-
-  drawReader() {
-    const { name } = this.reader;
-    this.who.replaceChildren(name ? el("span", {}, "Reviewing as ", isolated(name), " ") : "",
-      button(name ? "Change" : "Who is reviewing?", () => this.reader.ask(), { class: "quiet" }));
+    if (!this.base) return null;
+    const who = el("span", { class: "small" });
+    const draw = () => {
+      const { name } = this.reader;
+      who.replaceChildren(name ? el("span", {}, "Reviewing as ", isolated(name), " ") : "",
+        button(name ? "Change" : "Who is reviewing?", () => this.reader.ask(), { class: "quiet" }));
+    };
+    draw();
+    document.addEventListener("reader", draw);
+    // Only a rubric with a table of items can be read on the blind page.
+    const blind = this.data.figures.tally ? el("a", { href: `/read?${new URLSearchParams({ run: this.run })}` }, "Read blind") : null;
+    return [el("a", { href: "/" }, "All runs"), blind, who];
   }
 
   overview(app) {
     const { data } = this;
-    const { figures } = data;
+    const { n_scored: scored, n_studies: n, figures } = data;
     this.readers = el("div", { id: "readers" });
     this.drawReaders();
     return el("section", { id: "overview", "aria-labelledby": "overview-title" },
       el("h2", { id: "overview-title", class: "unseen" }, "The run"),
       el("div", { class: "tiles" }, data.headline.map(tile),
         el("div", { class: "tile" }, el("p", { class: "tile-name" }, "scored studies"),
-          el("p", { class: "tile-value" }, data.n_scored.toLocaleString("en")),
-          el("p", { class: "small" }, data.n_scored === data.n_studies ? "all of them"
-            : `of ${data.n_studies.toLocaleString("en")}; ${(data.n_studies - data.n_scored).toLocaleString("en")} not scored`))),
+          el("p", { class: "tile-value" }, scored.toLocaleString("en")),
+          el("p", { class: "small" }, scored === n ? "all" : `of ${n.toLocaleString("en")}; ${(n - scored).toLocaleString("en")} not scored`))),
       el("div", { class: "figures" },
-        figures.rates.map((each) => ratesFigure(each, app)),
-        figures.scores.map((each) => scoresFigure(each, app)),
+        figures.rates.map((rates) => ratesFigure(rates, app)),
+        figures.scores.map((histogram) => scoresFigure(histogram, app)),
         figures.tally ? tallyFigure(figures.tally, this.labels, app) : null),
       this.readers,
       el("details", {}, el("summary", {}, "Details: facts, tables, downloads"),
         factList(data.facts),
         data.tables.map(printedTable),
-        this.base ? el("p", {}, "This run as ", ["csv", "parquet", "jsonl"].flatMap((form, at) => [at ? ", " : "",
+        this.base ? el("p", {}, "This run as ", ["csv", "parquet", "jsonl"].map((form, at) => [at ? ", " : "",
           el("a", { href: `${this.base}/results?format=${form}`, download: "" }, form.toUpperCase())])) : null));
   }
 
@@ -85,7 +97,7 @@ class RunView {
     this.list?.forget();
   }
 
-  // A verdict was recorded: numbers that rest on it are asked for when they are next seen.
+  // A verdict was recorded: its statistics are loaded when they are next seen.
   reviewed() {
     this.isStale = true;
   }
@@ -102,45 +114,45 @@ class RunView {
   }
 
   listing() {
-    const { data, index, labels: named } = this;
-    const { filters } = data;
-    const of = (name) => (row) => index[name][row];
-    const choice = (name, label, choices, column, more = false) =>
-      choiceFilter(name, label, choices, (row) => String(index[column][row] ?? ""), more);
+    const { data, index } = this;
+    const { filters, rubric } = data;
+    const column = (name) => (row) => index[name][row];
+    const choice = (name, label, choices, of, more = false) =>
+      choiceFilter(name, label, choices, (row) => String(index[of][row] ?? ""), more);
     const classes = filters.classes && [...filters.classes, ...(filters.no_class ? [{ value: "", label: "(none)" }] : [])];
     this.list = new Listing({
-      key: data.rubric.name,
+      key: rubric.name,
       ids: index.study_id,
       order: this.rank,
       ordered: "worst first",
-      columns: data.columns.map((column) => ({ ...column, value: of(column.name), draw: this.#drawing(column) })),
+      columns: data.columns.map((entry) => ({ ...entry, value: column(entry.name), draw: this.#drawing(entry) })),
       filters: [
         classes ? choice("class", "Class", classes, "study_class")
-          : { name: "class", label: "Class", kind: "text", value: of("study_class") },
+          : { name: "class", label: "Class", kind: "text", value: column("study_class") },
         ...filters.labels.map((name) => this.#labelFilter(name)),
         choice("outcome", "Outcome", filters.outcomes, "outcome"),
         ...(this.base ? [choiceFilter("reviewed", "Reviewed", ["yes", "no"], (row) => (this.reviews[row] ? "yes" : "no"))] : []),
-        ...named.scores.filter(({ name }) => filters.scores[name]).map(({ name, label }) =>
-          ({ name, label, kind: "range", value: of(name), ...filters.scores[name], more: true })),
+        ...rubric.scores.filter(({ name }) => filters.scores[name]).map(({ name, label }) =>
+          ({ name, label, kind: "range", value: column(name), ...filters.scores[name], more: true })),
         ...filters.fields.map(({ name, values }) => (values
-          ? choice(`field.${name}`, name, values, name, values.length > MOST_CHOICES || values.length < 2)
-          : { name: `has.${name}`, label: name, kind: "text", value: of(name), more: true })),
+          ? choice(`field.${name}`, name, values, name, values.length > MAX_CHOICES || values.length < 2)
+          : { name: `has.${name}`, label: name, kind: "text", value: column(name), more: true })),
       ],
       searched: "Search in ids, reports, errors",
       search: (text) => this.#search(text),
-      snippet: this.base ? null : (row) => this.texts[row],
+      snippet: (row) => this.texts[row] ?? "",
     });
     return this.list;
   }
 
-  // The labels of a facet that some item of a study has, beside the other labels asked for.
+  // By the labels of a facet that one item of a study has together with the other labels chosen.
   #labelFilter(name) {
     const { filters } = this.data;
     const choices = this.labels.facet(name).labels.map(({ name: value, text }) => ({ value, label: text }));
     const values = (query) => {
       const others = filters.labels.filter((other) => other !== name && query.get(other)).map((other) => [other, query.get(other)]);
-      const counted = choices.map(({ value }) => [value, counting(filters.counts, [...others, [name, value]]).map((each) => this.index[each.name])]);
-      return (row) => counted.filter(([, columns]) => columns.some((counts) => counts[row] > 0)).map(([value]) => value);
+      const columns = choices.map(({ value }) => [value, counting(filters.counts, [...others, [name, value]]).map((measure) => this.index[measure.name])]);
+      return (row) => columns.filter(([, counts]) => counts.some((n) => n[row] > 0)).map(([value]) => value);
     };
     return { name, label: capital(this.labels.facet(name).label), kind: "choice", choices, values };
   }
@@ -149,7 +161,7 @@ class RunView {
     const value = (row) => this.index[name][row];
     return {
       id: (row) => (this.reviews[row] ? el("span", { class: "reviewed", title: "reviewed" }, " ✓", el("span", { class: "unseen" }, "reviewed")) : null),
-      score: (row) => this.labels.score(name, value(row)),
+      score: (row) => this.score(name, value(row)),
       count: (row) => (value(row) === null ? "" : pill(value(row), tone)),
       codes: (row) => el("span", {}, codesOf(value(row), this.labels.codes).map(({ name: code, text }) => el("abbr", { title: text }, code))),
       other: (row) => (value(row) === null ? "" : number(value(row), whole ? 0 : 3)),
@@ -158,10 +170,9 @@ class RunView {
     }[kind];
   }
 
-  // While one packet is read, the next is unpacked; a click never waits long.
+  // While one packet is read, the next is unpacked.
   readTexts() {
-    this.texts ??= [];
-    return this.reading ??= (async () => {
+    this.reading ??= (async () => {
       let next = 0;
       const read = async () => {
         while (next < this.rank.length) {
@@ -173,10 +184,15 @@ class RunView {
       };
       await Promise.all([read(), read()]);
     })();
+    return this.reading;
   }
 
   async #search(text) {
-    if (this.base) return new Set((await ask(`${this.base}/search?${new URLSearchParams({ q: text })}`)).rows);
+    if (this.base) {
+      const { rows, snippets = [] } = await ask(`${this.base}/search?${new URLSearchParams({ q: text })}`);
+      snippets.forEach((snippet, at) => { this.texts[rows[at]] = snippet; });
+      return new Set(rows);
+    }
     await this.readTexts();
     const words = text.toLowerCase().split(/\s+/);
     return new Set([...this.texts.keys()].filter((row) => {
@@ -186,34 +202,38 @@ class RunView {
   }
 
   async study(row) {
+    const { scores, checks } = this.data.rubric;
+    const [packet, place] = [Math.floor(row / this.packet), row % this.packet];
     const { view: record, ...more } = this.base ? await ask(`${this.base}/study?${new URLSearchParams({ row })}`)
-      : { view: (await this.packetOf(Math.floor(row / this.packet)))[row % this.packet] };
+      : { view: (await loadPacket("packet", packet))[place] };
     const measured = ({ name, label, unit, undefined: why }) => [label, record.measures[name] === null ? `undefined (${why})`
-      : [this.labels.score(name, record.measures[name]), unit].filter(Boolean).join(" ")];
-    const study = {
+      : [this.score(name, record.measures[name]), unit].filter(Boolean).join(" ")];
+    this.review = this.base ? new Review({ record, ...more, labels: this.labels }, this) : null;
+    return {
       id: record.study_id,
       title: "Study",
       facts: [
         ["class", isolated((record.study_class ?? "(none)") + (record.class_inferred ? " (inferred)" : ""))],
-        ...(record.measures ? [...this.labels.scores, ...this.labels.checks].map(measured) : []),
-        ...Object.entries(record.fields).map(([name, value]) => [name, valueText(value)]),
+        ...(record.measures ? [...scores, ...checks].map(measured) : []),
+        ...Object.entries(record.fields).map(([name, value]) => [name, clipped(String(value))]),
       ],
+      review: this.review,
+      columns: [{
+        key: "", letter: "", record, labels: this.labels, review: this.review, signature: this.signature,
+        asked: this.data.has_prompt ? async () => (await loadPacket("asked", packet))[place] : null,
+      }],
     };
-    this.review = this.base ? new Review({ record, ...more, labels: this.labels }, this) : null;
-    study.review = this.review;
-    study.columns = [{ key: "", letter: "", record, labels: this.labels, review: this.review, signature: this.signature }];
-    return study;
   }
 
   actions(app, inStudy) {
     if (!this.base) return [];
     document.addEventListener("reader", () => app.study && this.review.redraw());
     const verdict = (word) => {
-      const { cards, at } = app.at();
+      const { cards, focused } = app.cards();
       if (!cards.length) return;
-      // With one error there is no doubt which is meant; the first, when none is chosen yet.
-      if (at < 0) app.move(1);
-      this.review.judge(Math.max(0, at), word).catch(alarm);
+      // Where no error is chosen yet the first is meant.
+      if (focused < 0) app.move(1);
+      this.review.judge(Math.max(0, focused), word).catch(alarm);
     };
     return [
       { keys: "A", text: "agree: the error is right", act: inStudy(() => verdict("right")) },
@@ -221,12 +241,12 @@ class RunView {
       { keys: "S", text: "right, but the wrong significance", act: inStudy(() => verdict("wrong_severity")) },
       { keys: "U", text: "withdraw the verdict", act: inStudy(() => verdict("none")) },
       { keys: "M", text: "add an error that was missed", act: inStudy(() => this.review.openMissed()) },
-      { keys: "C", text: "comment on the study", act: inStudy(() => document.getElementById("comment").focus()) },
+      { keys: "C", text: "comment on the study", act: inStudy(() => find("#comment").focus()) },
     ];
   }
 }
 
-// What a search looks through: the same text that `search_text` gives a service.
+// The text that a search looks through: that of `search_text` in the service.
 function searched(view) {
   const parts = [view.study_id, ...Object.values(view.fields)];
   for (const side of [view.reference, view.candidate]) parts.push(side.map(({ text }) => text).join(""));
@@ -235,11 +255,11 @@ function searched(view) {
   return parts.filter((part) => part !== "" && part !== null && part !== undefined).join("\n");
 }
 
-// The counts that together tell of all labels asked for: those of the fewest further facets.
-function counting(counts, asked) {
-  const fitting = counts.filter(({ labels: own }) => asked.every(([facet, value]) => own[facet] === value));
-  const least = Math.min(...fitting.map(({ labels: own }) => Object.keys(own).length));
-  return fitting.filter(({ labels: own }) => Object.keys(own).length === least);
+// The measures that together count the items with all chosen labels: those of the fewest further facets.
+function counting(counts, chosen) {
+  const fitting = counts.filter(({ labels }) => chosen.every(([facet, value]) => labels[facet] === value));
+  const least = Math.min(...fitting.map(({ labels }) => Object.keys(labels).length));
+  return fitting.filter(({ labels }) => Object.keys(labels).length === least);
 }
 
 // Codes of one letter are written without a space: `abd`.
@@ -266,7 +286,7 @@ function bar({ value, low, high }) {
 // The figures are drawn with boxes; every number in them is also written out.
 function bars(rows) {
   return el("ul", { class: "bars" }, rows.map(([name, drawn, value]) => el("li", {},
-    el("span", { class: "bar-name" }, name), drawn, el("span", { class: "bar-value" }, value))));
+    el("span", { class: "bar-name" }, name), drawn, el("span", { class: value === "0" ? "bar-value zero" : "bar-value" }, value))));
 }
 
 function ratesFigure({ label, definition, rows }, app) {
@@ -281,7 +301,7 @@ function ratesFigure({ label, definition, rows }, app) {
       `${definition ? `${label}: ${definition}. ` : ""}Share of scored studies with its 95% Wilson interval.`));
 }
 
-// A name that narrows the list when it is pressed.
+// A name that filters the list when it is pressed.
 function filtering(text, changes, app) {
   const click = async () => {
     await app.set(changes);
@@ -290,14 +310,14 @@ function filtering(text, changes, app) {
   return button(text, click, { class: "quiet", title: "Filter the list" });
 }
 
-function tallyFigure({ title, rows, columns, counts }, named, app) {
-  const [facet, parts] = [named.facet(rows), named.facet(columns).labels];
+function tallyFigure({ title, rows, columns, counts }, labels, app) {
+  const [facet, parts] = [labels.facet(rows), labels.facet(columns).labels];
   const totals = counts.map(({ n }) => parts.reduce((sum, { name }) => sum + n[name], 0));
   const most = Math.max(1, ...totals);
   const isFilter = app.view.data.filters.labels.includes(rows);
   const byPart = (n) => parts.filter(({ name }) => n[name]).map(({ name, label }) => `${label}: ${n[name]}`).join("; ");
   return el("figure", { class: "figure" },
-    el("figcaption", {}, `${title} and ${named.facet(columns).label}`),
+    el("figcaption", {}, `${title} and ${labels.facet(columns).label}`),
     el("ul", { class: "legend" }, parts.map(({ label, tone }) =>
       el("li", {}, el("span", { class: `swatch tone-${tone}`, "aria-hidden": "true" }), label))),
     bars(counts.map(({ name, n }, at) => {
@@ -307,7 +327,7 @@ function tallyFigure({ title, rows, columns, counts }, named, app) {
         el("span", { class: "track", "aria-hidden": "true" }, parts.map((part) => el("span", {
           class: `part tone-${part.tone}`, style: { width: `${(100 * n[part.name]) / most}%` },
         }))),
-        totals[at] ? byPart(n) : parts.every(({ name: part }) => n[part] === null) ? NOTHING : "0",
+        totals[at] ? byPart(n) : parts.every(({ name: part }) => n[part] === null) ? NO_VALUE : "0",
       ];
     })));
 }
@@ -322,25 +342,24 @@ function scoresFigure({ name, label, n, bins, whole, higher_is_better: higher },
       el("span", { class: "unseen" }, `${label} ${text(bin)}: `), el("span", { class: bin.n ? "column-n" : "unseen" }, String(bin.n)),
       el("span", { class: "column-fill", style: { "--share": bin.n / most } }),
     ], { [`min.${name}`]: String(bin.low), [`max.${name}`]: String(bin.high) }, app);
-    Object.assign(element, { className: "column", title: `${text(bin)}: ${bin.n}`, disabled: !bin.n });
-    return element;
+    return Object.assign(element, { className: "column", title: `${text(bin)}: ${bin.n}`, disabled: !bin.n });
   };
   const [first, last] = [bins[0]?.low ?? 0, bins.at(-1)?.high ?? 0];
+  const ticks = whole ? [first, last] : [0, 0.25, 0.5, 0.75, 1].map((share) => first + share * (last - first));
   return el("figure", { class: "figure" },
     el("figcaption", {}, `${capital(label)}, ${count(n, "scored study", "scored studies")}`),
     el("div", { class: "histogram" }, bins.map(column)),
-    el("p", { class: "axis small", "aria-hidden": "true" },
-      (whole ? [first, last] : [0, 0.25, 0.5, 0.75, 1].map((at) => first + at * (last - first))).map((tick) => el("span", {}, edge(tick)))),
+    el("p", { class: "axis small", "aria-hidden": "true" }, ticks.map((tick) => el("span", {}, edge(tick)))),
     el("p", { class: "small" }, `Studies by score; ${higher ? "higher" : "lower"} is better. A bar filters the list.`));
 }
 
-// The judge's precision among the errors that readers have marked, and their agreement.
-function readersSection(statistics, named, file) {
+// The judge's precision among the errors that readers reviewed, and the readers' agreement.
+function readersSection(statistics, labels, file) {
   const { n_reviewed_errors: n, missed = 0, readers = [], precision, kappa = [], note } = statistics ?? {};
   if (!n && !missed) return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
-  const name = (code) => (code === "all" ? "all" : named.codes.labelOf.get(code).text);
+  const name = (code) => (code === "all" ? "all" : labels.codes.labelOf.get(code).text);
   const rows = precision.filter((row) => row.n).map((row) => [name(row.code), rate(row)]);
-  return el("div", {}, el("h3", {}, "What readers made of it"),
+  return el("div", {}, el("h3", {}, "Reviews"),
     el("p", {}, `${count(n, "error")} reviewed`, n ? [" by ", isolated(readers.join(", "))] : null, `; ${count(missed, "missed error")} added.`),
     rows.length ? printedTable({ title: "The judge's precision among reviewed errors", head: ["errors", "right"], n_left: 1, rows }) : null,
     kappa.length ? printedTable({

@@ -1,30 +1,37 @@
-// The runs of a service with how far each is, starting one, and choosing those to compare.
+// The runs of a service: starting one, its progress, and choosing those to compare. It also starts
+// the page: the view is named by the file, or by the address of the service.
 
-import { alarm, announce, button, clipped, control, el, frame, grid, isolated, option } from "./dom.js";
 import { factList } from "./app.js";
+import { comparisonPage } from "./comparison.js";
+import { alarm, announce, begin, button, clipped, control, el, find, frame, grid, isolated, option } from "./dom.js";
+import { count } from "./format.js";
+import { comparison, sortHeading } from "./list.js";
 import { ask } from "./load.js";
-import { count } from "./words.js";
+import { runPage } from "./run.js";
+import { stressPage } from "./stress.js";
+import { validationPage } from "./validation.js";
 
 const COLUMNS = {
   run: (run) => run.name || run.id, state: (run) => run.state, model: (run) => run.model, rubric: (run) => run.rubric,
   judge: (run) => run.judge, studies: (run) => run.n_studies, scored: (run) => run.n_scored,
   headline: (run) => run.headline?.[0]?.text, started: (run) => run.started,
 };
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 const SWITCHES = [
   { name: "common", value: "true", label: "different studies (compare the shared ones)" },
   { name: "allow", value: "judge", label: "different judges" },
   { name: "allow", value: "prompt", label: "different prompts" },
   { name: "allow", value: "references", label: "different references" },
 ];
+const isActive = ({ state }) => ["running", "queued"].includes(state);
 
-export async function runsPage() {
+async function runsPage() {
   document.title = "judge: runs";
   const query = new URLSearchParams(location.search);
   const names = query.getAll("name");
-  // By run that is ticked, what its model is to be called.
+  // By ticked run the name of its model in the comparison.
   const ticked = new Map(query.getAll("run").map((run, at) => [run, names[at] ?? ""]));
-  const page = { list: el("div", { id: "runs" }), sort: "started", isDescending: true, ticked };
+  const page = { list: el("div", { id: "runs" }), sort: "started", isDescending: true, ticked, compare: null };
   page.compare = compareForm(query, page);
   frame(el("header", { class: "top" }, el("h1", {}, "judge"), el("a", { href: "/openapi.json" }, "API"),
     el("p", { class: "small line" }, "Finds the errors in generated radiology reports, study by study.")),
@@ -33,7 +40,7 @@ export async function runsPage() {
   await draw(page);
 }
 
-// How the ticked runs are compared: the address of the comparison.
+// The form that leads to the comparison of the ticked runs.
 function compareForm(query, page) {
   const text = (name, label, hint) => control(`ask-${name}`, label,
     el("input", { name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
@@ -43,9 +50,9 @@ function compareForm(query, page) {
       alarm(new Error("Tick the runs to compare."));
       return;
     }
-    const asked = new URLSearchParams([...page.ticked].flatMap(([run, name]) => [["run", run], ["name", name.trim()]]));
-    for (const [name, value] of new FormData(event.target)) if (value.trim()) asked.append(name, value.trim());
-    location.assign(`/compare?${asked}`);
+    const address = new URLSearchParams([...page.ticked].flatMap(([run, name]) => [["run", run], ["name", name.trim()]]));
+    for (const [name, value] of new FormData(event.target)) if (String(value).trim()) address.append(name, String(value).trim());
+    location.assign(`/compare?${address}`);
   };
   return el("details", { id: "ask", open: query.has("run") }, el("summary", {}, "Compare the ticked runs"),
     el("form", { on: { submit } },
@@ -62,7 +69,6 @@ async function startForm(page) {
   const file = (name, label, required) => control(`start-${name}`, label, el("input", { type: "file", name, required }));
   const select = (name, label, options) => control(`start-${name}`, label, el("select", { name }, options));
   const text = (name, label, hint) => control(`start-${name}`, label, el("input", { name, placeholder: hint, maxlength: "200" }));
-  const first = rubrics.find(({ name }) => name === "green") ? "green" : null;
   const check = button("Check", () => send("/v1/runs/check", checked));
   const start = el("button", { type: "submit", class: "main" }, "Judge");
   const answer = el("div", { id: "checked", role: "status" });
@@ -70,12 +76,12 @@ async function startForm(page) {
     el("div", { class: "controls" },
       file("preds", "Candidate reports", true), file("refs", "References (none where one file holds both)", false)),
     el("div", { class: "controls" },
-      select("rubric", "Rubric", rubrics.map(({ name, title }) => option(name, title, first))),
+      select("rubric", "Rubric", rubrics.map(({ name, title }) => option(name, title, "green"))),
       select("judge", "Judge", judges.map((judge) => option(judge.name, judgeLabel(judge)))),
       text("model", "Model", "from the file's name"), text("id_field", "ID column", "study_id"),
       text("candidate_field", "Report column", "prediction"), text("reference_field", "Reference column", "report")),
     el("div", { class: "controls" }, check, start));
-  // What was checked is no longer what would be sent.
+  // After a change the result of the check no longer holds.
   form.addEventListener("input", () => answer.replaceChildren());
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -86,14 +92,14 @@ async function startForm(page) {
     });
   });
 
-  function send(address, shownOf) {
+  function send(address, show) {
     if (!form.reportValidity()) return;
     const body = new FormData(form);
-    if (!body.get("refs").size) body.delete("refs");
+    if (!(/** @type {File} */ (body.get("refs")).size)) body.delete("refs");
     check.disabled = start.disabled = true;
     answer.replaceChildren(el("p", { class: "small" }, "Reading the files ..."));
     ask(address, { method: "POST", body })
-      .then((found) => answer.replaceChildren(...shownOf(found)))
+      .then((result) => answer.replaceChildren(...show(result)))
       .catch((error) => answer.replaceChildren(el("p", { class: "wrong" }, isolated(error.message))))
       .finally(() => { check.disabled = start.disabled = false; });
   }
@@ -107,21 +113,21 @@ function judgeLabel({ name, built_in: isBuiltIn, budget, left }) {
 
 function checked({ facts, costs, first }) {
   const list = (all) => factList(all.map(({ name, text }) => ({ name, value: text })));
-  const side = (name, text) => [el("h4", {}, name), el("div", { class: "text" }, clipped(text || "(empty)"))];
+  const side = (name, text) => el("div", {}, el("h4", {}, name), el("div", { class: "text" }, clipped(text || "(empty)")));
   return [
     el("h2", {}, "Before it is judged"), list(facts),
-    el("h3", {}, "What it may cost"), list(costs),
+    el("h3", {}, "Cost"), list(costs),
     el("details", {}, el("summary", {}, `The first ${count(first.length, "study", "studies")}`),
       first.map(({ study_id: id, reference, candidate }) => el("div", { class: "sample" },
-        el("h3", {}, isolated(id)), el("div", {}, side("Reference", reference)), el("div", {}, side("Candidate", candidate))))),
-    el("p", { class: "small" }, "Nothing was sent to a judge, and nothing is stored. Judge starts the run."),
+        el("h3", {}, isolated(id)), side("Reference", reference), side("Candidate", candidate)))),
+    el("p", { class: "small" }, "No judge was asked and nothing is stored. Judge starts the run."),
   ];
 }
 
 async function draw(page) {
   const [{ runs }, { judges }] = await Promise.all([ask("/v1/runs"), ask("/v1/judges")]);
-  const offered = document.getElementById("start-judge").options;
-  judges.forEach((judge, at) => { offered[at].textContent = judgeLabel(judge); });
+  const options = find("#start-judge").options;
+  judges.forEach((judge, at) => { options[at].textContent = judgeLabel(judge); });
   page.compare.hidden = !runs.length;
   if (runs.length) {
     drawRuns(runs, page);
@@ -129,100 +135,88 @@ async function draw(page) {
   }
   page.list.replaceChildren(el("p", { class: "empty" },
     "No runs yet. Start one above, or name the folders of others: judge serve RUN."));
-  document.getElementById("start").open = true;
+  find("#start").open = true;
 }
 
 function drawRuns(runs, page) {
   const { list, sort, isDescending } = page;
-  const value = (run) => COLUMNS[sort](run) ?? null;
-  const sorted = runs.toSorted((first, second) => {
-    const [a, b] = [value(first), value(second)];
-    if (a === null || b === null) return (a === null) - (b === null);
-    return (isDescending ? -1 : 1) * (typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+  const heading = (name) => sortHeading(name, name, sort === name, isDescending, () => {
+    page.isDescending = sort === name && !isDescending;
+    page.sort = name;
+    drawRuns(runs, page);
+    find(`[data-sort="${name}"]`, list).focus();
   });
-  const heading = (name) => {
-    const click = () => {
-      Object.assign(page, { sort: name, isDescending: sort === name && !isDescending });
-      drawRuns(runs, page);
-      page.list.querySelector(`[data-sort="${name}"]`).focus();
-    };
-    const mark = sort === name ? (isDescending ? " ▾" : " ▴") : "";
-    return el("th", { scope: "col", "aria-sort": sort === name ? (isDescending ? "descending" : "ascending") : null },
-      button([name, el("span", { "aria-hidden": "true" }, mark)], click, { class: "sort", "data-sort": name }));
-  };
   list.replaceChildren(grid("runs", "Runs",
-    [el("th", { scope: "col" }, el("span", { class: "unseen" }, "compare")), ...Object.keys(COLUMNS).map(heading)],
-    sorted.map((run) => runLine(run, page))));
+    [el("th", { scope: "col" }, el("span", { class: "unseen" }, "compare")), Object.keys(COLUMNS).map(heading)],
+    runs.toSorted(comparison(COLUMNS[sort], isDescending)).map((run) => runLine(run, page))));
 }
 
 function runLine(run, page) {
   const { ticked } = page;
   const name = run.name || run.id;
+  const isFinished = run.state === "finished";
   const state = el("td", {}, stateOf(run, page));
-  if (["running", "queued"].includes(run.state)) follow(run, state, page);
+  if (isActive(run)) follow(run, state, page);
   const model = el("td", {});
   const drawModel = () => model.replaceChildren(ticked.has(run.id) ? el("input", {
-    "aria-label": `Model of ${name}`, value: ticked.get(run.id), placeholder: run.model ?? "as the run says", maxlength: "200",
+    "aria-label": `Model of ${name}`, value: ticked.get(run.id), placeholder: run.model ?? "as in the run", maxlength: "200",
     on: { input: ({ target }) => ticked.set(run.id, target.value) },
   }) : isolated(run.model ?? ""));
-  const tick = ({ target }) => {
+  const change = ({ target }) => {
     if (target.checked) ticked.set(run.id, "");
     else ticked.delete(run.id);
-    document.getElementById("ask").open = ticked.size > 1;
+    find("#ask").open = ticked.size > 1;
     drawModel();
   };
   drawModel();
-  const isFinished = run.state === "finished";
-  const box = () => el("input", { type: "checkbox", checked: ticked.has(run.id), "aria-label": `Compare ${name}`, on: { change: tick } });
   return el("tr", {},
-    el("td", {}, isFinished ? box() : null),
+    el("td", {}, isFinished ? el("input", { type: "checkbox", checked: ticked.has(run.id), "aria-label": `Compare ${name}`, on: { change } }) : null),
     el("th", { scope: "row" }, isFinished ? el("a", { href: `/runs/${encodeURIComponent(run.id)}` }, isolated(name)) : isolated(name)),
     state, model,
     [run.rubric, run.judge].map((value) => el("td", {}, isolated(value ?? ""))),
     [run.n_studies, run.n_scored].map((value) => el("td", { class: "numbers" }, value?.toLocaleString("en") ?? "")),
     el("td", {}, (run.headline ?? []).map(({ label, text }) => el("div", { class: "small" }, `${label} ${text}`))),
-    el("td", {}, isolated((run.started ?? "").replace("T", " ").slice(0, 16))));
+    el("td", { class: "small" }, isolated((run.started ?? "").replace("T", " ").slice(0, 16))));
 }
 
 function stateOf(run, page) {
   const act = (verb, text) => button(text, () => ask(`/v1/runs/${encodeURIComponent(run.id)}/${verb}`, { method: "POST" })
     .then(() => draw(page)).catch(alarm), { class: "quiet" });
-  const parts = [isolated(run.state)];
-  if (run.detail) parts.push(el("span", { class: "small" }, " ", isolated(run.detail)));
-  const { progress } = run;
-  if (["running", "queued"].includes(run.state)) {
-    if (progress?.total) {
-      parts.push(el("progress", { value: progress.done, max: progress.total, "aria-label": "progress" }),
-        ` ${progress.done.toLocaleString("en")} of ${count(progress.total, "study", "studies")} `);
-    }
-    parts.push(act("stop", "Stop"));
-  }
-  if (["stopped", "failed"].includes(run.state)) parts.push(" ", act("resume", "Resume"));
-  return parts;
+  const { state, detail, progress } = run;
+  return [
+    isolated(state), detail ? el("span", { class: "small" }, " ", isolated(detail)) : "",
+    ...(isActive(run) && progress?.total ? [
+      el("progress", { value: progress.done, max: progress.total, "aria-label": "progress" }),
+      ` ${progress.done.toLocaleString("en")} of ${count(progress.total, "study", "studies")} `] : []),
+    isActive(run) ? act("stop", "Stop") : ["stopped", "failed"].includes(state) ? act("resume", "Resume") : "",
+  ];
 }
 
-function follow(run, cell, page) {
+// Draws the state of a run until it has ended, or the list is drawn anew.
+async function follow(run, cell, page) {
   let hasFailed = false;
-  const calm = () => {
-    if (hasFailed) document.getElementById("alarm").replaceChildren();
-    hasFailed = false;
-  };
-  const look = async () => {
-    if (!cell.isConnected) {
-      calm();
-      return;
-    }
+  for (;;) {
+    await new Promise((resolve) => { setTimeout(resolve, POLL_MS); });
+    const isShown = cell.isConnected;
     try {
-      const { run: now } = await ask(`/v1/runs/${encodeURIComponent(run.id)}`);
-      if (["running", "queued"].includes(now.state)) cell.replaceChildren(...stateOf(now, page));
+      const { run: now } = isShown ? await ask(`/v1/runs/${encodeURIComponent(run.id)}`) : { run };
+      if (hasFailed) find("#alarm").replaceChildren();
+      hasFailed = false;
+      if (!isShown) return;
+      if (isActive(now)) cell.replaceChildren(...stateOf(now, page));
       else await draw(page);
-      calm();
     } catch (error) {
       if (!hasFailed) alarm(error);
       hasFailed = true;
     }
-    later();
-  };
-  const later = () => setTimeout(look, LOOK_MS);
-  later();
+  }
 }
+
+begin(async () => {
+  const { view, run, reader } = document.documentElement.dataset;
+  const pages = { comparison: comparisonPage, run: runPage, stress: stressPage, validation: validationPage };
+  if (view) await pages[view]();
+  else if (run) await runPage(run, reader);
+  else if (location.pathname === "/compare") await comparisonPage();
+  else await runsPage();
+});

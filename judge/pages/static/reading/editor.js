@@ -5,7 +5,7 @@ import { ImageView } from "./image.js";
 import { Lines } from "./lines.js";
 import { applyKey, isComplete, kindOf, labelled, ofKind, shownAs } from "./marks.js";
 import { ReportText } from "./report.js";
-import { capital, count } from "./words.js";
+import { capital, count } from "./format.js";
 
 const HINTS = {
   words: "Select words: in the candidate what is wrong, in the reference what is missing.",

@@ -1,7 +1,7 @@
 // The candidate as numbered lines that a reader corrects: changes, deletes, puts in.
 
 import { button, el, goTo, isolated } from "./dom.js";
-import { differences } from "./diff.js";
+import { differences } from "./format.js";
 
 export class Lines {
   // `act` has `moved()`, `begin(kind)` and `edit(kind, line, corrected)`.

@@ -3,13 +3,12 @@
 
 import { alarm, announce, begin, button, el, fact, frame, goTo, isolated, latestOnly } from "./dom.js";
 import { StudyEditor, keyButton } from "./editor.js";
-import { Keys, remember, remembered } from "./keys.js";
+import { Keys, Reader, remember, remembered } from "./keys.js";
 import { ask } from "./load.js";
 import { keysOf, labelKeys } from "./marks.js";
 import { N_PRACTICE, feedback, practiceStudy } from "./practice.js";
-import { Reader } from "./reader.js";
 import { Saver } from "./saver.js";
-import { capital, count } from "./words.js";
+import { capital, count } from "./format.js";
 
 const STATES = { new: "not begun", begun: "begun", done: "done", "not judged": "not judged" };
 const REASONS = ["The image is needed", "A report is cut off or unreadable", "Outside my field"];

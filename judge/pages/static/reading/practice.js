@@ -3,7 +3,7 @@
 
 import { el, isolated } from "./dom.js";
 import { kindOf, shownAs } from "./marks.js";
-import { count } from "./words.js";
+import { count } from "./format.js";
 
 const STUDIES = [
   {

@@ -48,7 +48,7 @@ def choices(runs: Runs) -> list[RunChoice]:
     return chosen
 
 
-def own_model(run: Run) -> str:
+def model_of_run(run: Run) -> str:
     """Return the model that a run is about where nobody names it: at last its folder's name."""
     return known_model(run) or run.path.name
 

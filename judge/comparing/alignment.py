@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.comparing.names import input_file
+from judge.comparing.run_choice import input_file
 from judge.running.folder import ANNOTATIONS, Run
 from judge.signature import digests
-from judge.stats.panel import Values
+from judge.stats.scores import Values
 from judge.stats.table import OUTCOMES, patient_numbers
 from judge.studies.names import FIELD_NAMES, as_text
 from judge.types import Annotated, JudgeError
@@ -23,7 +23,7 @@ _ROLES = {"references": ("refs", "reference_field"), "candidates": ("preds", "ca
 
 
 @dataclass(frozen=True)
-class LoadedRuns:
+class AlignedRuns:
     """Runs and the studies on which they are aligned, in an order that no run decides.
 
     `names` are what messages call the runs. `rows` has for each run the row of its table that
@@ -35,7 +35,7 @@ class LoadedRuns:
     study_ids: tuple[str, ...]
     rows: tuple[NDArray[np.intp], ...]
 
-    def take(self, wanted: NDArray[Any]) -> LoadedRuns:
+    def take(self, wanted: NDArray[Any]) -> AlignedRuns:
         """Return the same runs on some of the studies, given by number or by truth values."""
         ids = tuple(np.array(self.study_ids, object)[wanted].tolist())
         return replace(self, study_ids=ids, rows=tuple(rows[wanted] for rows in self.rows))
@@ -55,16 +55,14 @@ class LoadedRuns:
         """Return columns of numbers, one value a study; NaN where a run has none."""
         wanted = list(dict.fromkeys(names))
         table, rows = self.runs[run].columns(wanted), self.rows[run]
-        found = {}
-        for name in wanted:
-            column = table[name].to_numpy(zero_copy_only=False).astype(float)
-            found[name] = np.append(column, np.nan)[rows]  # -1 is the last
-        return found
+        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in wanted}
+        # Row -1, of a study that the run lacks, is the last.
+        return {name: np.append(c.astype(float), np.nan)[rows] for name, c in columns.items()}
 
     @cached_property
     def outcomes(self) -> NDArray[np.object_]:
         """How each study ended in each run, studies by runs; None where a run lacks it."""
-        columns = [self.columns(at, ["outcome"])["outcome"] for at in range(len(self.runs))]
+        columns = [self.columns(run, ["outcome"])["outcome"] for run in range(len(self.runs))]
         return np.array(columns, object).reshape(len(self.runs), len(self.study_ids)).T
 
     @property
@@ -80,14 +78,14 @@ class LoadedRuns:
         None, and the note says so. None too where no run has the field.
         """
         merged: list[object] = [None] * len(self.study_ids)
-        of = [""] * len(merged)
+        sources = [""] * len(merged)
         having = [
-            at
-            for at, run in enumerate(self.runs)
+            index
+            for index, run in enumerate(self.runs)
             if name == "study_class" or name in run.manifest["fields"]
         ]
-        for at in having:
-            column = self.columns(at, [name])[name]
+        for index in having:
+            column = self.columns(index, [name])[name]
             differing = [
                 row
                 for row, (value, known) in enumerate(zip(column, merged, strict=True))
@@ -98,7 +96,7 @@ class LoadedRuns:
             if differing:
                 row = differing[0]
                 text = (
-                    f"{of[row]} and {self.names[at]} disagree about {name!r} of "
+                    f"{sources[row]} and {self.names[index]} disagree about {name!r} of "
                     f"{len(differing):,} studies, {self.study_ids[row]!r} among them"
                 )
                 if remedy:
@@ -106,24 +104,26 @@ class LoadedRuns:
                 return None, f"{text}: it is left out"
             for row, value in enumerate(column):
                 if merged[row] is None and value is not None:
-                    merged[row], of[row] = value, self.names[at]
+                    merged[row], sources[row] = value, self.names[index]
         return (merged if having else None), ""
 
-    def patients(self, asked: str | None = None) -> tuple[str, NDArray[np.intp]] | None:
+    def patients(self, patient_field: str | None = None) -> tuple[str, NDArray[np.intp]] | None:
         """Return the field that names the patients and each study's patient, by number.
 
         The field is by default the first of the usual ones that a run has, and `none` sets
         patients aside. None where there is none. A study without a patient is a patient of its
-        own. Raises `JudgeError` where no run has the field `asked` and where runs disagree.
+        own. Raises `JudgeError` where no run has the field and where runs disagree.
         """
-        if asked == "none":
+        if patient_field == "none":
             return None
         there = {name for run in self.runs for name in run.manifest["fields"]}
-        usual = FIELD_NAMES["patient"] if asked is None else (asked,)
+        usual = FIELD_NAMES["patient"] if patient_field is None else (patient_field,)
         name = next((name for name in usual if name in there), None)
         if name is None:
-            if asked is not None:
-                raise JudgeError(f"no run has the field {asked!r} that --patient-field names")
+            if patient_field is not None:
+                raise JudgeError(
+                    f"no run has the field {patient_field!r} that --patient-field names"
+                )
             return None
         column, _ = self.field(name, "judge them again, or set it aside: --patient-field none")
         return name, patient_numbers(column or ())
@@ -139,21 +139,21 @@ class LoadedRuns:
         known: dict[str, tuple[bytes, str]] = {}
         differing = []
         by_file: dict[object, list[int]] = {}
-        for at, run in enumerate(self.runs):
-            by_file.setdefault(_file(run, side) or at, []).append(at)
+        for index, run in enumerate(self.runs):
+            by_file.setdefault(_file(run, side) or index, []).append(index)
         if len(by_file) == 1:
             return []
         for members in by_file.values():
             new: set[str] = set()
-            for at in members:
-                pairs = zip(self.study_ids, self.rows[at], strict=True)
+            for index in members:
+                pairs = zip(self.study_ids, self.rows[index], strict=True)
                 wanted = {study_id for study_id, row in pairs if row >= 0} - new
                 if not wanted:
                     continue
-                texts = digests(self.runs[at].records(of_any_version=True), wanted)
+                texts = digests(self.runs[index].records(of_any_version=True), wanted)
                 if missing := wanted - texts.keys():
                     raise JudgeError(
-                        f"the {ANNOTATIONS} of {self.names[at]} lacks {len(missing):,} studies, "
+                        f"the {ANNOTATIONS} of {self.names[index]} lacks {len(missing):,} studies, "
                         f"{min(missing)!r} among them; judge them again"
                     )
                 new |= wanted
@@ -161,23 +161,23 @@ class LoadedRuns:
                 for study_id in sorted(texts):
                     text = texts[study_id][SIDES.index(side)]
                     if text is not None:
-                        before, name = known.setdefault(study_id, (text, self.names[at]))
+                        before, name = known.setdefault(study_id, (text, self.names[index]))
                         if before != text:
                             others.setdefault(name, []).append(study_id)
-                differing += [(name, self.names[at], ids) for name, ids in others.items()]
+                differing += [(name, self.names[index], ids) for name, ids in others.items()]
         return differing
 
     def records(self, run: int, study_ids: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return the records of some studies, by study id."""
         wanted = set(study_ids)
-        found = self.runs[run].records() if wanted else ()
-        return {one["study_id"]: one for one in found if one["study_id"] in wanted}
+        records = self.runs[run].records() if wanted else ()
+        return {r["study_id"]: r for r in records if r["study_id"] in wanted}
 
 
-def load(
+def align(
     runs: Sequence[tuple[str, Run]],
     choose: Callable[..., Collection[str]] = set.intersection,
-) -> LoadedRuns:
+) -> AlignedRuns:
     """Align named runs on the studies that all have, or that `choose` makes of their sets of ids.
 
     `set.union` takes those that any has.
@@ -185,16 +185,16 @@ def load(
     ids = [run.columns([])["study_id"].to_pylist() for _, run in runs]
     study_ids = tuple(sorted(choose(*map(set, ids))))
     rows = []
-    for own in ids:
-        row_of = {study_id: row for row, study_id in enumerate(own)}
-        rows.append(np.array([row_of.get(one, -1) for one in study_ids], np.intp))
+    for ids_of_run in ids:
+        row_of = {study_id: row for row, study_id in enumerate(ids_of_run)}
+        rows.append(np.array([row_of.get(study_id, -1) for study_id in study_ids], np.intp))
     names, opened = zip(*runs, strict=True)
-    return LoadedRuns(tuple(opened), tuple(names), study_ids, tuple(rows))
+    return AlignedRuns(tuple(opened), tuple(names), study_ids, tuple(rows))
 
 
 def _file(run: Run, side: str) -> object:
     role, field = _ROLES[side]
-    file, asked = input_file(run, role), run.manifest.get("arguments") or {}
-    read_as = (run.manifest["section"], asked.get("id_field"), asked.get(field))
+    file, arguments = input_file(run, role), run.manifest.get("arguments") or {}
+    read_as = (run.manifest["section"], arguments.get("id_field"), arguments.get(field))
     # How a reader's reports were read from their file is not in the reader's run.
     return (file["sha256"], *read_as) if file and run.reading is None else None

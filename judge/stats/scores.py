@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.metric import Metric, check_own_names
-from judge.stats.rates import (
+from judge.stats.intervals import (
     Estimate,
     inverse,
     mean_interval,
@@ -18,6 +17,7 @@ from judge.stats.rates import (
     rate_interval,
     ratio_interval,
 )
+from judge.stats.metric import Metric, check_own_names
 from judge.stats.table import check_fields, fields_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _TAIL = 0.025
 
 
 @dataclass(frozen=True)
-class Panel:
+class ScoreMatrix:
     """The values of models on studies.
 
     `values` holds for each metric an array of studies by models; NaN marks a study that was
@@ -72,23 +72,23 @@ class Panel:
         """Return whether the model was judged by the metric's rubric; of a file's, always."""
         return metric.rubric is None or model not in self.without_run.get(metric.rubric, ())
 
-    def of_study(self, name: str) -> Values:
+    def study_values(self, name: str) -> Values:
         """Return each study's own value of a metric: of a ratio, that of its two numbers.
 
         NaN also where a study has nothing to divide by.
         """
         values = self.values[name]
         per = self.per.get(name, np.ones_like(values))
-        found: Values = np.divide(values, per, out=np.full_like(values, np.nan), where=per > 0)
-        return found
+        undefined = np.full_like(values, np.nan)
+        return np.asarray(np.divide(values, per, out=undefined, where=per > 0))
 
-    def take(self, rows: NDArray[np.intp]) -> Panel:
+    def take(self, rows: NDArray[np.intp]) -> ScoreMatrix:
         """Return the panel of some studies alone, given by their row numbers."""
         return replace(
             self,
             study_ids=tuple(self.study_ids[row] for row in rows),
             values={name: values[rows] for name, values in self.values.items()},
-            fields={name: tuple(of[row] for row in rows) for name, of in self.fields.items()},
+            fields={name: tuple(cells[r] for r in rows) for name, cells in self.fields.items()},
             clusters=None if self.clusters is None else self.clusters[rows],
             per={name: values[rows] for name, values in self.per.items()},
             tallies={name: counts[..., rows] for name, counts in self.tallies.items()},
@@ -126,13 +126,13 @@ class Group:
     cells: Mapping[str, tuple[Cell, ...]]
 
 
-def parts_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:
+def parts_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
     groupings = (fields_of(grouping) for grouping in dict.fromkeys(by))
     return [({}, panel), *(part for names in groupings for part in groups_of(panel, names))]
 
 
-def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:
+def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return each group's fields and its part of the panel, in the order of the values.
 
     A study without a field's value is in the group whose value is None, which comes last. Raises
@@ -147,7 +147,7 @@ def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], 
         rows.setdefault(key, []).append(row)
 
     def order(key: tuple[Any, ...]) -> list[tuple[bool, bool, Any]]:
-        return [(one is None, isinstance(one, str), "" if one is None else one) for one in key]
+        return [(v is None, isinstance(v, str), "" if v is None else v) for v in key]
 
     return [
         (dict(zip(names, key, strict=True)), panel.take(np.array(rows[key])))
@@ -155,7 +155,7 @@ def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], 
     ]
 
 
-def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
+def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
     """Return the figures of every model and metric for the studies of `panel`.
 
     A mean and its reciprocal have an interval within the metric's scale, or mean ± 1.96
@@ -173,10 +173,10 @@ def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
             units = None if clusters is None else clusters[known]
             figures.append(_figure(column[known], under[known], units, metric))
         shown = np.array([figure.value for figure in figures], float)
-        better, _ = places(shown[None], higher=metric.higher_is_better)
+        better, _ = count_better(shown[None], higher=metric.higher_is_better)
         cells[metric.name] = tuple(
-            Cell(one.n, one.k, one.value, one.low, one.high, None if one.value is None else at + 1)
-            for one, at in zip(figures, better[0].tolist(), strict=True)
+            Cell(f.n, f.k, f.value, f.low, f.high, None if f.value is None else n_better + 1)
+            for f, n_better in zip(figures, better[0].tolist(), strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
 
@@ -195,18 +195,18 @@ def _figure(
     return inverse(mean, metric.scale) if mean.value > 0 else Estimate(mean.n, None, None, None)
 
 
-def without_last_bits(figures: Values) -> Values:
+def round_mantissa(figures: Values) -> Values:
     """Return figures to twelve digits: what sums in another order differ in is no difference."""
     mantissa, exponent = np.frexp(figures)
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))
 
 
-def places(figures: Values, *, higher: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def count_better(figures: Values, *, higher: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return in each row how many figures are better than each one, and how many equal it.
 
     `figures` is rows by models; NaN is no figure.
     """
-    ordered = without_last_bits(-figures if higher else figures)
+    ordered = round_mantissa(-figures if higher else figures)
     these, others = ordered[:, :, None], ordered[:, None, :]
     return (others < these).sum(axis=2), (others == these).sum(axis=2)
 
@@ -232,17 +232,17 @@ def rank_shares(figures: Values, *, higher: bool) -> tuple[RankShares | None, ..
     known = np.asarray(~np.isnan(figures).all(axis=0))
     worst = -np.inf if higher else np.inf
     values = np.where(np.isnan(figures), worst, figures)[:, known]
-    better, tied = places(values, higher=higher)
+    better, tied = count_better(values, higher=higher)
     ranks = np.arange(values.shape[1])
-    found: list[RankShares | None] = [None] * len(known)
+    by_model: list[RankShares | None] = [None] * len(known)
     for index, first, n in zip(np.flatnonzero(known), better.T, tied.T, strict=True):
         is_shared = (first[:, None] <= ranks) & (ranks < (first + n)[:, None])
         shares = np.where(is_shared, 1 / n[:, None], 0.0).mean(axis=0)
         low, high = (
             int(np.searchsorted(np.cumsum(side), _TAIL - 1e-12)) for side in (shares, shares[::-1])
         )
-        found[index] = RankShares(tuple(map(float, shares)), low + 1, len(ranks) - high)
-    return tuple(found)
+        by_model[index] = RankShares(tuple(map(float, shares)), low + 1, len(ranks) - high)
+    return tuple(by_model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,23 +265,23 @@ def cuts(rubric: Rubric) -> dict[Cut, str]:
     tally = rubric.tally
     if tally is None:
         return {}
-    found = {}
+    names = {}
     for row in (None, *(label.name for label in rubric.facet(tally.rows).labels)):
         for column in rubric.facet(tally.columns).labels:
             labels = {tally.columns: column.name} | ({tally.rows: row} if row else {})
             (measure,) = rubric.counting(tally.kind, labels)
-            found[row, column.name] = measure.name
-    return found
+            names[row, column.name] = measure.name
+    return names
 
 
-def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
+def item_counts(panel: ScoreMatrix, rubric: Rubric) -> list[ItemCounts]:
     """Return the items of each model that was judged by `rubric`, in the order of the panel.
 
     A model of which no study was scored is left out, and every model for a rubric without a
     tally.
     """
     clusters = panel.clusters if panel.is_clustered else None
-    found = []
+    by_model = []
     for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
         is_known = ~np.isnan(counts)
         n_scored = int(is_known.any(axis=0).sum())
@@ -292,5 +292,5 @@ def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
             mean = mean_interval(values, (0.0, None), units)
             cells[cut] = replace(mean, numerator=float(values.sum()))
         if n_scored:
-            found.append(ItemCounts(model, n_scored, cells))
-    return found
+            by_model.append(ItemCounts(model, n_scored, cells))
+    return by_model

@@ -56,8 +56,8 @@ class Estimate:
 
 def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = None) -> Estimate:
     """Return a statistic of the scored studies in a table; `units` has the patient of each."""
-    top = summed(_columns(scored, statistic.measures), sizes=statistic.kind == "rate")
-    bottom = summed(_columns(scored, statistic.per)) if statistic.per else top
+    top = sum_measures(_columns(scored, statistic.measures), sizes=statistic.kind == "rate")
+    bottom = sum_measures(_columns(scored, statistic.per)) if statistic.per else top
     has = ~(np.isnan(top) | np.isnan(bottom))
     top, bottom = top[has], bottom[has]
     units = None if units is None else units[has]
@@ -73,7 +73,7 @@ def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = N
     return replace(mean, n_undefined=n_undefined)
 
 
-def summed(columns: Sequence[Values], *, sizes: bool = False) -> Values:
+def sum_measures(columns: Sequence[Values], *, sizes: bool = False) -> Values:
     """Return each study's sum over the columns, NaN where one of them is undefined.
 
     A rate counts the studies of which each measure is 0, not those of which the sum is: that of
@@ -87,19 +87,19 @@ def _columns(scored: pd.DataFrame, names: Sequence[str]) -> list[Values]:
     return [scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names]
 
 
-def bounds(found: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
+def bounds(figure: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
     """Return the least and the greatest value if all unread studies were at one end of the scale.
 
     None where there is no unread study or no value, for a ratio of sums, and for a scale without
     an end.
     """
     low, high = (0.0, 1.0) if statistic.kind == "rate" else statistic.scale
-    if not n_unread or found.value is None or low is None or high is None:
+    if not n_unread or figure.value is None or low is None or high is None:
         return None
     if statistic.kind == "ratio" or (statistic.is_reciprocal and low <= 0):
         return None
-    total = found.n * (1 / found.value if statistic.is_reciprocal else found.value)
-    least, most = ((total + n_unread * end) / (found.n + n_unread) for end in (low, high))
+    total = figure.n * (1 / figure.value if statistic.is_reciprocal else figure.value)
+    least, most = ((total + n_unread * end) / (figure.n + n_unread) for end in (low, high))
     return (1 / most, 1 / least) if statistic.is_reciprocal else (least, most)
 
 
@@ -214,7 +214,7 @@ def ratio_interval(
         low, high = wilson_ends(k / n, min(n, len(sums)) if len(sums) < len(numerators) else n)
         return replace(ratio, low=low, high=high)
     with np.errstate(divide="ignore", invalid="ignore"):
-        draws = resampled(sums, lambda drawn: np.asarray(drawn[:, 0] / drawn[:, 1]))
+        draws = resampled(sums, lambda total: np.asarray(total[:, 0] / total[:, 1]))
     low_end, high_end, _ = interval(draws, len(sums), most=0)
     return replace(ratio, low=low_end, high=high_end)
 

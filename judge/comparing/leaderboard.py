@@ -11,8 +11,8 @@ import pandas as pd
 
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
-from judge.comparing.names import Runs, choices
 from judge.comparing.recurring import Recurring, recurring_in
+from judge.comparing.run_choice import Runs, choices
 from judge.display import Displayed
 from judge.running.folder import Run
 from judge.stats.significance import Comparison, Resampling
@@ -128,12 +128,11 @@ def recurring_errors(
     The rows are those of `judge errors --format csv`, and so are what is refused and the
     default of `min_studies`. `examples` are ids of studies, joined by "; ".
     """
-    return RecurringErrors(
-        recurring_in(
-            choices(runs),
-            min_studies,
-            common=common,
-            allow=allow,
-            patient_field=patient_field,
-        )
-    ).frame()
+    recurring = recurring_in(
+        choices(runs),
+        min_studies,
+        common=common,
+        allow=allow,
+        patient_field=patient_field,
+    )
+    return RecurringErrors(recurring).frame()

@@ -1,0 +1,110 @@
+"""Writing files: whole or not at all, and never over something else."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judge.cli.output import note
+from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.figures import WrittenFigures
+
+_PREFIX = ".judge-"
+# A new file may hold reports: only its owner can read it.
+_OWNER_ONLY = 0o600
+
+
+def _target(path: Path) -> Path:
+    """Return the file that writing to `path` replaces: behind a link, what it points to."""
+    real = Path(os.path.realpath(path))
+    if real.is_dir():
+        raise JudgeError(f"{path} is a folder; name a file")
+    if real.exists() and not real.is_file():
+        raise JudgeError(f"{path} is a device or a pipe; name a file")
+    return real
+
+
+def check_writable(path: Path, inputs: Iterable[str | Path | None] = (), mark: str = "") -> None:
+    """Raise `JudgeError` where `path` cannot be written.
+
+    Args:
+        path: The file to write or replace.
+        inputs: Files that must not be replaced.
+        mark: How a file that may be replaced begins.
+    """
+    try:
+        real = _target(path)
+        for file in inputs:
+            if file and real.exists() and Path(file).exists() and real.samefile(file):
+                raise JudgeError(f"{path} is an input file; name another for --out")
+        with tempfile.TemporaryFile(dir=real.parent, prefix=_PREFIX):
+            pass
+        start = b""
+        if mark and real.exists():
+            with real.open("rb") as old:
+                start = old.read(len(mark))
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    if start not in (b"", mark.encode()):
+        raise JudgeError(f"{path} is not a page that judge wrote; choose another place")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a file beside `path` to write to, which takes its place if the block succeeds.
+
+    After an error or Ctrl-C the old file is untouched. A file that is replaced keeps its
+    permissions. Raises `JudgeError` where it cannot be written.
+    """
+    staged: Path | None = None
+    try:
+        real = _target(path)
+        number, name = tempfile.mkstemp(real.suffix, _PREFIX, real.parent)
+        os.close(number)
+        staged = Path(name)
+        yield staged
+        staged.chmod(stat.S_IMODE(real.stat().st_mode) if real.exists() else _OWNER_ONLY)
+        staged.replace(real)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        if staged is not None:
+            staged.unlink(missing_ok=True)
+
+
+def cannot_write(path: Path, error: OSError) -> JudgeError:
+    """Return the error that says why `path` cannot be written."""
+    return JudgeError(f"cannot write {path}: {error.strerror or error}")
+
+
+def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
+    """Write a page whole or not at all; raises `JudgeError` as `check_writable` does."""
+    check_writable(path, mark=mark)
+    # The name of a folder may hold half a surrogate pair, which UTF-8 cannot encode.
+    with replacing(path) as staged, staged.open("w", encoding="utf-8", errors="replace") as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
+    """Raise `JudgeError` where the page, which begins with `mark`, or figures cannot be written."""
+    if html:
+        check_writable(html, mark=mark)
+    if figures:
+        from judge.figures import check_figures
+
+        check_figures(figures)
+
+
+def note_figures(written: WrittenFigures, folder: Path) -> None:
+    """Say which figures were written, and their notes."""
+    for text in written.notes:
+        note(text)
+    note(f"figures  {len(written.files)} files in {folder}")

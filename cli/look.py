@@ -1,0 +1,158 @@
+"""`judge audit`, `judge errors` and `judge rates`: what a run found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from judge.cli.options import (
+    AlignOptions,
+    argument,
+    by_option,
+    command,
+    format_option,
+    html_option,
+    option,
+    options,
+    patient_option,
+    require,
+    table_option,
+)
+from judge.cli.output import note, print_document, print_lines, print_summary, print_tables
+
+_WORST = 10
+
+
+@options
+class _Audit:
+    run: Path = argument()
+    study_id: str | None = argument("[STUDY_ID]")
+    raw: bool = option("--raw", "Show the judge's raw answer too.")
+    worst: int | None = option(
+        "--worst N", "List the N worst studies. Default, without STUDY_ID: 10."
+    )
+    html: Path | None = html_option("Write the whole run as one page that opens offline.")
+
+
+@command("audit")
+def audit(options: _Audit) -> None:
+    """Show one study of RUN with its errors, or list the worst studies.
+
+    A study is shown with reference, candidate, errors (with the words they are about), matched
+    findings and the judge's explanation. Rubrics that correct lines show their edits.
+
+    \b
+    judge audit RUN
+    judge audit RUN ex-008 --raw
+    judge audit RUN --html run.html
+    """
+    from judge.running.folder import Run
+    from judge.stats.table import worst_rows
+    from judge.study.terminal import audit as audit_lines
+    from judge.tables.run import worst_table
+
+    if [options.study_id, options.worst, options.html].count(None) < 2:
+        raise click.UsageError("give only one of STUDY_ID, --worst and --html")
+    require(options.study_id is not None, "STUDY_ID", "raw")
+    run = Run(options.run)
+    if options.html is not None:
+        from judge.cli.page import write_page
+
+        write_page(run, options.html)
+        note(f"page  {options.html}")
+    elif options.study_id is not None:
+        print_lines(audit_lines(run.record(options.study_id), run.rubric, raw=options.raw))
+    else:
+        rows = worst_rows(run.table(), run.rubric, options.worst or _WORST)
+        print_tables(worst_table(rows, run.rubric))
+        if options.worst is None:
+            note(f"judge audit {options.run} STUDY_ID shows one of them")
+
+
+@options
+class _Errors(AlignOptions):
+    runs: tuple[str, ...] = argument("[NAME=]RUN [[NAME=]RUN]", required=True)
+    top: int = option("--top N", "Rows of the table; JSON and CSV have all.", default=15)
+    min_studies: int | None = option(
+        "--min-studies N",
+        "Studies in which an error must occur. Default: 2; with two runs 10, of either.",
+    )
+    patient_field: str | None = patient_option()
+    form: str = format_option("table", "json", "csv", "md")
+
+
+@command("errors")
+def errors(options: _Errors) -> None:
+    """List the errors that recur in RUN: same category, same finding.
+
+    Counts the studies with each and names some, for judge audit RUN STUDY_ID. With two runs of one
+    rubric on the same studies, a paired test says which model makes an error more often.
+    """
+    from judge.comparing.recurring import recurring_in
+    from judge.comparing.run_choice import choice
+    from judge.tables.recurring import as_data, recurring_document
+
+    require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")
+    require(options.form in ("table", "md"), "--format table or md", "top")
+    recurring = recurring_in(
+        [choice(run) for run in options.runs],
+        min_studies=options.min_studies,
+        common=options.common,
+        allow=options.allow,
+        patient_field=options.patient_field,
+    )
+    document = recurring_document(recurring, options.top, complete=options.form == "csv")
+    print_document(document, options.form, as_data(recurring))
+    if options.form == "table" and document.tables:
+        note("judge audit RUN STUDY_ID shows one of the examples")
+
+
+@options
+class _Rates:
+    run: Path = argument()
+    by: tuple[str, ...] = by_option(
+        "Group the rates by this field, one table for each --by; a,b groups by combinations.",
+        default=("study_class",),
+    )
+    readers: tuple[Path, ...] = option(
+        "--readings READER_RUN",
+        "Correct the judge's bias by a reader's run (repeatable), or a folder of them, on studies "
+        "that were drawn at random.",
+    )
+    at_random: bool = option(
+        "--readings-at-random",
+        "Treat the studies of --readings as drawn at random, even if their runs do not say so.",
+    )
+    patient_field: str | None = patient_option()
+    table: tuple[str, ...] = table_option("rates", "corrected", "errors", "unread", "warnings")
+    form: str = format_option("table", "json", "csv", "md")
+
+
+@command("rates")
+def rates(options: _Rates) -> None:
+    """Show the rates of RUN again, grouped by any field, without asking a judge.
+
+    With --readings each figure stands beside one with the judge's bias removed, and beside the
+    readers' own; docs/corrected.md says when that is valid.
+
+    \b
+    judge rates RUN --by site --by site,study_class
+    """
+    from judge.running.folder import Run
+
+    require(bool(options.readers), "--readings", "at_random")
+    run = Run(options.run)
+    summary: Any
+    if options.readers:
+        from judge.validating.bias_correction import corrected_summary
+
+        summary = corrected_summary(
+            *(run, options.by, options.readers),
+            at_random=options.at_random,
+            patient_field=options.patient_field,
+        )
+    else:
+        summary = run.regrouped(options.by, options.patient_field)
+    print_summary(summary, run.rubric, options.form, options.table)

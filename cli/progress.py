@@ -1,0 +1,210 @@
+"""How a run goes and ends: forecast, progress on standard error, cost, exit codes."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from math import floor
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from judge.cli.output import note
+from judge.text import counted, harmless
+
+if TYPE_CHECKING:
+    from judge.running.cost import SpendingLimit
+    from judge.running.engine import (
+        Progress,
+        ProgressListener,
+        RunStoppedError,
+        UnreadableError,
+    )
+    from judge.running.session import JudgeSession
+    from judge.studies import StudySet
+    from judge.types import Study
+
+_SECONDS_BETWEEN_LINES = 30.0
+_LONGEST_TROUBLE = 60
+_LOW_COVERAGE = 3
+_MOST_LEFT_OUT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The service that started a command: its budget, and where its progress goes."""
+
+    budget: SpendingLimit | None
+    tick: Callable[[Progress], None]
+
+
+@contextmanager
+def watching() -> Iterator[ProgressListener]:
+    """Show a run's progress: one line that is rewritten on a terminal, else one every 30 s."""
+    from judge.running.engine import ProgressListener
+
+    if owner := click.get_current_context().find_object(Owner):
+        yield ProgressListener(owner.tick, note)
+        return
+    is_terminal, began = sys.stderr.isatty(), time.monotonic()
+    last_shown = began
+
+    def show(text: str, end: str = "") -> None:
+        click.echo(f"\r\x1b[2K{harmless(text)}{end}", err=True, nl=False)
+
+    def tick(progress: Progress) -> None:
+        nonlocal last_shown
+        now = time.monotonic()
+        if is_terminal:
+            show(line(progress, now - began)[: shutil.get_terminal_size().columns - 1])
+        elif now - last_shown >= _SECONDS_BETWEEN_LINES:
+            last_shown = now
+            note(line(progress, now - began))
+
+    try:
+        yield ProgressListener(tick, (lambda text: show(text, "\n")) if is_terminal else note)
+    finally:
+        if is_terminal:
+            show("")
+
+
+def line(progress: Progress, seconds: float) -> str:
+    """Return a run's progress after so many seconds, in a line."""
+    rate = progress.done / seconds if seconds else 0.0
+    parts = [f"{progress.done:,}/{progress.total:,}"]
+    if progress.from_cache:
+        parts.append(f"{progress.from_cache:,} from cache")
+    parts += [f"{progress.unparsed:,} unparsed", f"{progress.failed:,} failed", f"{rate:,.1f}/s"]
+    if progress.asked:
+        tokens = progress.prompt_tokens + progress.completion_tokens
+        parts += [f"{tokens:,} tokens", f"cost {_cost(progress)}"]
+    if progress.trouble:
+        parts.append(f"waiting: {harmless(progress.trouble[:_LONGEST_TROUBLE])}")
+    if rate and progress.done < progress.total:
+        left = timedelta(seconds=round((progress.total - progress.done) / rate))
+        parts.append(f"{left} left")
+    return ", ".join(parts)
+
+
+def note_effort(progress: Progress) -> None:
+    """Say what a run asked, and what it cost."""
+    if not (progress.asked or progress.from_cache or progress.retries):
+        return
+    sent, cached = progress.prompt_tokens, progress.cached_tokens
+    note(f"asked {progress.asked:,}, from cache {progress.from_cache:,}")
+    note(
+        f"tokens {sent:,} in ({cached:,} of them cached by the provider), "
+        f"{progress.completion_tokens:,} out; cost {_cost(progress)}"
+    )
+    if progress.damaged:
+        note(
+            f"{progress.damaged:,} cached answers were damaged and asked for again "
+            "(judge cache info --check looks at the others)"
+        )
+    if progress.retries:
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(progress.retries.items()))
+        note(f"sent again after: {reasons}")
+
+
+def _cost(progress: Progress) -> str:
+    return "unknown" if progress.dollars is None else f"${progress.dollars:,.2f}"
+
+
+def forecast(
+    sessions: Sequence[JudgeSession],
+    studies: StudySet | Sequence[Study],
+    *,
+    in_batches: bool = False,
+    say: Callable[[str], None] = click.echo,
+) -> None:
+    """Say what each judge would be asked about `studies`, and what it may cost; ask nothing."""
+    from judge.running.cost import forecast as forecast_of
+    from judge.running.cost import without_requests
+
+    for session in sessions:
+        with session:
+            expected = forecast_of(session, studies, in_batches=in_batches)
+            if expected is None:
+                among = counted(len(studies), "study", "studies")
+                note(f"{among}; {without_requests(session.judge)}.")
+                continue
+            if n := session.cache and session.cache.n_damaged:
+                note(f"{n:,} cached answers are damaged and would be asked for again.")
+            facts = {"judge": session.judge.name, "studies": f"{len(studies):,}"}
+            at_a_time = None if in_batches else session.concurrency
+            facts |= expected.facts(at_a_time, unseen="unknown until some are there: --limit 50")
+        for name, value in facts.items():
+            say(f"{name:<16}{value}")
+
+
+def end_uncovered(
+    summaries: Sequence[Mapping[str, Any]],
+    min_coverage: float,
+    left_out: Sequence[tuple[int, int]] = (),
+) -> None:
+    """Exit with code 3, and say why, where too few studies were scored or too many left out.
+
+    `left_out` has how many studies each set had, and how many of them were left out.
+    """
+    is_low = False
+    least = min(min_coverage, 1 - _MOST_LEFT_OUT)
+    for n, n_left_out in left_out:
+        if n - n_left_out < least * n:
+            is_low = True
+            allowed = floor(100 * (n - n_left_out) / n) / 100
+            note(
+                f"{n_left_out:,} of {n:,} studies were left out (--allow-missing), more than "
+                f"{1 - least:.0%}; --min-coverage {allowed:g} allows it."
+            )
+    for summary in summaries:
+        n, scored = summary["n_studies"], summary["n_scored"]
+        if n and scored / n < min_coverage:
+            is_low = True
+            reasons = ", ".join(f"{why} {k}" for why, k in summary["reasons"].items())
+            note(
+                f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
+                f"{min_coverage:g} ({reasons})."
+            )
+    if is_low:
+        sys.exit(_LOW_COVERAGE)
+
+
+def end_stopped(error: UnreadableError | RunStoppedError) -> NoReturn:
+    """Say how far a run came, what it cost and how to go on, and exit."""
+    from judge.running.engine import INTERRUPTED, TERMINATED, RunStoppedError
+
+    progress, command = error.progress, ["judge", *sys.argv[1:]]
+    far = f"after {progress.done:,} of {progress.total:,} studies."
+    is_given_up = not isinstance(error, RunStoppedError)
+    note(f"Given up {far} {error}" if is_given_up else f"Stopped ({error}) {far}")
+    note_effort(progress)
+    if is_given_up:
+        command += ["--give-up-after", "0"]
+    elif progress.asked or progress.from_cache:
+        note("Every answer is in the cache. Go on with the same command:")
+    else:
+        note("No run was written. Start again with:")
+    note("  " + shlex.join(command))
+    sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), _LOW_COVERAGE))
+
+
+@contextmanager
+def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
+    """Let sessions of one judge share the servers that it starts; they end with the block."""
+    servers = sessions[0].judge.servers
+    starts = servers is not None and servers.starts is not None
+    if servers is not None and starts:
+        servers.stays = len(sessions) > 1
+        for session in sessions:
+            session.judge.servers = servers
+    try:
+        yield
+    finally:
+        if servers is not None and starts:
+            servers.stop()

@@ -1,0 +1,390 @@
+"""The options of a rubric's command: reports, judge, run. Other commands share some of them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from judge.cli.options import (
+    FiniteRange,
+    argument,
+    by_option,
+    cache_option,
+    format_option,
+    json_or_word,
+    option,
+    options,
+    pairs_option,
+    require,
+)
+from judge.cli.output import note
+from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.backends import JudgeSettings
+    from judge.batching.batch_run import BatchPolicy
+    from judge.running.session import RequestPolicy
+    from judge.running.shards import Shard
+    from judge.studies import NamedFields
+
+# OpenAI takes no more questions in a batch.
+_MOST_REQUESTS = 50_000
+ROLES = ("id", "candidate", "reference", "class", "patient")
+_ALL_ROLES = (*ROLES, "reference_id", "prior", "context")
+_RAY = {
+    "address": "ray_address",
+    "replicas": "ray_replicas",
+    "gpus-per-replica": "gpus_per_replica",
+}
+"""Settings of `--server` that are Ray's -> what its judge calls them."""
+_NOT_RECORDED = ("files", "columns", "judge", "form", "out", "cache")
+"""Options that a manifest has in another form, or leaves out."""
+_AT_LEAST_0 = click.IntRange(min=0)
+
+WHO = (
+    "Who judges: lexicon (built in, the default), a model behind an OpenAI-compatible API such as "
+    "gpt-4o, vllm:MODEL (starts vLLM), ray:MODEL (on a Ray cluster), hf:MODEL (in this process), "
+    "or lexicon:FILE. MODEL is a Hugging Face name or a folder."
+)
+
+
+def column_option(*roles: str, text: str = "") -> Any:  # noqa: ANN401
+    """Declare `--column` for fields of such roles; `text` explains some of them."""
+    return pairs_option(
+        "--column ROLE=NAME",
+        f"The field NAME holds the ROLE: {', '.join(roles)} (repeatable).{text and ' '}{text} "
+        "Default: the usual names. Example: --column id=accession",
+        keys=roles,
+    )
+
+
+def encoding_option() -> Any:  # noqa: ANN401
+    """Declare `--encoding`."""
+    text = "The encoding of text files, such as cp1252. Default: UTF-8."
+    return option("--encoding NAME", text, rare=True)
+
+
+def section_option(help: str) -> Any:  # noqa: A002, ANN401
+    """Declare `--section`."""
+    return option("--section findings|impression|report", help)
+
+
+@options
+class ReportOptions:
+    """Which reports, and how they are read."""
+
+    GROUP = "Reports"
+
+    columns: Mapping[str, Any] = column_option(*ROLES)
+    section: str | None = section_option(
+        "The part of the reports to use; several with commas. Default: findings if most references "
+        "have them, else the whole report."
+    )
+    model: str | None = option(
+        "--model NAME",
+        "The model that wrote the candidates. Default: the field model, else from the file name "
+        "(maira2 for preds_maira2.json).",
+    )
+    allow_missing: bool = option(
+        "--allow-missing", "Leave out and count studies without a partner or without the section."
+    )
+    encoding: str | None = encoding_option()
+    max_input: int = option(
+        "--max-input GB",
+        "Refuse files that unpack to more than this.",
+        rare=True,
+        type=FiniteRange(min=0, min_open=True),
+        default=4,
+        callback=lambda _context, _option, value: int(value * 1e9),
+    )
+
+    @property
+    def sections(self) -> list[str | None]:
+        """The sections to judge one after the other; None for the usual one."""
+        names = [name.strip() for name in (self.section or "").split(",")]
+        return [name or None for name in dict.fromkeys(names)]
+
+    def named_fields(self) -> NamedFields:
+        """Return the fields that have unusual names, and how the files are read."""
+        from judge.studies import NamedFields
+
+        names = {role: self.columns.get(role) for role in (*ROLES, "reference_id")}
+        return NamedFields(
+            study_class=names.pop("class"),
+            several=getattr(self, "references", None) is not None,
+            encoding=self.encoding,
+            max_input=self.max_input,
+            **names,
+        )
+
+
+@options
+class StudyOptions(ReportOptions):
+    """Which studies of the reports."""
+
+    GROUP = "Studies"
+
+    references: Literal["best", "mean"] | None = option(
+        "--references",
+        "REFS has several references a study (a list of texts, or several records of one id): take "
+        "the numbers of the reference with the best score, or the mean.",
+    )
+    limit: int | None = option(
+        "--limit N", "Only N studies, drawn at random but the same each time."
+    )
+    shard: str | None = option(
+        "--shard I/N",
+        "Only the I-th of N parts of the studies, such as 3/8, one a machine; judge merge joins "
+        "them.",
+        rare=True,
+    )
+
+    def chosen_shard(self) -> Shard | None:
+        """Return the part of the studies to judge, None for all.
+
+        Raises `click.UsageError` for options that do not go with one or several references.
+        """
+        if "reference_id" in self.columns and not self.references:
+            raise click.UsageError("--column reference_id goes with --references")
+        if self.shard is None:
+            return None
+        if self.references:
+            raise click.UsageError("--shard is for studies with one reference each")
+        from judge.running.shards import Shard
+
+        return Shard.of(self.shard)
+
+
+@options
+class ContextOptions:
+    """What the judge is shown beside the two reports."""
+
+    GROUP = "Studies"
+
+    no_context: bool = option("--no-context", "Show the judge nothing but the two reports.")
+    modality: str | None = option(
+        "--modality xr|ct|mr|us|mg|FIELD",
+        "Radiographs, CT, MR, ultrasound, mammograms, or the field that says so. The built-in "
+        "judge reads chest radiographs only.",
+    )
+
+
+@options
+class JudgeOptions:
+    """Who answers, how it is reached, and how answers are sampled."""
+
+    GROUP = "Judge"
+
+    judge: Any = option("--judge JUDGE", WHO)
+    prompt: str | None = option(
+        "--prompt NAME|FILE",
+        "The prompt, for judges that read one; judge prompts list names them.",
+    )
+    base_url: tuple[str, ...] = option(
+        "--base-url URL",
+        "The model's server; several share the load. Default: OpenAI. The key is read from "
+        "OPENAI_API_KEY (AZURE_OPENAI_API_KEY, VLLM_API_KEY).",
+    )
+    server: Mapping[str, str | None] = pairs_option(
+        "--server KEY[=VALUE]",
+        "A setting of the server that judge starts (repeatable): any flag of vllm serve, such as "
+        "tensor-parallel-size=2 or enforce-eager; for ray: also address=HOST:PORT, replicas=N and "
+        "gpus-per-replica=N.",
+    )
+    max_tokens: int | None = option(
+        "--max-tokens N",
+        "The longest answer in tokens; longer ones are unparsed. Default: 2048, or 25000 for "
+        "reasoning models.",
+    )
+    temperature: float | None = option(
+        "--temperature NUMBER",
+        "Sampling temperature. Default: 0, the likeliest answer.",
+        type=FiniteRange(0, 2),
+    )
+    body: Mapping[str, object] = pairs_option(
+        "--body KEY=JSON",
+        "A further parameter of each request (repeatable): top_p=0.9, seed=1, "
+        "reasoning_effort=low, top_k=20, ...",
+        parse=json_or_word,
+    )
+    reply: Literal["auto", "text", "structured"] = option(
+        "--reply",
+        "Ask for text in the rubric's layout, or for JSON (by schema, tool call or plain). auto: "
+        "text from GREEN models and hf:, else structured.",
+        rare=True,
+        default="auto",
+    )
+
+
+@options
+class RunningOptions(JudgeOptions):
+    """How a run goes, and what it may cost."""
+
+    GROUP = "Run"
+
+    max_cost: float | None = option(
+        "--max-cost DOLLARS", "Stop before the run costs more than this."
+    )
+    dry_run: bool = option(
+        "--dry-run", "Show what would be asked, what is cached and what it may cost; ask nothing."
+    )
+    concurrency: int | None = option(
+        "--concurrency N",
+        "The most requests at a time. Default: 16, or 128 for each server of vLLM.",
+    )
+    min_coverage: float = option(
+        "--min-coverage SHARE",
+        "Exit with code 3 if a smaller share of the studies could be scored.",
+        type=FiniteRange(0, 1),
+        default=0.99,
+    )
+    cache: Path | None = cache_option()
+    timeout: float = option(
+        "--timeout SECONDS",
+        "How long to wait for an answer before asking again.",
+        rare=True,
+        default=120.0,
+    )
+    max_outage: float = option(
+        "--max-outage MINUTES",
+        "How long to wait for a server that does not respond before stopping.",
+        rare=True,
+        type=FiniteRange(0),
+        default=30.0,
+    )
+    reask: int = option(
+        "--reask N",
+        "How often to ask again after an answer that cannot be read.",
+        rare=True,
+        type=_AT_LEAST_0,
+        default=1,
+    )
+    give_up_after: int = option(
+        "--give-up-after N",
+        "Stop if over half of the first N answers cannot be read; 0: never.",
+        rare=True,
+        type=_AT_LEAST_0,
+        default=50,
+    )
+
+    def judge_settings(self, judge: str) -> JudgeSettings:
+        """Return what the options say about a judge."""
+        from judge.backends import JudgeSettings
+
+        sampling = {} if self.temperature is None else {"temperature": self.temperature}
+        return JudgeSettings(
+            prompt=self.prompt,
+            base_url=self.base_url,
+            timeout=self.timeout,
+            max_tokens=self.max_tokens,
+            reply=None if self.reply == "auto" else self.reply,
+            sampling={**sampling, **self.body},
+            environ=os.environ,
+            say=note,
+            sends=not self.dry_run,
+            options=_server_settings(self.server, judge.partition(":")[0]),
+        )
+
+    def request_policy(self) -> RequestPolicy:
+        """Return what the options say about asking it."""
+        from judge.running.session import RequestPolicy
+
+        return RequestPolicy(
+            concurrency=self.concurrency,
+            max_outage=60 * self.max_outage,
+            reask=self.reask,
+            max_cost=self.max_cost,
+            give_up_after=self.give_up_after,
+        )
+
+
+def _server_settings(server: Mapping[str, str | None], kind: str) -> dict[str, object]:
+    """Return the settings under the names that a kind of judge has for them."""
+    if kind not in ("vllm", "ray"):
+        return {key: True if value is None else value for key, value in server.items()}
+    settings: dict[str, object] = {}
+    flags = []
+    for key, value in server.items():
+        name = _RAY.get(key.replace("_", "-"))
+        if kind == "ray" and name:
+            is_number = name != "ray_address"
+            if value is None or (is_number and not value.isdecimal()):
+                raise JudgeError(f"--server {key}: write {key}={'N' if is_number else 'HOST:PORT'}")
+            settings[name] = int(value) if is_number else value
+        elif name:
+            raise JudgeError(f"--server {key} belongs to ray:MODEL; leave it out with {kind}:")
+        else:
+            flag = key if key.startswith("-") else f"--{key}"
+            flags.append(flag if value is None else f"{flag}={value}")
+    return settings | ({"vllm_args": tuple(flags)} if flags else {})
+
+
+@options
+class BatchOptions:
+    """How questions are asked in batches."""
+
+    GROUP = "Run"
+
+    batch: bool = option(
+        "--batch",
+        "Ask through the provider's batches: cheaper, answered within a day. After Ctrl-C the same "
+        "command comes back to them.",
+    )
+    batch_size: int = option(
+        "--batch-size N",
+        "The most questions in a batch.",
+        rare=True,
+        type=click.IntRange(1, _MOST_REQUESTS),
+        default=_MOST_REQUESTS,
+    )
+    batch_poll: float = option(
+        "--batch-poll SECONDS", "How often to look at a batch.", rare=True, default=30.0
+    )
+
+    def batch_policy(self) -> BatchPolicy | None:
+        """Return how to ask in batches, None to ask one by one."""
+        require(self.batch, "--batch", "batch_size", "batch_poll")
+        if not self.batch:
+            return None
+        from judge.batching.batch_run import BatchPolicy
+
+        command = shlex.join(["judge", *sys.argv[1:]])
+        return BatchPolicy(self.batch_size, self.batch_poll, command)
+
+
+@options
+class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
+    """All options of a rubric's command."""
+
+    GROUP = "Output"
+
+    files: tuple[str, ...] = argument("PREDS... [REFS]")
+    columns: Mapping[str, Any] = column_option(
+        *_ALL_ROLES, text="The judge is shown every context, and prior, the earlier report."
+    )
+    judge: tuple[str, ...] = option("--judge JUDGE", f"{WHO} Repeatable with --dry-run.")
+    by: tuple[str, ...] = by_option(
+        "Group the rates by this field; a,b by combinations.", default=("study_class",)
+    )
+    out: Path | None = option(
+        "--out DIR",
+        "The run folder; with several models or sections, their parent. Default: a new folder in "
+        "judge-runs.",
+    )
+    form: str = format_option("table", "json", "csv", "md")
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What a manifest records of the options."""
+        fields: dict[str, Any] = {
+            f"{role}_field": self.columns.get(role) for role in _ALL_ROLES[:-1]
+        }
+        fields["context_fields"] = self.columns.get("context", ())
+        others = {name: value for name, value in vars(self).items() if name not in _NOT_RECORDED}
+        return fields | others
