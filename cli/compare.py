@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from judge.cli.files import check_outputs, note_figures, write_html
 from judge.cli.options import (
     AlignOptions,
     MetricFileOptions,
@@ -25,7 +24,16 @@ from judge.cli.options import (
     require,
     table_option,
 )
-from judge.cli.output import TABLE_FORMS, emit, note, print_document, tracked
+from judge.cli.output import (
+    TABLE_FORMS,
+    check_outputs,
+    emit,
+    note,
+    note_figures,
+    print_document,
+    tracked,
+)
+from judge.files import write_html
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +15,7 @@ from judge.text import harmless
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from judge.figures import WrittenFigures
     from judge.study.terminal import Line
     from judge.tables.document import Document, Table
 
@@ -135,3 +137,22 @@ def _as_rich(out: Console, line: Line) -> RenderableType:
     grid = RichTable.grid()
     grid.add_row(Text(harmless(line.lead), style=style), text)
     return grid
+
+
+def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
+    """Raise `JudgeError` where the page, which begins with `mark`, or figures cannot be written."""
+    from judge.files import check_writable
+
+    if html:
+        check_writable(html, mark=mark)
+    if figures:
+        from judge.figures import check_figures
+
+        check_figures(figures)
+
+
+def note_figures(written: WrittenFigures, folder: Path) -> None:
+    """Say which figures were written, and their notes."""
+    for text in written.notes:
+        note(text)
+    note(f"figures  {len(written.files)} files in {folder}")

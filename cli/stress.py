@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.files import check_outputs, note_figures, write_html
 from judge.cli.options import (
     NEW_FOLDER,
     argument,
@@ -22,7 +21,13 @@ from judge.cli.options import (
     options,
     table_option,
 )
-from judge.cli.output import note, print_document, print_tables
+from judge.cli.output import (
+    check_outputs,
+    note,
+    note_figures,
+    print_document,
+    print_tables,
+)
 from judge.cli.progress import (
     end_stopped,
     end_uncovered,
@@ -32,6 +37,7 @@ from judge.cli.progress import (
     watching,
 )
 from judge.cli.run_options import RunningOptions, column_option, section_option
+from judge.files import write_html
 
 if TYPE_CHECKING:
     from judge.running.session import JudgeSession, RunResult

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from judge.cli.files import check_outputs, note_figures, write_html
 from judge.cli.options import (
     MetricFileOptions,
     ResamplingOptions,
@@ -21,7 +20,8 @@ from judge.cli.options import (
     options,
     table_option,
 )
-from judge.cli.output import note, print_document
+from judge.cli.output import check_outputs, note, note_figures, print_document
+from judge.files import write_html
 
 if TYPE_CHECKING:
     from judge.validating.raters import RatedStudies

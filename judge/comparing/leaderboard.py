@@ -1,4 +1,4 @@
-"""Comparing runs from Python: runs in, a leaderboard of DataFrames out."""
+"""Leaderboards from Python: runs in, DataFrames out."""
 
 from __future__ import annotations
 

@@ -62,14 +62,14 @@ def _judges(validation: Data) -> Table:
     head = columns(
         *("judge", f"kendall|Kendall tau-b, {label}|number", "unread||rate"),
         *(["same_verdict|same verdict again|share"] if has_repeats else []),
-        *("price|price per 1,000 studies|dollars", "seconds|seconds a study|short"),
+        *("dollars_per_1000|price per 1,000 studies|dollars", "seconds|seconds a study|short"),
         "concurrency|at a time|count",
     )
     cells = [
         (
             *_cells(row, "judge", "kendall", "unread"),
             *([_or_reason(row["same_verdict"])] if has_repeats else []),
-            *(_or_reason(row[name]) for name in ("price", "seconds")),
+            *(_or_reason(row[name]) for name in ("dollars_per_1000", "seconds")),
             "" if row["concurrency"] is None else row["concurrency"],
         )
         for row in rows
