@@ -61,7 +61,7 @@ def import_(options: _Import) -> None:
     from judge.readers import datasets, page_annotations
     from judge.readers.reader_runs import write_runs
     from judge.running.folder import Run
-    from judge.studies.names import known_section
+    from judge.studies.sections import known_section
 
     layout, files, reader, model = options.layout, options.files, options.reader, options.model
     section = known_section(options.section)

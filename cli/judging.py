@@ -244,7 +244,7 @@ def check_sections_differ(sets: Iterable[StudySet]) -> None:
 
 def _left_out(studies: StudySet) -> int:
     """Return how many of the references' studies were left out."""
-    from judge.studies.pair import ONLY_IN_PREDS
+    from judge.studies.join import ONLY_IN_PREDS
 
     # REFS may have some of the studies alone: the others were not to be judged.
     return sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
@@ -256,7 +256,7 @@ def limited(studies: StudySet, n: int | None) -> StudySet:
         return studies
     text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"
     note(text)
-    return replace(studies.drawn(n, _SEED), notes=(*studies.notes, text))
+    return replace(studies.sample(n, _SEED), notes=(*studies.notes, text))
 
 
 def _questions(studies: StudySet, shard: Shard | None, options: StudyOptions) -> StudySet:

@@ -83,7 +83,7 @@ class _Candidates:
         studies = read_references(self.refs, fields, self.section)
         if n_empty := sum(studies.omitted.values()):
             note(f"{n_empty:,} of the references are empty, and left out")
-        sample = studies.drawn(self.n, self.seed)
+        sample = studies.sample(self.n, self.seed)
         note(f"{len(sample):,} of {len(studies):,} studies, seed {self.seed}")
         return sample
 

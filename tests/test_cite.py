@@ -10,13 +10,13 @@ import pytest
 from support import EXAMPLES, ROOT, Invoke
 
 from judge import Run, rubrics
-from judge.rubrics.contract import Source, _works
+from judge.rubrics.contract import Source, _sources
 from judge.signature import Signature
 from judge.tables.citation import citation, program
 
 PAIR = (str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json"))
 KEY = re.compile(r"@\w+\{([^,\s]+),")
-WORKS = [*_works().values()]
+WORKS = [*_sources().values()]
 
 
 def test_the_text_says_what_was_compared_by_whom_and_what_came_out(

@@ -32,7 +32,7 @@ from typing import IO, TYPE_CHECKING, Any
 from judge import jsonio, rubrics
 from judge.display import Displayed
 from judge.rubrics.contract import Rubric
-from judge.rubrics.questions import asked_by, on_scale
+from judge.rubrics.derived import for_prompt, on_scale
 from judge.running.records import (
     FORMAT,
     Manifest,
@@ -226,14 +226,14 @@ class Run(Displayed):
             if scale := self.manifest.get("scale"):
                 rubric = on_scale(rubric, (scale[0], scale[1]))
             prompt_and_judge = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            rubric = asked_by(rubric, *prompt_and_judge)
+            rubric = for_prompt(rubric, *prompt_and_judge)
             if self.combined is not None:
                 return self.combined.rubric(rubric)
             if self.reading is None:
                 return rubric
-            from judge.rubrics.reading import as_read
+            from judge.rubrics.derived import restrict
 
-            return as_read(rubric, self.reading["lacks"], self.reading["own"])
+            return restrict(rubric, self.reading["lacks"], self.reading["own"])
         except JudgeError as error:
             package = parts.get("package") if name not in rubrics.names() else None
             lacks = f"; install its package, {package}" if package else ""

@@ -18,7 +18,7 @@ from judge import prompts, rubrics
 from judge.figures import available
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
-from judge.rubrics.categories import error
+from judge.rubrics.categories import error_item
 from judge.running.folder import Run
 from judge.tables import document, leaderboard
 from judge.types import Annotated, Annotation, Completion, Edit, Study, Usage
@@ -274,7 +274,9 @@ def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:
     rubric = rubrics.load("fineradscore")
     text = f"{EVIL}. " + "The heart is large. " * 100_000
     edits = [Edit("change", n, EVIL) for n in range(2000)]
-    annotation = Annotation(tuple(error(["a"], "severity", "severity3", EVIL, e) for e in edits))
+    annotation = Annotation(
+        tuple(error_item(["a"], "severity", "severity3", EVIL, e) for e in edits)
+    )
     study = Study("long", text, text, "normal", fields={})
     answer = Completion("{}", "stop", "model-1", Usage(1200, 34, 200))
     end = (study, Annotated(annotation), rubric.measured(annotation, study), answer)
