@@ -12,7 +12,7 @@ from typing import Any, Literal
 from judge.sentences import lines
 
 _PIECE = re.compile(r"\w+|\s+|[^\w\s]")
-_MOST_PIECES = 800
+_MAX_PIECES = 800
 """Longer lines are shown as taken out and put in whole: the comparison takes the square."""
 _LEAST_SHARED = 0.3
 """Lines that share less of the shorter one are replaced as a whole."""
@@ -23,11 +23,10 @@ Change = Literal["same", "out", "in"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the edit.
+    """One line of the edit, as it was `before` and is `after`, None where it is not there.
 
-    `line` is the candidate's line, None for one that is put in; `before` is what stood there,
-    `after` what stands there once corrected, None where there is none. `error` is the number
-    of the error that asks for it, from 0.
+    `line` is the number of the candidate's line, None for an inserted one, `error` the index of
+    the error whose correction it is.
     """
 
     kind: Kind
@@ -37,15 +36,16 @@ class Row:
     error: int | None = None
 
     def pieces(self) -> list[tuple[Change, str]]:
-        """Return what a changed line keeps, loses and gains, word by word, in reading order.
+        """Return the words of a changed line in order: the same, taken out or put in.
 
-        What is kept and lost makes the line as it was, what is kept and gained the new one,
-        with their spaces.
+        Those not put in make the old line, those not taken out the new one, with their spaces.
         """
         before, after = _PIECE.findall(self.before or ""), _PIECE.findall(self.after or "")
-        if max(len(before), len(after)) > _MOST_PIECES:
+        if max(len(before), len(after)) > _MAX_PIECES:
             return [("out", self.before or ""), ("in", self.after or "")]
-        old, new = ([" " if one.isspace() else one for one in all_] for all_ in (before, after))
+        old, new = (
+            [" " if word.isspace() else word for word in words] for words in (before, after)
+        )
         matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
         blocks = [
             block
@@ -55,16 +55,16 @@ class Row:
         kept = sum(_n_words(old[block.a : block.a + block.size]) for block in blocks)
         if kept < _LEAST_SHARED * min(_n_words(old), _n_words(new)):
             blocks = []
-        found: list[tuple[Change, str]] = []
-        start, other_start = 0, 0
-        for at, other_at, size in [*blocks, (len(before), len(after), 0)]:
-            found += [
-                ("out", "".join(before[start:at])),
-                ("in", "".join(after[other_start:other_at])),
-                ("same", "".join(after[other_at : other_at + size])),
+        pieces: list[tuple[Change, str]] = []
+        i, j = 0, 0
+        for a, b, size in [*blocks, (len(before), len(after), 0)]:
+            pieces += [
+                ("out", "".join(before[i:a])),
+                ("in", "".join(after[j:b])),
+                ("same", "".join(after[b : b + size])),
             ]
-            start, other_start = at + size, other_at + size
-        return [(change, text) for change, text in found if text]
+            i, j = a + size, b + size
+        return [(change, text) for change, text in pieces if text]
 
 
 def _n_words(pieces: Sequence[str]) -> int:
@@ -72,10 +72,7 @@ def _n_words(pieces: Sequence[str]) -> int:
 
 
 def rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
-    """Yield the candidate's lines in order, with those that a record's `errors` take out or put in.
-
-    An error without an edit has no row.
-    """
+    """Yield the candidate's lines in order, with the edits of a record's `errors`."""
     report = lines(candidate)
     changed: dict[int, int] = {}
     inserted: dict[int, list[int]] = defaultdict(list)
@@ -85,12 +82,12 @@ def rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
             inserted[len(report) if edit["line"] is None else edit["line"]].append(number)
         elif edit:
             changed[edit["line"]] = number
-    for at, line in enumerate([*report, None]):
-        for number in inserted[at]:
+    for place, line in enumerate([*report, None]):
+        for number in inserted[place]:
             yield Row("insert", None, None, errors[number]["edit"]["corrected"], number)
-        if line is not None and at in changed:
-            edit = errors[changed[at]]["edit"]
+        if line is not None and place in changed:
+            edit = errors[changed[place]]["edit"]
             after = edit["corrected"] if edit["kind"] == "change" else None
-            yield Row(edit["kind"], at, line, after, changed[at])
+            yield Row(edit["kind"], place, line, after, changed[place])
         elif line is not None:
-            yield Row("same", at, line, line)
+            yield Row("same", place, line, line)

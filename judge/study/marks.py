@@ -1,10 +1,9 @@
-"""Where the words that an error speaks of stand in the two reports.
+"""The words of the two reports that each error is about.
 
-A mark is set only where it is certain: on the line that an edit names, on words that the error
-quotes or is linked to, and on whole phrases of its text or its correction. A word of a longer
-phrase is none: "mediastinal shift" is not spoken of by "mediastinal nodes", nor "rib fracture" by
-"clavicle fracture". A single word that stands in several places marks none of them. Letter case and
-white space make no difference. An error whose words are in neither report marks nothing.
+Only certain words are marked: the line that an edit names, words that the error quotes or is linked
+to, and whole phrases of its text or its correction. Part of a longer phrase is not marked:
+"mediastinal nodes" does not match "mediastinal shift". A single word that occurs several times is
+not marked. Letter case and white space make no difference.
 """
 
 from __future__ import annotations
@@ -20,7 +19,44 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from judge.sentences import sentences
-from judge.study.stop_words import COMMON, MODIFIERS
+
+_ANY_SENTENCE = """
+a an the this that these those it its he she they of in on at to from for by with without
+and or but nor not no is are was were be been being has have had do does did as than then
+there here which who whose when where while whereas although though because so if also only
+both either neither any all some each other another same such more most less least very into
+onto over under within between through during before after again once can could may might
+should would will must about against per via versus vs
+"""
+
+_JUDGES_WORDS = """
+reference candidate report reports radiologist model prediction predicted generated
+ground truth original text says say said states stated states mention mentions mentioned
+mentioning describe describes described describing indicate indicates indicated report
+reported reporting reports note notes noted suggest suggests suggested omit omits omitted
+omission miss misses missed missing fail fails failed add adds added addition include includes
+included finding findings error errors incorrect incorrectly wrong wrongly false falsely
+correct correctly present presence absent absence instead however rather unlike contrast
+different differs difference actual actually significant insignificant clinically severity
+location size comparison line lines sentence statement
+"""
+
+_DESCRIBING = """
+left right bilateral unilateral upper lower middle mid lateral medial anterior posterior
+superior inferior apical basal basilar central peripheral small large tiny minimal mild
+moderate severe marked extensive slight trace normal abnormal unremarkable stable unchanged
+new old acute chronic increased decreased improved worsened worse better interval prior
+previous current clear intact evidence seen identified visible visualized visualised likely
+possible probable definite limits lung lungs chest side sided level region area areas zone
+zones lobe lobes view views study studies examination exam image images radiograph
+radiographs frontal mildly moderately severely slightly appears appear appearance
+"""
+
+COMMON = frozenset((_ANY_SENTENCE + _JUDGES_WORDS).split())
+"""Words that name no finding."""
+
+MODIFIERS = frozenset(_DESCRIBING.split())
+"""Words that describe a finding without naming it."""
 
 Side = Literal["reference", "candidate"]
 Span = tuple[int, int]
@@ -31,20 +67,20 @@ _QUOTED = re.compile(
     r"\"([^\"]{1,600})\"|\u201c([^\u201d]{1,600})\u201d|\u00ab([^\u00bb]{1,600})\u00bb"
     r"|\u2018([^\u2019]{1,600})\u2019|(?<!\w)'([^']{1,600})'(?!\w)|`([^`]{1,600})`"
 )
-_SAID_OF = re.compile(r"\b(reference|candidate)\b", re.I)
+_SIDE_NAMED = re.compile(r"\b(reference|candidate)\b", re.I)
 _GAP = re.compile(r"\.{3}|\u2026")
 
-_MOST_LOOKS = 2000
-"""Places of a report that are looked at for one error: a radiologist's has a few hundred words."""
-_MOST_ERRORS = 100
+_MAX_POSITIONS = 2000
+"""Positions of a report that are compared for one error; a report has a few hundred words."""
+_MAX_ERRORS = 100
 """The most errors that one piece of a report is marked for."""
-_MOST_WANTED = 400
-_MOST_SPANS = 40
-_MOST_MODIFIERS = 12
-_MOST_STARTS = 8
+_MAX_WANTED = 400
+_MAX_SPANS = 40
+_MAX_MODIFIERS = 12
+_MAX_STARTS = 8
 _DISTINCTIVE = 4
 """Letters of the shortest word that can stand for a finding by itself."""
-_NAMES_NOTHING = COMMON | MODIFIERS | {"mm", "cm"}
+_NO_NAMES = COMMON | MODIFIERS | {"mm", "cm"}
 _HYPHENS = frozenset(("-", "\u2010", "\u2011"))
 
 
@@ -90,31 +126,32 @@ def segments(text: str, marks: Sequence[tuple[Span, int]]) -> tuple[Segment, ...
     for (start, end), error in marks:
         edges.setdefault(start, []).append((error, 1))
         edges.setdefault(end, []).append((error, -1))
-    found: list[Segment] = []
+    parts: list[Segment] = []
     active: dict[int, int] = {}
     before = 0
-    for at in sorted(edges):
-        if piece := text[before:at]:
+    for edge in sorted(edges):
+        if piece := text[before:edge]:
             words = piece.strip()
             lead, _, tail = piece.partition(words) if words else (piece, "", "")
-            for part, own in ((lead, ()), (words, tuple(sorted(active))), (tail, ())):
-                _append(found, part, own)
-        for error, change in sorted(edges[at], key=itemgetter(1)):  # the ends first
+            _append(parts, lead, ())
+            _append(parts, words, tuple(sorted(active)))
+            _append(parts, tail, ())
+        for error, change in sorted(edges[edge], key=itemgetter(1)):  # the ends first
             if error in active:
                 active[error] += change
                 if active[error] == 0:
                     del active[error]
-            elif change > 0 and len(active) < _MOST_ERRORS:
+            elif change > 0 and len(active) < _MAX_ERRORS:
                 active[error] = 1
-        before = at
-    return tuple(found)
+        before = edge
+    return tuple(parts)
 
 
-def _append(found: list[Segment], text: str, errors: tuple[int, ...]) -> None:
-    if text and found and found[-1].errors == errors:
-        text = found.pop().text + text
+def _append(parts: list[Segment], text: str, errors: tuple[int, ...]) -> None:
+    if text and parts and parts[-1].errors == errors:
+        text = parts.pop().text + text
     if text:
-        found.append(Segment(text, errors))
+        parts.append(Segment(text, errors))
 
 
 class _Report:
@@ -122,25 +159,25 @@ class _Report:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        found = [(m.group().casefold(), m.start(), m.end()) for m in _TOKEN.finditer(text)]
-        self.tokens = [token for token, _, _ in found]
-        self.starts = [start for _, start, _ in found]
-        self.ends = [end for _, _, end in found]
+        matches = list(_TOKEN.finditer(text))
+        self.tokens = [match.group().casefold() for match in matches]
+        self.starts = [match.start() for match in matches]
+        self.ends = [match.end() for match in matches]
 
     def find(self, phrase: Sequence[str]) -> list[Span]:
         if not phrase:
             return []
         rarest = min(range(len(phrase)), key=lambda n: len(self.positions(phrase[n])))
-        found: list[Span] = []
+        spans: list[Span] = []
         free = 0
-        for position in islice(self.positions(phrase[rarest]), _MOST_LOOKS):
+        for position in islice(self.positions(phrase[rarest]), _MAX_POSITIONS):
             start = position - rarest
             if start >= free and self.tokens[start : start + len(phrase)] == phrase:
                 free = start + len(phrase)
-                found.append((self.starts[start], self.ends[free - 1]))
-                if len(found) == _MOST_SPANS:
+                spans.append((self.starts[start], self.ends[free - 1]))
+                if len(spans) == _MAX_SPANS:
                     break
-        return found
+        return spans
 
     def line(self, number: int) -> list[Span]:
         return self._lines[number : number + 1] if number >= 0 else []
@@ -154,10 +191,10 @@ class _Report:
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = defaultdict(list)
+        positions: dict[str, list[int]] = defaultdict(list)
         for position, token in enumerate(self.tokens):
-            found[token].append(position)
-        return found
+            positions[token].append(position)
+        return positions
 
 
 def _spans(
@@ -168,8 +205,8 @@ def _spans(
 ) -> list[Span]:
     report, other = reports[side], reports["candidate" if side == "reference" else "reference"]
     quoted = []
-    for said_of, phrase in quotes:
-        if said_of in (None, side) or not other.find(phrase):
+    for named_side, phrase in quotes:
+        if named_side in (None, side) or not other.find(phrase):
             spans = report.find(phrase)
             quoted += spans if len(phrase) > 1 or len(spans) == 1 else []
     edit = error["edit"]
@@ -184,67 +221,68 @@ def _spans(
     if quoted:
         return quoted
     if edit and edit["corrected"]:
-        return report.find(_tokens(edit["corrected"])) or _runs(edit["corrected"], report)
-    return _runs(error["text"], report)
+        return report.find(_tokens(edit["corrected"])) or _shared_phrases(edit["corrected"], report)
+    return _shared_phrases(error["text"], report)
 
 
 def _quotes(text: str) -> Iterator[tuple[Side | None, list[str]]]:
     end = 0
     for match in _QUOTED.finditer(text):
-        named = _SAID_OF.findall(text[end : match.start()])
+        named = _SIDE_NAMED.findall(text[end : match.start()])
         end = match.end()
-        said_of: Side | None = None
+        named_side: Side | None = None
         if named:
-            said_of = "reference" if named[-1].lower() == "reference" else "candidate"
+            named_side = "reference" if named[-1].lower() == "reference" else "candidate"
         quoted = next(group for group in match.groups() if group is not None)
         for part in _GAP.split(quoted):
             phrase = _tokens(part)
             if len(phrase) > 1 or any(_is_distinctive(token) for token in phrase):
-                yield said_of, phrase
+                yield named_side, phrase
 
 
 def _tokens(text: str) -> list[str]:
-    found = [match.group().casefold() for match in _TOKEN.finditer(text)]
-    words = [at for at, token in enumerate(found) if token[0].isalnum()]
-    return found[words[0] : words[-1] + 1] if words else []
+    tokens = [match.group().casefold() for match in _TOKEN.finditer(text)]
+    words = [place for place, token in enumerate(tokens) if token[0].isalnum()]
+    return tokens[words[0] : words[-1] + 1] if words else []
 
 
-def _runs(text: str, report: _Report) -> list[Span]:
-    """Return where sequences of words of `text` stand in the report.
+def _shared_phrases(text: str, report: _Report) -> list[Span]:
+    """Return the phrases of `text` that the report has too.
 
-    A sequence begins and ends with a word that says something, holds one that can stand for a
-    finding, and is a whole phrase in both. Where a longer one is found, the spans that hold
-    only some of its words are left out; a single word counts where it stands once.
+    A phrase begins and ends with a word that says something, holds one that can name a finding,
+    and is whole in both texts. Parts of a longer phrase are left out; a single word counts where
+    it occurs once.
     """
-    wanted = _tokens(text)[:_MOST_WANTED]
+    wanted = _tokens(text)[:_MAX_WANTED]
     starts: dict[str, list[int]] = {}
-    for at, token in enumerate(wanted):
-        if _says_something(token) and len(starts.setdefault(token, [])) < _MOST_STARTS:
-            starts[token].append(at)
+    for place, token in enumerate(wanted):
+        if _says_something(token) and len(starts.setdefault(token, [])) < _MAX_STARTS:
+            starts[token].append(place)
     tokens = report.tokens
-    found: list[tuple[int, int]] = []
+    phrases: list[tuple[int, int]] = []
     free = 0
-    for at in islice(merge(*map(report.positions, starts)), _MOST_LOOKS):
-        if at < free:
+    for position in islice(merge(*map(report.positions, starts)), _MAX_POSITIONS):
+        if position < free:
             continue
         length, begin = max(
-            (_common(wanted, begin, tokens, at), -begin) for begin in starts[tokens[at]]
+            (_n_common(wanted, begin, tokens, position), -begin)
+            for begin in starts[tokens[position]]
         )
-        while length and not _says_something(tokens[at + length - 1]):
+        while length and not _says_something(tokens[position + length - 1]):
             length -= 1
-        free = at + max(length, 1)
-        is_whole = _is_whole(tokens, at, length) and _is_whole(wanted, -begin, length)
-        if is_whole and any(map(_is_distinctive, tokens[at : at + length])):
-            found.append((at, at + length))
-            if len(found) == _MOST_SPANS:
+        free = position + max(length, 1)
+        is_whole = _is_whole(tokens, position, length) and _is_whole(wanted, -begin, length)
+        if is_whole and any(map(_is_distinctive, tokens[position : position + length])):
+            phrases.append((position, position + length))
+            if len(phrases) == _MAX_SPANS:
                 break
-    words = [frozenset(tokens[start:end]) for start, end in found]
+    words = [frozenset(tokens[start:end]) for start, end in phrases]
     kinds = set(words)
-    parts = {own for own in kinds if any(own < more for more in kinds)}
+    parts = {part for part in kinds if any(part < whole for whole in kinds)}
     return [
         (report.starts[start], report.ends[end - 1])
-        for (start, end), own in zip(found, words, strict=True)
-        if own not in parts and (len(own) > 1 or words.count(own) == 1)
+        for (start, end), phrase in zip(phrases, words, strict=True)
+        if phrase not in parts and (len(phrase) > 1 or words.count(phrase) == 1)
     ]
 
 
@@ -255,20 +293,20 @@ def _is_whole(tokens: Sequence[str], start: int, length: int) -> bool:
     """
     if start and _names_something(tokens[start - 1]):
         return False
-    behind = tokens[start + length : start + length + _MOST_MODIFIERS]
+    behind = tokens[start + length : start + length + _MAX_MODIFIERS]
     noun = next((token for token in behind if token not in MODIFIERS), None)
     if noun is None:  # a text of nothing but such words is not looked through to its end
-        return len(behind) < _MOST_MODIFIERS
+        return len(behind) < _MAX_MODIFIERS
     return not _names_something(noun)
 
 
 def _names_something(token: str) -> bool:
-    return token in _HYPHENS or (token[0].isalpha() and token not in _NAMES_NOTHING)
+    return token in _HYPHENS or (token[0].isalpha() and token not in _NO_NAMES)
 
 
-def _common(one: Sequence[str], at: int, other: Sequence[str], start: int) -> int:
-    longest = min(len(one) - at, len(other) - start)
-    return next((n for n in range(longest) if one[at + n] != other[start + n]), longest)
+def _n_common(left: Sequence[str], i: int, right: Sequence[str], j: int) -> int:
+    longest = min(len(left) - i, len(right) - j)
+    return next((n for n in range(longest) if left[i + n] != right[j + n]), longest)
 
 
 def _says_something(token: str) -> bool:

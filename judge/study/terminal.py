@@ -1,4 +1,4 @@
-"""One study as a person reads it: both reports, each error, what matched, the judge's words."""
+"""One study on a terminal: both reports, each error, the matched findings, the explanation."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ Style = Literal[
 
 
 NO_TEXT = "(no text)"
-"""What stands for the words of an item that was counted, not described."""
+"""The text of an item that was counted without being described."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Words of a line with a style of their own, and the errors that speak of them, from 1.
-
-    `style` None leaves them in that of the line.
-    """
+    """Words of a line, their style (None for the line's) and the numbers of their errors."""
 
     text: str
     style: Style | None = None
@@ -35,11 +32,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of an audit. `style` is what it is; the text says the same without colour.
-
-    Where it takes several lines on a narrow terminal, the further ones stand below `text`,
-    not below `lead`.
-    """
+    """A line of an audit; on a narrow terminal its text is indented behind `lead`."""
 
     text: str | tuple[Piece, ...]
     style: Style = "plain"
@@ -52,10 +45,7 @@ class Line:
 
 
 def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[Line]:
-    """Yield the lines that show one study's record, with the raw answer where asked for.
-
-    Words of the reports that an error speaks of carry its number, from 1.
-    """
+    """Yield the lines that show one study's record, with the raw answer if `raw`."""
     inferred = ", inferred" if record["class_inferred"] else ""
     yield Line(
         f"Study {record['study_id']} ({record['study_class'] or 'no class'}{inferred})", "title"
@@ -84,11 +74,11 @@ def _answer(record: Mapping[str, Any]) -> str:
 def _reports(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
     items = graded_items(record["annotation"], rubric)
     styles = tuple(_style(_grade(item, rubric)) for item in items)
-    found = highlights(record["reference"], record["candidate"], items)
+    marked = highlights(record["reference"], record["candidate"], items)
     yield Line("Reference", "heading")
-    yield _marked(found.reference, styles)
+    yield _marked(marked.reference, styles)
     yield Line("Candidate", "heading")
-    yield _marked(found.candidate, styles)
+    yield _marked(marked.candidate, styles)
 
 
 def _marked(segments: tuple[Segment, ...], styles: tuple[Style, ...]) -> Line:
@@ -136,28 +126,27 @@ def _measured(record: Mapping[str, Any], measure: Measure, between: str = " ") -
 def _graded(
     record: Mapping[str, Any], items: list[dict[str, Any]], rubric: Rubric
 ) -> Iterator[Line]:
-    stated = {each["grade"]: each["stated"] for each in stated_otherwise(record, rubric)}
+    stated = {row["grade"]: row["stated"] for row in stated_otherwise(record, rubric)}
     for kind in rubric.graded:
         for grade in rubric.facet(str(kind.graded_by)).labels:
-            own = [
-                (at, item)
-                for at, item in enumerate(items, 1)
+            graded = [
+                (n, item)
+                for n, item in enumerate(items, 1)
                 if item["kind"] == kind.name and item["grade"] == grade.name
             ]
             differs = (
                 f", the judge's counts say {stated[grade.name]}" if grade.name in stated else ""
             )
-            heading = f"{capital(grade.label)} {kind.plural}: {len(own)}{differs}"
+            heading = f"{capital(grade.label)} {kind.plural}: {len(graded)}{differs}"
             yield Line(heading, "heading")
-            for at, item in own:
-                yield Line(_said(item, rubric), _style(grade), lead=f"{at}. ")
+            for n, item in graded:
+                yield Line(_item_text(item, rubric), _style(grade), lead=f"{n}. ")
 
 
 def _edit(candidate: str, items: list[dict[str, Any]], rubric: Rubric) -> Iterator[Line]:
-    """Yield the candidate's numbered lines with what is taken out (-) and put in (+).
+    """Yield the candidate's numbered lines, taken out (-) or put in (+), each with its error.
 
-    Below each correction stand its number, severity, categories and the judge's comment. Errors
-    without an edit come last.
+    Errors without an edit come last.
     """
     edit = list(rows(candidate, items))
     width = max((len(str(row.line)) for row in edit if row.line is not None), default=1)
@@ -171,15 +160,15 @@ def _edit(candidate: str, items: list[dict[str, Any]], rubric: Rubric) -> Iterat
         if row.after is not None:
             yield Line(_worded(row, "in", "added"), "added", lead=f"+ {number_}  ")
         if row.error is not None:
-            yield _why(items[row.error], rubric, f"  {'':{width}}    {row.error + 1}. ")
-    for at, item in enumerate(items, 1):
+            yield _error(items[row.error], rubric, f"  {'':{width}}    {row.error + 1}. ")
+    for n, item in enumerate(items, 1):
         if item["edit"] is None:
-            yield _why(item, rubric, f"{at}. ")
+            yield _error(item, rubric, f"{n}. ")
 
 
-def _why(item: Mapping[str, Any], rubric: Rubric, lead: str) -> Line:
+def _error(item: Mapping[str, Any], rubric: Rubric, lead: str) -> Line:
     grade = _grade(item, rubric)
-    return Line(f"[{grade.label}] {_said(item, rubric)}".rstrip(), _style(grade), lead=lead)
+    return Line(f"[{grade.label}] {_item_text(item, rubric)}".rstrip(), _style(grade), lead=lead)
 
 
 def _worded(row: Row, change: str, style: Style) -> tuple[Piece, ...]:
@@ -193,7 +182,7 @@ def _worded(row: Row, change: str, style: Style) -> tuple[Piece, ...]:
     )
 
 
-def _said(item: Mapping[str, Any], rubric: Rubric) -> str:
+def _item_text(item: Mapping[str, Any], rubric: Rubric) -> str:
     kind = rubric.kind(item["kind"])
     labels = [
         rubric.facet(facet).text(value)
@@ -202,7 +191,7 @@ def _said(item: Mapping[str, Any], rubric: Rubric) -> str:
         for value in item["labels"].get(facet, ())
     ]
     side = [f"in the {item['side']}"] if item["side"] else []
-    linked = [f"with {', '.join(str(at + 1) for at in item['links'])}"] if item["links"] else []
+    linked = [f"with {', '.join(str(link + 1) for link in item['links'])}"] if item["links"] else []
     before = ", ".join([*labels, *side, *linked])
     text = item["text"] or ("" if item["edit"] else NO_TEXT)
     text += "".join(f' ("{quote}")' for quote in item["quotes"])

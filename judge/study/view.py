@@ -1,4 +1,4 @@
-"""One study as a page shows it: values of JSON's types, all wording of the rubric's by name."""
+"""One study as a page shows it, in JSON's types; labels are given by their names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ _END = ("outcome", "reason", "detail")
 
 
 def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return what a run's page shows of one study's record.
-
-    That is its ids and fields and the judge's answer, beside what `judged_view` has.
-    """
+    """Return a record as a run's page shows it: `judged_view` with ids, fields and the answer."""
     return {
         **{name: record[name] for name in _STUDY},
         **judged_view(record, rubric),
@@ -29,13 +26,12 @@ def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
 
 
 def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return both reports of a record and what the judge made of them.
+    """Return both reports of a record with the judge's findings.
 
-    `items` are those that are graded, numbered from 0. `reference` and `candidate` are lists of
-    segments, each with its `text` and the numbers of the `items` that speak of it. `lists` hold
-    the items that are not graded, a list a kind. `differs` lists the grades whose stated count is
-    not the number of items listed. `edits` is the candidate's edit, row by row, None where the
-    rubric corrects no lines. Labels are given by name; `overview` says what they are called.
+    `reference` and `candidate` are lists of segments, each with its `text` and the indices of its
+    `items`, which are the graded ones. `lists` holds the others, a list a kind, `differs` the
+    grades whose stated count is not the number of items, `edits` the rows of the candidate's edit,
+    None where the rubric corrects no lines.
     """
     annotation = record["annotation"]
     items = graded_items(annotation, rubric)
@@ -64,28 +60,26 @@ def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[d
         return []
     graded_by = {kind.name: kind.graded_by for kind in rubric.graded}
     rows = [row for row, item in enumerate(annotation["items"]) if item["kind"] in graded_by]
-    number = {row: at for at, row in enumerate(rows)}
-    found = []
+    number = {row: place for place, row in enumerate(rows)}
+    graded = []
     for row in rows:
         item = annotation["items"][row]
         (grade,) = item["labels"][graded_by[item["kind"]]]
         links = [number[link] for link in item["links"] if link in number]
         texts = [annotation["items"][link]["text"] for link in item["links"] if link not in number]
-        found.append({**item, "grade": grade, "links": links, "quotes": texts})
-    return found
+        graded.append({**item, "grade": grade, "links": links, "quotes": texts})
+    return graded
 
 
 def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the items that are not graded: for each kind how many there are, and their texts.
+    """Return the items that are not graded: for each kind their number and their texts.
 
-    The names of an item's labels stand behind its text.
-    The number is that of the measure that counts the kind, where there is one: an answer may
-    state another than it lists. A kind that a reader was not asked for has no list. For one whose
-    items no judge lists, the texts say how many there are by grade and code.
+    The number is the measure's where one counts the kind: an answer may state another than it
+    lists. A kind that a reader was not asked for has no list.
     """
     if record["annotation"] is None:
         return []
-    found = []
+    lists: list[dict[str, Any]] = []
     for kind in rubric.kinds:
         if kind not in rubric.graded:
             items = [i for i in record["annotation"]["items"] if i["kind"] == kind.name]
@@ -96,13 +90,13 @@ def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any
             n = record["measures"][counts[0].name] if counts else len(texts)
             if n is None and not texts:
                 continue  # a reader was not asked for them
-            found.append({"kind": kind.name, "n": n, "texts": texts})
-    return found
+            lists.append({"kind": kind.name, "n": n, "texts": texts})
+    return lists
 
 
 def _labelled(item: Mapping[str, Any], kind: Kind, rubric: Rubric) -> str:
     facets = [rubric.facet(name) for name in kind.facets]
-    labels = [one.text(value) for one in facets for value in item["labels"].get(one.name, ())]
+    labels = [f.text(value) for f in facets for value in item["labels"].get(f.name, ())]
     return f"{item['text']} ({', '.join(labels)})" if labels else str(item["text"])
 
 
@@ -110,9 +104,9 @@ def _stated(measures: Measures, kind: Kind, rubric: Rubric) -> list[str]:
     return [
         f"{measure.label}: {number}"
         for measure in rubric.measures
-        if (of := measure.counts)
-        and of.kind == kind.name
-        and len(of.labels) == len(kind.facets)
+        if (counts := measure.counts)
+        and counts.kind == kind.name
+        and len(counts.labels) == len(kind.facets)
         and (number := measures[measure.name])
     ]
 
@@ -123,7 +117,7 @@ def stated_otherwise(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str
     if annotation is None or not annotation["stated_counts"]:
         return []
     items = graded_items(annotation, rubric)
-    found = []
+    differing = []
     for kind in rubric.graded:
         graded_by = str(kind.graded_by)
         for label in rubric.facet(graded_by).labels:
@@ -131,8 +125,8 @@ def stated_otherwise(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str
             counts = rubric.counting(kind.name, {graded_by: label.name})
             stated = sum(record["measures"][measure.name] for measure in counts)
             if counts and stated != listed:
-                found.append({"grade": label.name, "listed": listed, "stated": stated})
-    return found
+                differing.append({"grade": label.name, "listed": listed, "stated": stated})
+    return differing
 
 
 def search_text(record: Mapping[str, Any]) -> str:
@@ -161,10 +155,9 @@ def _searched(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column
-    """Return a cell of the table of studies as JSON and a filter know it.
+    """Return a cell of the table of studies in JSON's types, whole numbers as integers.
 
-    A number stays one, whole ones without a fraction, whatever column type a missing value
-    made of them; a truth value is `true` or `false`; None where there is none.
+    A truth value becomes `true` or `false`, a missing value None.
     """
     import pandas as pd
 

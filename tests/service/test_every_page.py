@@ -39,10 +39,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def service(made: Path) -> Iterator[Served]:
-    with Served(
-        made, *(made / name for name in ("green", "fineradscore", "green-evil", "asked"))
-    ) as one:
-        yield one
+    names = ("green", "fineradscore", "facts", "green-evil", "asked")
+    with Served(made, *(made / name for name in names)) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -155,7 +155,7 @@ def test_a_run_of_hostile_files_is_checked_started_and_shown_as_text(
     seen.console.clear()  # a refused answer is one line of the browser's console
     page.fill("[name=candidate_field]", "")
     page.get_by_role("button", name="Check").click()
-    page.wait_for_selector("text=What it may cost")
+    page.wait_for_selector("text=Expected cost")
     page.click("text=The first 2 studies")
     assert TAKEN in page.inner_text("#checked")
     assert axe(page) == []

@@ -253,7 +253,8 @@ class ComparisonView {
         key: `${letter}${at}-`, letter, mark: rubric, labels: this.labels[rubric] ?? null,
         title: `${letter}: ${models[model]}${names.length > 1 ? ` (${rubrics[rubric].title})` : ""}`,
         record: records.find((entry) => entry.model === model && entry.rubric === rubric) ?? null,
-        facts: facts.map(([metric, value]) => [metric.study_label, this.#text(metric, value)]),
+        facts: facts.filter(([, value]) => value !== null).map(([metric, value]) => [metric.study_label, this.#text(metric, value)]),
+        note: facts.some(([, value]) => value !== null) ? null : "not scored",
         link: run ? el("a", { href: `/runs/${encodeURIComponent(run)}#${new URLSearchParams({ study: id })}` }, "Open in its run") : null,
       };
     }));

@@ -17,6 +17,7 @@ const COLUMNS = {
   headline: (run) => run.headline?.[0]?.text, started: (run) => run.started,
 };
 const POLL_MS = 1000;
+const MAX_HEADLINE = 4;
 const SWITCHES = [
   { name: "common", value: "true", label: "different studies (compare the shared ones)" },
   { name: "allow", value: "judge", label: "different judges" },
@@ -116,7 +117,7 @@ function checked({ facts, costs, first }) {
   const side = (name, text) => el("div", {}, el("h4", {}, name), el("div", { class: "text" }, clipped(text || "(empty)")));
   return [
     el("h2", {}, "Before it is judged"), list(facts),
-    el("h3", {}, "Cost"), list(costs),
+    el("h3", {}, "Expected cost"), list(costs),
     el("details", {}, el("summary", {}, `The first ${count(first.length, "study", "studies")}`),
       first.map(({ study_id: id, reference, candidate }) => el("div", { class: "sample" },
         el("h3", {}, isolated(id)), side("Reference", reference), side("Candidate", candidate)))),
@@ -175,7 +176,7 @@ function runLine(run, page) {
     state, model,
     [run.rubric, run.judge].map((value) => el("td", {}, isolated(value ?? ""))),
     [run.n_studies, run.n_scored].map((value) => el("td", { class: "numbers" }, value?.toLocaleString("en") ?? "")),
-    el("td", {}, (run.headline ?? []).map(({ label, text }) => el("div", { class: "small" }, `${label} ${text}`))),
+    el("td", {}, (run.headline ?? []).slice(0, MAX_HEADLINE).map(({ label, text }) => el("div", { class: "small" }, `${label} ${text}`))),
     el("td", { class: "small" }, isolated((run.started ?? "").replace("T", " ").slice(0, 16))));
 }
 

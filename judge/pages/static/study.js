@@ -131,7 +131,7 @@ function findings(column, hasTitle) {
     hasTitle ? el("h3", {}, isolated(title), link ? [" ", link] : null) : null,
     facts.length ? el("dl", { class: "facts" }, facts.map(([name, ...value]) => fact(name, ...value))) : null,
     note ? el("p", { class: "small" }, note) : null,
-    record ? [record.outcome === "annotated" ? judged(column, record, labels) : unscored(record), answer(record, column)] : null);
+    record ? [record.outcome === "annotated" ? judged(column, record, labels) : unscored(record), answer(record, column.asked)] : null);
 }
 
 function unscored({ outcome, reason, detail }) {
@@ -179,9 +179,8 @@ function card({ key, name, item, tone }, at, { record, labels, review }) {
 }
 
 // The raw answer with its circumstances; the question is loaded when it is unfolded.
-function answer(record, { signature = null, asked = null }) {
-  const { answer: reply = null, attempt = 0 } = record;
-  if (!reply && !signature) return null;
+function answer({ answer: reply = null, attempt = 0, outcome }, asked) {
+  if (reply === null && !asked) return null;
   const question = el("div", {});
   const facts = el("dl", { class: "facts" }, reply ? circumstances(reply, attempt).map(([name, value]) => fact(name, isolated(value))) : null);
   const open = async ({ target }) => {
@@ -195,9 +194,8 @@ function answer(record, { signature = null, asked = null }) {
   return el("details", { class: "answer", on: { toggle: (event) => open(event).catch(alarm) } },
     el("summary", {}, asked ? "Raw answer, and what was asked" : "Raw answer"),
     reply ? el("pre", { class: "text", dir: "auto", tabindex: "0" }, clipped(reply.text || "(empty)"))
-      : el("p", {}, record.outcome === "annotated" ? "A reader's annotation has none." : "The judge gave no answer."),
-    facts, question,
-    signature ? el("p", { class: "mono" }, isolated(signature)) : null);
+      : el("p", {}, outcome === "annotated" ? "A reader's annotation has none." : "The judge gave no answer."),
+    facts, question);
 }
 
 function circumstances({ model, finish_reason: end, created, usage }, attempt) {
