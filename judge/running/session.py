@@ -417,7 +417,7 @@ def missing_prior_note(judge: Judge, studies: StudySet) -> CountedNote:
         for reference, prior in zip(studies.references, column, strict=False)
     )
     text = "{n} of {of} references seem to compare with an earlier examination, whose report "
-    why = "the judge is not shown (--prior-field shows it)"
+    why = "the judge is not shown (--column prior shows it)"
     return CountedNote(text + ("this judge does not read" if is_unread else why), n, len(studies))
 
 

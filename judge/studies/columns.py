@@ -227,7 +227,7 @@ def find_classes(
 ) -> tuple[tuple[str | None, ...], str | None]:
     """Return each study's class, None where it isn't known, and the field that gave it."""
     if class_field:
-        name: str | None = find_column(fields, class_field, "--class-field")
+        name: str | None = find_column(fields, class_field, "--column class")
     else:
         name = next(
             (name for name in columns_for(fields, "study class") if any(fields[name])), None

@@ -171,7 +171,7 @@ def _join_several(
     if column is None:
         names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
     else:
-        column = find_column(refs.columns, column, "--reference-id-field", source)
+        column = find_column(refs.columns, column, "--column reference_id", source)
         names = ["" if name is None else str(name).strip() for name in refs[column]]
         for (study_id, name), n in Counter(zip(refs.index, names, strict=True)).items():
             if n > 1 or not name:
@@ -325,7 +325,7 @@ def join_tables(
     merged = merge_fields(of_refs, of_preds)
     classes, class_field = find_classes(merged, len(study_ids), fields.study_class)
     tidy = drop_class(merged, class_field)
-    named_patient = fields.patient and find_column(tidy, fields.patient, "--patient-field")
+    named_patient = fields.patient and find_column(tidy, fields.patient, "--column patient")
     final = rename_reserved(tidy, reserved, named_patient)
     patient = named_patient or next((name for name in FIELD_NAMES["patient"] if name in tidy), None)
     names_of = list(zip(tidy, final, strict=True))
@@ -377,7 +377,7 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
     if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
         there = join_names(tables[numbered[0]].columns)
         raise JudgeError(
-            f"{numbered[0]} has no ids to join by; name the field (--id-field; in Python pass "
+            f"{numbered[0]} has no ids to join by; name the field (--column id; in Python pass "
             f"study_ids), one of {there}; records: {len(preds):,} and {len(refs):,}"
         )
     if not preds.index.isin(refs.index).any():

@@ -331,7 +331,7 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
 
 def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
     if wanted:
-        return find_column(columns, wanted, "--id-field", name)
+        return find_column(columns, wanted, "--column id", name)
     matches = columns_for(columns, "id")
     # pandas' orient="index" numbers the rows: two such files would be joined by row.
     is_numbered = columns.get(KEYS) == [str(row) for row in range(len(columns.get(KEYS, ())))]

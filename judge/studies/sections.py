@@ -99,7 +99,7 @@ def report_fields(
     candidate = _named_fields(preds, fields.candidate, "candidate")
     reference = _named_fields(refs, fields.reference, "reference")
     if is_one and candidate and candidate == reference:
-        raise JudgeError(f"--candidate-field and --reference-field both name {fields.candidate}")
+        raise JudgeError(f"--column candidate and --column reference both name {fields.candidate}")
     if not candidate:
         taken = reference.values() if is_one else ()
         candidate = _find_fields(preds, "candidate", {"whole": ("candidate",)}, taken)
@@ -115,7 +115,7 @@ def report_fields(
             names = join_names(name for name in (frame.index.name, *frame.columns) if name)
             raise JudgeError(
                 f"{frame.attrs['name']} has no field for the {side}s, only: {names}; name "
-                f"it with --{side}-field{', or give two files, PREDS and REFS' if is_one else ''}"
+                f"it with --column {side}{', or give two files, PREDS and REFS' if is_one else ''}"
             )
     return candidate, reference
 
@@ -123,7 +123,7 @@ def report_fields(
 def _named_fields(frame: pd.DataFrame, wanted: str | None, side: str) -> Fields:
     if wanted is None:
         return {}
-    name = find_column(frame.columns, wanted, f"--{side}-field", frame.attrs["name"])
+    name = find_column(frame.columns, wanted, f"--column {side}", frame.attrs["name"])
     return {next((part for part in _PARTS if columns_for([name], part)), "whole"): name}
 
 
@@ -143,7 +143,7 @@ def _find_fields(
         names = [name for name in names if any(frame[name])] or names
         if odd := [name for name in names if list(frame[name]) != list(frame[names[0]])]:
             raise JudgeError(
-                f"{frame.attrs['name']}: say by --{side}-field which field holds the {side}: "
+                f"{frame.attrs['name']}: say by --column {side} which field holds the {side}: "
                 f"{join_names([names[0], *odd])}"
             )
         if names:

@@ -102,12 +102,12 @@ def attach_context(
         names = [name for name in known if name not in studies.of_candidates]
         names.sort(key=lambda name: rank[normalise_name(name)])
     else:
-        names = [find_column(studies.fields, name, "--context-field") for name in context]
+        names = [find_column(studies.fields, name, "--column context") for name in context]
     shown = JudgeContext(tuple(dict.fromkeys(names)))
     if prior:
-        field = find_column(studies.fields, prior, "--prior-field")
+        field = find_column(studies.fields, prior, "--column prior")
         if not any(map(prior_report, studies.fields[field])):
-            raise JudgeError(f"the field {field} of --prior-field is empty for every study")
+            raise JudgeError(f"the field {field} of --column prior is empty for every study")
         shown = replace(shown, prior=field)
     if modality is not None:
         option = f"--modality ({', '.join(MODALITIES)})"
@@ -184,7 +184,7 @@ def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field
         if known != value:
             by = f"field {source} gives" if source == first else f"fields {first} and {source} give"
             raise JudgeError(
-                f"the {by} two values of {name}: {known!r} and {value!r}; choose by --context-field"
+                f"the {by} two values of {name}: {known!r} and {value!r}; choose by --column context"
             )
     return {name: value for name, (_, value) in merged.items()}
 

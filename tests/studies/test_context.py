@@ -96,8 +96,8 @@ def test_the_question_shows_it_between_marks_before_the_reports() -> None:
         ({"age": [61], "patient_age": [20]}, {}, "study 0: .* age and patient_age .*'61' and '20'"),
         ({"context": ["Age:80.Age:20."]}, {}, "study 0: .*two values of age"),
         ({"kind": ["PET"]}, {"modality": "kind"}, "study 0: unknown modality 'PET'; .* xr, ct"),
-        ({"site": ["A"]}, {"context": ["nope"]}, "no field 'nope', for --context-field; .* site"),
-        ({"old": ["N/A"]}, {"prior": "old"}, "old of --prior-field is empty"),
+        ({"site": ["A"]}, {"context": ["nope"]}, "no field 'nope', for --column context; .* site"),
+        ({"old": ["N/A"]}, {"prior": "old"}, "old of --column prior is empty"),
         ({"site": ["A"]}, {"modality": "pet"}, "no field 'pet', for --modality .xr, ct, mr"),
     ],
 )

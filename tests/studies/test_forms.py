@@ -157,8 +157,8 @@ def test_a_report_a_line(put):
     for end in ("\n", "\r\n", "\r"):
         studies = read_pair(preds, put("r.txt", end.join(REPORTS.values())))
         assert dict(zip(studies.study_ids, studies.references, strict=True)) == REPORTS
-    assert "--id-field" in message(preds, put("r.txt", "a\n\nb\n"), allow_missing=True)
-    assert "--id-field" in message(preds, put("r.json", REPORTS))
+    assert "--column id" in message(preds, put("r.txt", "a\n\nb\n"), allow_missing=True)
+    assert "--column id" in message(preds, put("r.json", REPORTS))
 
 
 text = st.text(
