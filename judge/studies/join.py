@@ -102,7 +102,7 @@ def _read_run(
 ) -> StudySet:
     """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
     if replace(fields, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES:
-        raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
+        raise JudgeError(f"{source} is a run: leave --references and --column out")
     try:
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
         data = (Path(source) / _ANNOTATIONS).read_bytes()
