@@ -29,11 +29,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class JsonError(ValueError):
-    """A text that is not read. `reason` is a word or two from a short list, `detail` says where.
-
-    The reasons: `not UTF-8`, `too long`, `nested too deeply`, `duplicate key`, `cut short`,
-    `several values`, `not JSON`, `changed`.
-    """
+    """A text that is not accepted as JSON: a `reason` from a short list, and a `detail`."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         self.reason, self.detail = reason, detail
@@ -47,11 +43,10 @@ class Pairs(list[tuple[str, Any]]):
 def read(
     data: bytes | str, *, longest: int = LONGEST, pairs: bool = False, nan: bool = False
 ) -> Any:  # noqa: ANN401
-    """Return the one JSON value in `data`; a byte order mark before it is passed over.
+    """Return the one JSON value in `data`, of at most `longest` bytes of UTF-8.
 
-    `longest` is the most bytes of UTF-8 that are read. With `pairs` every object comes as `Pairs`
-    and may have a key twice; with `nan` NaN and infinite numbers are read, as where tables are
-    written as JSON. Raises `JsonError`.
+    With `pairs` every object is a list of `Pairs` that may repeat a key; with `nan` NaN and
+    infinity are accepted. Raises `JsonError`.
     """
     if len(data) > longest or (isinstance(data, str) and too_long(data, longest)):
         raise JsonError("too long", f"more than {longest:,} bytes")
@@ -69,10 +64,7 @@ def read(
 
 
 def values(text: str) -> list[Any]:
-    """Return the JSON values that follow one another in `text`, as in JSONL, of any length.
-
-    For tables of studies: NaN and infinite numbers are numbers. Raises `JsonError`.
-    """
+    """Return the JSON values that follow one another in `text`, as in JSONL; accepts NaN."""
     _check_depth(text)
     found, position = [], _after_space(text, 0)
     try:

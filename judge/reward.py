@@ -113,10 +113,8 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> Callable[..., Any]:
         """Return a reward function for TRL: `f(prompts, completions, **columns)`.
 
-        A completion without a reward gets `unscored`, by default None, which TRL leaves out; their
-        number and the reasons are logged. `reference` is the column with the radiologist's reports.
-        With `asynchronous` it is a coroutine function. Raises `JudgeError` for a TRL before 1.6,
-        which takes None as 0, unless `unscored` has a value.
+        `reference` is the column of references. A completion without a reward gets `unscored`, and
+        the reasons are logged. Raises `JudgeError` for a TRL before 1.6, which takes None as 0.
         """
         value = _finite(unscored)
         if value is None:
@@ -153,9 +151,7 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> Callable[..., Any]:
         """Return a reward function for verl, to be called `compute_score`.
 
-        `compute_score(data_source, solution_str, ground_truth, extra_info=None)` returns the reward
-        of a completion, or `unscored` if it has none. Without that value it raises `JudgeError`,
-        which verl's manager `rate_limited` turns into a reward of 0.0.
+        A completion without a reward gets `unscored`; without that value it raises `JudgeError`.
         """
         default = _finite(unscored)
 
@@ -265,10 +261,7 @@ class Reward(AbstractContextManager["Reward"]):
 
 
 def text_of(completion: object) -> str | None:
-    """Return the text of a completion: a string, or the assistant's last message.
-
-    None for a message without text, such as a tool call. Raises `JudgeError` for any other form.
-    """
+    """Return a completion's text: the assistant's last message, None if that has no text."""
     if isinstance(completion, str):
         return completion
     if isinstance(completion, list) and all(isinstance(turn, Mapping) for turn in completion):

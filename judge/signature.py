@@ -15,10 +15,7 @@ Digests = tuple[bytes | None, bytes | None]
 
 
 class Signature(Mapping[str, str]):
-    """One line that names everything that changes a number, such as `green:3|judge:lexicon-3|...`.
-
-    A mapping of the parts' names to their values; the first part as a whole has the name `rubric`.
-    """
+    """A line that names everything that changes a number, as a mapping of names to values."""
 
     __slots__ = ("_named", "parts")
 
@@ -88,9 +85,6 @@ def digests(records: Iterable[Mapping[str, Any]], wanted: Container[str]) -> dic
 
 
 def safe_name(text: str, longest: int = 40, *, keeps: str = ".", default: str = "") -> str:
-    """Return `text` as a name of a file or folder on any system, at most `longest` characters.
-
-    Runs of characters that are no ASCII letters or digits, nor in `keeps`, become a hyphen.
-    """
+    """Return `text` as a name of a file on any system, other characters as hyphens."""
     name = re.sub(rf"[^A-Za-z0-9{re.escape(keeps)}]+", "-", text).strip("-.")[:longest]
     return name or default

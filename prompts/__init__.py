@@ -77,11 +77,7 @@ _STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Shot:
-    """A worked example before the question, and the reply to it.
-
-    `reference` is called `report` in prompts about one report or phrases, `candidate` is called
-    `phrases` in those about phrases.
-    """
+    """A worked example; `reference` may be called `report`, `candidate` may be called `phrases`."""
 
     reference: Annotated[str, Field(validation_alias=AliasChoices("reference", "report"))]
     reply: str
@@ -176,10 +172,7 @@ class Prompt:
         prior: str | None = None,
         modality: str | None = None,
     ) -> tuple[Message, ...]:
-        """Return the turns to send for a pair of reports; the fixed part comes first.
-
-        Raises `JudgeError` where the prompt has no place for context, prior report or modality.
-        """
+        """Return the turns to send for a pair of reports; the fixed part comes first."""
         turns = [Message("system", self.system)] if self.system else []
         for shot in self.shots:
             turns.append(Message("user", self._question(shot.reference, shot.candidate or "")))

@@ -25,12 +25,7 @@ _MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "trans
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
-    """Return the judge that `spec` names, for `rubric`.
-
-    That is `lexicon` or `lexicon:FILE`, `vllm:MODEL`, `ray:MODEL`, `hf:MODEL`, the kind of an
-    installed package, or else a model behind an API. Raises `JudgeError` for a slip of these, and
-    for what the judge does not take.
-    """
+    """Return the judge that `spec` names, such as `lexicon`, `vllm:MODEL` or `gpt-4o`."""
     settings = settings or JudgeSettings()
     if settings.sampling:
         from judge.backends import options

@@ -95,10 +95,7 @@ def passed(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 class Replica:
-    """The actor: one vLLM on one node. It returns errors as values.
-
-    `version` is that of the model which the folder must hold, None for a model on the hub.
-    """
+    """The actor: one vLLM on one node. It returns errors as values."""
 
     def __init__(self, launch: Launch, version: str | None) -> None:
         environ = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
@@ -157,11 +154,9 @@ class _Seat:
 
 @dataclass(eq=False, repr=False)
 class Replicas(Servers):
-    """Actors that each start a vLLM on their node; a request goes to the least busy of the ready.
+    """Actors that each start a vLLM on their node; the least busy gets the next request.
 
-    Ray places an actor that dies again, twice, and an actor starts its vLLM again, once. A replica
-    that is beyond that is given up, and the others go on. The actors end with the driver.
-    `number` is None for as many as the cluster has room for.
+    Ray restarts an actor twice, and an actor its vLLM once; `number` None fills the cluster.
     """
 
     launch: Launch

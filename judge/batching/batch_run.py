@@ -225,11 +225,7 @@ def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
 def ask_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> None:
-    """Ask all questions about `studies` in batches; the answers are in the session's cache then.
-
-    Raises `RunStoppedError` where the budget has no more or a batch was cancelled, and
-    `UnreadableError` where most of the first answers cannot be read.
-    """
+    """Ask all questions about `studies` in batches, until the answers are in the cache."""
     judge = require_batch_judge(session)
     assert session.cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]

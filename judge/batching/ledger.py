@@ -28,11 +28,7 @@ _MOST_TIMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch of `n` questions.
-
-    `kind` is that of the session (`JudgeSession.kind`), `most` the US dollars that all answers can
-    cost, None where that is unknown.
-    """
+    """One batch of `n` questions that cost at most `most` US dollars (None if unknown)."""
 
     id: str
     run: str
@@ -65,10 +61,7 @@ _SCHEMA = """
 
 
 class Ledger:
-    """The batches whose answers go to the cache in `folder`; several processes may share it.
-
-    Without `create` no file is made. Raises `JudgeError` where the file cannot be used.
-    """
+    """The batches whose answers go to the cache in `folder`; several processes may share it."""
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self.folder = folder / _FOLDER
@@ -140,9 +133,9 @@ class Ledger:
         return json.loads(rows[0][0]) if rows else None
 
     def end(self, batch: Batch, ends: Mapping[str, AskError | None]) -> None:
-        """Note that a batch was read, and which error each of its questions met, if any.
+        """Note how a batch ended.
 
-        A question may be asked three times, and once where its error is final.
+        A question is asked three times, or once if its error is final.
         """
         update = "UPDATE question SET times = times + ?, reason = ?, detail = ? WHERE key = ?"
         with self.change():

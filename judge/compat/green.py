@@ -35,12 +35,7 @@ _COUNTS["n_matched"] = "Matched Findings"
 
 
 class GREEN:
-    """GREEN's scorer with the interface of `green_score.GREEN`, for any judge.
-
-    `model_name` is a GREEN model, by its name on the hub or its folder, which runs in this process
-    (with `cpu` not on the GPU), or any judge of `judge.annotate`, with the same `options`. Nothing
-    is written to `output_dir`, as in the package.
-    """
+    """GREEN's scorer with the interface of `green_score.GREEN`, for any judge of `annotate`."""
 
     def __init__(
         self,
@@ -72,8 +67,7 @@ class GREEN:
     ) -> tuple[float, float, list[float], str | None, pd.DataFrame]:
         """Return the mean, the standard deviation, the scores, the summary and a table.
 
-        `refs` and `hyps` are paired by order. A study without a score is NaN, is left out of mean
-        and deviation, and is counted in a warning.
+        A study without a score is NaN and is left out of mean and deviation.
         """
         references, candidates = _texts("refs", refs), _texts("hyps", hyps)
         if len(references) != len(candidates):

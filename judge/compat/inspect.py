@@ -46,11 +46,8 @@ def _radiology_judge(
 ) -> Scorer:
     """Score reports by a rubric: the output of a sample against its target.
 
-    The value is `measure`, by default the rubric's main score, the explanation is the judge's
-    answer, and the metadata have outcome, reason, annotation, all measures and the signature. A
-    sample without a complete report, or without the measure, is unscored: inspect_ai leaves it out
-    of the mean and counts it. `concurrency` is the number of samples judged at a time; the other
-    options are those of `judge.annotate`.
+    The value is `measure`, by default the rubric's main score. What cannot be scored is unscored.
+    `concurrency` is the number of samples judged at a time; see `judge.annotate` for the others.
     """
     # Samples are judged one by one: the share of unread answers is unknown after a few.
     policy = RequestPolicy(give_up_after=0)

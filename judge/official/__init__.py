@@ -29,12 +29,11 @@ _TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe by which an official prompt is made from its authors' files.
+    """How an official prompt is made from its authors' files.
 
-    `wording` has the keys of the prompt. In it `$NAME` is the text assigned to that name in the
-    files, and `$TEXT_1`, `$TEXT_2`, ... are the texts that `function` has in f-strings or in the
-    `messages` of a call. `variables` maps the authors' names of reports to ours. `sha256` is of the
-    prompt. `models` is a pattern of the names of models trained on this wording only.
+    In `wording` `$NAME` is the text assigned to that name, `$TEXT_1`, ... are the f-strings and
+    `messages` of `function`; `variables` maps the authors' names of reports to ours; `models` is a
+    pattern of models trained on this wording only.
     """
 
     wording: Mapping[str, Any]

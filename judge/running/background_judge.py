@@ -23,11 +23,9 @@ _CLOSED = "this judge was closed: make a new one"
 
 
 class BackgroundJudge:
-    """Judges sets of studies as they come, any number at a time, in a thread with an event loop.
+    """Judges sets of studies as they come, in a thread with an event loop.
 
-    All share the session's cache, limits and budget. After an end for all, such as a server that is
-    gone, the next call finds out anew. The thread starts with the first question and ends with
-    `close`.
+    All share the session's cache, limits and budget. After a stop the next call begins anew.
     """
 
     def __init__(self, session: JudgeSession) -> None:

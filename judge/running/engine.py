@@ -372,11 +372,7 @@ class EarlyAnswers:
 async def judge_all(
     session: JudgeSession, studies: StudySet, sink: Callable[[StudyResult], None]
 ) -> None:
-    """Judge every study and give each end to `sink` as soon as it is known, in any order.
-
-    Where most of the first answers cannot be read, those under way are finished, so that the same
-    run stops there again without a question, and `UnreadableError` is raised.
-    """
+    """Judge every study and give each end to `sink` as soon as it is known, in any order."""
     answer, stop, progress = session.answer, session.stop, session.progress
     numbered, n_ended = enumerate(studies), 0
     first = EarlyAnswers(session.policy.give_up_after)
@@ -413,10 +409,7 @@ def judge_set(
     sink: Callable[[StudyResult], None],
     listener: ProgressListener,
 ) -> Progress:
-    """Judge every study of a set, giving each end to `sink`; returns what it took.
-
-    Raises `RunStoppedError` and `UnreadableError` where not all studies had their end.
-    """
+    """Judge every study of a set, giving each end to `sink`; raises if not all have one."""
     session.begin(len(studies))
     progress, stop = session.progress, session.stop
 

@@ -76,10 +76,7 @@ Stamp = tuple[int, int, int]
 
 @contextmanager
 def staging_folder(run: Path) -> Iterator[Path]:
-    """Lock the folder `run` for writing, and give a new folder in it for the files to be written.
-
-    What a killed process left is removed. Raises `JudgeError` where another process holds the lock.
-    """
+    """Lock the folder `run` for writing, and give a new folder in it for the files."""
     from filelock import FileLock, Timeout
 
     place = run / WRITING
@@ -153,10 +150,7 @@ def not_a_run(path: Path, manifest: str) -> str:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append `line` to a file, whole or not at all; when this returns it is on disk.
-
-    What a crash has cut short stays as it is, and the next line begins on a line of its own.
-    """
+    """Append `line` to a file, whole or not at all; on disk when this returns."""
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -259,10 +253,7 @@ class Run:
         return frame
 
     def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
-        """Return the table of studies: all of it, or the columns `names` and those of `optional`.
-
-        `study_id`, `outcome` and `class_inferred` are always there.
-        """
+        """Return the table of studies with the columns `names` and those of `optional`, or all."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -298,10 +289,7 @@ class Run:
     def regrouped(self, by: Sequence[str], patient_field: str | None = None) -> dict[str, Any]:
         """Return the summary with the rates grouped by any fields of the studies.
 
-        Intervals are by the patients of `patient_field`, by default the usual field; `none` takes
-        studies as independent.
-
-        Raises `JudgeError` for a field that the run has not, and as `table` does.
+        `patient_field` None is the usual field, `none` takes studies as independent.
         """
         summary = {k: v for k, v in self.summary().items() if k != "intervals_by"}
         return {**summary, **summarise(self.table(), self.rubric, by, patient_field)}
@@ -325,11 +313,7 @@ class Run:
             yield study_of(record), outcome_of(record)
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield one record a study, in the order of the references.
-
-        Raises `JudgeError` for a line that was changed, and for studies that are missing or there
-        twice.
-        """
+        """Yield one record a study, in the order of the references; raises for a changed line."""
         ids: set[str] = set()
         for n, line in enumerate(self.lines(), 1):
             record = self.parsed(n, line, of_any_version=of_any_version)
@@ -405,10 +389,7 @@ def damaged(path: Path, why: str) -> JudgeError:
 
 
 def claim(path: Path, signature: str) -> None:
-    """Raise `JudgeError` unless a run with `signature` may be written to `path`.
-
-    A folder is free that is new, empty, holds the same run, or one that a killed process began.
-    """
+    """Raise `JudgeError` unless `path` is new, empty, or holds the run with this signature."""
     entries = entries_of(path)
     if MANIFEST in entries:
         if Run(path).signature != signature:

@@ -61,12 +61,10 @@ _LEAST = {
 class RequestPolicy:
     """How many requests at a time, how often again, and when to give up.
 
-    `concurrency` is the most requests in flight, None for what the server takes (16 for a model
-    behind an API); `reask` how often an answer that cannot be read is asked for again;
-    `max_requests` how many requests one question may take; `max_outage` for how many seconds a
-    server may be gone; `max_cost` how many US dollars the run may spend, None for no limit. The run
-    is given up where more than half of the first `give_up_after` answers cannot be read, 0 for
-    never. Raises `JudgeError` for a number that cannot be.
+    `concurrency` requests are in flight (None: as the server takes); an unreadable answer is asked
+    for `reask` times more; a question takes at most `max_requests`; a server may be gone for
+    `max_outage` seconds; the run may spend `max_cost` US dollars. It is given up where more than
+    half of the first `give_up_after` answers cannot be read (0: never).
     """
 
     concurrency: int | None = None
@@ -90,9 +88,8 @@ class RequestPolicy:
 class JudgeSession(AbstractContextManager["JudgeSession"]):
     """A judge for one rubric, how it is asked, and the folder that keeps its answers.
 
-    `budget` is what its answers are paid from beside the policy's `max_cost`, `repeat` which of
-    several runs that ask the same it makes, `batches` those that answers came in, `unanswerable`
-    the questions of theirs that brought none, `asked_before` what they took.
+    `repeat` numbers the runs that ask the same; `batches`, `unanswerable` and `asked_before` are
+    what batches brought.
     """
 
     def __init__(
@@ -285,15 +282,10 @@ def run(
 ) -> RunResult:
     """Judge `studies` and write the run's folder, whole or not at all.
 
-    `out` defaults to a folder below `judge-runs` that is named after the signature. `arguments` are
-    what the user asked for. What depends on other studies than a `shard`'s is decided by the whole
-    set first. With a rule for several `references` each of them is asked about. `also` is given the
-    end of each question. `asking` is entered when all that can be wrong with folder and fields is
-    known.
-
-    Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`, both
-    before the judge is asked, and for what stops the judge; `RunStoppedError` when the run was
-    interrupted or ran out of money.
+    `out` defaults to a folder below `judge-runs`; `also` is given the end of each question;
+    `asking` is entered once folder and fields are checked. Raises `JudgeError` for a folder with
+    another run or an unknown field, `RunStoppedError` for a run that was interrupted or ran out of
+    money.
     """
     rubric, judge = session.rubric, session.judge
     started = datetime.now(UTC)
@@ -422,10 +414,7 @@ def missing_prior_note(judge: Judge, studies: StudySet) -> CountedNote:
 
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:
-    """Return `studies` with every class filled in, and a word for where the classes come from.
-
-    A class that is not given is read off the whole reference, None where that is empty.
-    """
+    """Fill in the classes that are not given from the references; returns their source too."""
     inferred = [study_class is None for study_class in studies.study_classes]
     if not any(inferred) and studies.class_field:
         return studies, studies.class_field
