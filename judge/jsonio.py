@@ -25,7 +25,7 @@ LONGEST = 64 * 2**20
 """The most bytes that are read where the caller names no limit."""
 
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.S)
-_SPACE = re.compile(r"[ \t\r\n]*")
+_NEXT = re.compile(r"[^ \t\r\n]")
 
 
 class JsonError(ValueError):
@@ -66,12 +66,11 @@ def read(
 def values(text: str) -> list[Any]:
     """Return the JSON values that follow one another in `text`, as in JSONL; accepts NaN."""
     _check_depth(text)
-    found, position = [], _after_space(text, 0)
+    found, position = [], 0
     try:
-        while position < len(text):
-            value, position = _WITH_NAN.raw_decode(text, position)
+        while (match := _NEXT.search(text, position)) is not None:
+            value, position = _WITH_NAN.raw_decode(text, match.start())
             found.append(value)
-            position = _after_space(text, position)
     except ValueError as error:
         raise _explained(error, text) from error
     return found
@@ -110,22 +109,10 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= DEEPEST:
         return
     depth = 0
-    for match in _BRACKETS.finditer(text):
-        token = match[0]
-        if token in ("[", "{"):
-            depth += 1
-            if depth > DEEPEST:
-                line = text.count("\n", 0, match.start()) + 1
-                column = match.start() - text.rfind("\n", 0, match.start())
-                where = f"more than {DEEPEST} levels at line {line} column {column}"
-                raise JsonError("nested too deeply", where)
-        elif token in ("]", "}"):
-            depth -= 1
-
-
-def _after_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
+    for token in _BRACKETS.findall(text):
+        depth += (token in ("[", "{")) - (token in ("]", "}"))
+        if depth > DEEPEST:
+            raise JsonError("nested too deeply", f"more than {DEEPEST} levels")
 
 
 def _explained(error: ValueError, text: str) -> JsonError:

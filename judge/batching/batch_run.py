@@ -35,7 +35,6 @@ from judge.backends.base import (
     UnreadableReplyError,
 )
 from judge.backends.openai import OpenAIJudge
-from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
 from judge.backends.openai_client import ErrorReply, client, completion_of
 from judge.backends.servers import NO_KEY, Connection
 from judge.backends.structured import Mode
@@ -148,22 +147,17 @@ class Provider:
                 raise ValueError("a batch has an id and a status")
             return batch
 
-    async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
-        """Yield the lines of the first `most` bytes of a file, and of each its first `longest`."""
-        line, room = bytearray(), most
+    async def lines(self, file_id: str) -> AsyncIterator[bytes]:
+        """Yield the lines of a file."""
+        line = b""
         with self._explained():
             content = self._slow.files.with_streaming_response.content(file_id)
             async with content as response:
                 async for chunk in response.iter_bytes():
-                    first, *others = chunk.split(b"\n")
-                    line += first[: longest + 1 - len(line)]
-                    for part in others:
-                        yield bytes(line)
-                        line = bytearray(part[: longest + 1])
-                    room -= len(chunk)
-                    if room < 0:
-                        return
-        yield bytes(line)
+                    *whole, line = (line + chunk).split(b"\n")
+                    for part in whole:
+                        yield part
+        yield line
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -189,10 +183,6 @@ class Provider:
 
 # The largest file and line of requests, in bytes: OpenAI takes 200 MB.
 _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
-# An answer is no longer than this and so many bytes a token, \u escapes and all.
-_ANSWER_BYTES, _TOKEN_BYTES = 2**16, 2**8
-# How much of a file may be lines that are no answers: nothing of them is kept.
-_STRANGE_BYTES = 2**30
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
 _TRIES = 3
@@ -489,14 +479,9 @@ class BatchRun:
 
     @retry_transient
     async def _collect(self, batch: Batch, remote: RemoteBatch) -> Contents:
-        # No file is read further than the answers to what was asked can reach.
-        tokens = self.judge.sampling["max_tokens"]
-        assert isinstance(tokens, int)
-        longest = min(_ANSWER_BYTES + _TOKEN_BYTES * tokens, MOST_ANSWER)
         contents = Contents()
         for file_id in filter(None, (remote.output_file_id, remote.error_file_id)):
-            lines = self.provider.lines(file_id, longest, batch.n * longest + _STRANGE_BYTES)
-            async for line in lines:
+            async for line in self.provider.lines(file_id):
                 if line.strip():
                     self._take(line, batch, contents)
         return contents

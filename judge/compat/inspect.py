@@ -76,7 +76,7 @@ def _radiology_judge(
         )
         studies = attach_context(studies, context=None if takes_context else ())
         studies, class_source = with_classes(studies)
-        (judged,) = await asyncio.wrap_future(thread.submit(lambda loaded: loaded.judge(studies)))
+        (judged,) = await asyncio.wrap_future(thread.submit(thread.judge, studies))
         return _score(judged, session.signature(studies, class_source), session, chosen)
 
     return score

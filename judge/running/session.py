@@ -47,14 +47,6 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
 
 _PACKAGE = "package"
-_LEAST = {
-    "concurrency": 1,
-    "max_requests": 1,
-    "reask": 0,
-    "give_up_after": 0,
-    "max_outage": 0,
-    "max_cost": 0,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +67,8 @@ class RequestPolicy:
     give_up_after: int = 50
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
+        for name, value in asdict(self).items():
+            least = int(name in ("concurrency", "max_requests"))
             kinds = (int, float) if name in ("max_outage", "max_cost") else (int,)
             if value is None and name in ("concurrency", "max_cost"):
                 continue

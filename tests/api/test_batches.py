@@ -8,14 +8,13 @@ import re
 import signal
 import sqlite3
 import time
-import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from faultserver import BatchPlan, Fault, FaultServer, always, first
-from hostile import Hostile, Serve, reply
+from hostile import Hostile, reply
 from running import Shell, keys
 
 from judge.backends.servers import Connection
@@ -165,46 +164,6 @@ def test_answers_that_do_not_come_stay_at_the_provider(server: FaultServer, read
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
     paid_once(server)
-
-
-def read_lines(serve: Serve, longest: int, most: int) -> list[bytes]:
-    async def read() -> list[bytes]:
-        async with Provider(Connection(server.url), "key") as provider:
-            return [line async for line in provider.lines("file", longest, most)]
-
-    with Hostile(serve) as server:
-        return asyncio.run(read())
-
-
-async def endless(writer: asyncio.StreamWriter) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
-    while True:
-        writer.write(b"x" * 65_536)
-        await writer.drain()
-
-
-async def long_line(writer: asyncio.StreamWriter) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfirst\n")
-    for _ in range(1024):
-        writer.write(b"x" * 65_536)
-        await writer.drain()
-    writer.write(b"\nlast\n")
-    writer.close()
-
-
-def test_a_file_without_an_end_is_read_no_further_than_its_limit() -> None:
-    assert [len(line) for line in read_lines(endless, 1000, 2_000_000)] == []
-
-
-def test_a_line_of_64_mb_takes_no_memory() -> None:
-    tracemalloc.start()
-    try:
-        lines = read_lines(long_line, 1000, 2**30)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert lines == [b"first", b"x" * 1001, b"last", b""]
-    assert peak < 2**24
 
 
 def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell) -> None:

@@ -288,9 +288,7 @@ def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_pat
 
 
 def test_a_copy_for_another_process_is_made_of_the_same_arguments(made: Make) -> None:
-    reward = made(
-        report=Last(), name="mine", measure="n_significant", policy=RequestPolicy(reask=0)
-    )
+    reward = made(report=Last(), measure="n_significant", policy=RequestPolicy(reask=0))
     asked = ("set", "REPORT: Clear.", of_studies(0)["reference"][0])
     found = reward.verl()(*asked)
     with pickle.loads(pickle.dumps(reward)) as copy:
