@@ -41,7 +41,6 @@ def key(request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: i
 def key_of(record: Mapping[str, Any]) -> str:
     """Return the key of a canonical request."""
     try:
-        # The schema's name is the last in order.
         others = {name: value for name, value in record.items() if name != "schema"}
         text = f'{_written(others)[:-1]},"schema":{_written_schema(record["schema"])}}}'
     except ValueError as error:

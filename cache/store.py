@@ -106,7 +106,6 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     ) -> Future[None]:
         """Write an answer down; `took` is the question's kind and the answer's seconds."""
         usage = completion.usage
-        # The question's kind, the seconds and the tokens of its answer.
         tag = f"{took[0]} {took[1]:.3f} {usage.completion_tokens}" if took and usage else None
         return self._keep(key, encode({"request": record}, completion), tag)
 

@@ -139,7 +139,6 @@ def annotate(
     signature = _outside_any_loop(work)
     if not session.rubric.editor:
         del answers["corrected"]
-    # Studies may have been finished in any order.
     frame = table.build().assign(**answers).set_axis(rows).sort_index().reset_index(drop=True)
     frame.attrs["signature"] = signature
     frame.attrs["note"] = session.judge.note

@@ -1,12 +1,6 @@
-"""Reads JSON that others wrote: a model's reply, a user's file, the body of a request.
+"""Reads JSON that others wrote: one value, within limits, each key once, UTF-8.
 
-`read` takes one JSON value and nothing beside it. Refused are what is too long or nested too
-deeply, a key that an object has twice, NaN and infinite numbers, and text that is not UTF-8. It is
-linear in the length of the text, and raises `JsonError` and nothing else.
-
-`to_line` and `from_line` are of the program's own records: a JSON object whose last field,
-`checksum`, is that of the line before it, so that a line that was changed later is never read.
-`read_yaml` reads a YAML file that a user names.
+`to_line` and `from_line` are for the program's own records, which end with a checksum.
 """
 
 from __future__ import annotations

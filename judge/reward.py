@@ -1,11 +1,4 @@
-"""Rewards for training: a judge's measure of a report, as TRL and verl ask for it.
-
-from judge.reward import Reward
-
-GRPOTrainer(model, reward_funcs=Reward(judge="lexicon").trl("report"), train_dataset=dataset)
-
-See docs/python.md.
-"""
+"""Rewards for training: a judge's measure of a report, as TRL and verl ask for it."""
 
 from __future__ import annotations
 
@@ -193,7 +186,6 @@ class Reward(AbstractContextManager["Reward"]):
         references: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],
     ) -> list[float | str]:
-        # The reward of each completion, or the reason why it has none.
         context = dict(self._context)
         names = {*(context["context"] or ()), context["prior"], context["modality"]}
         known = set(map(plain, CONTEXT_FIELDS)) if context["context"] is None else set()

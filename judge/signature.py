@@ -45,7 +45,7 @@ class Signature(Mapping[str, str]):
     def without(self, *names: str) -> Signature:
         """Return it without the parts of these names."""
         first, *others = self.parts
-        return Signature([first, *(one for one in others if one.partition(":")[0] not in names)])
+        return Signature([first, *(part for part in others if part.partition(":")[0] not in names)])
 
     def adding(self, part: str) -> Signature:
         """Return it with one more part, before the version of this program."""
@@ -69,16 +69,15 @@ def short_digest(lines: Iterable[str]) -> str:
     return hashlib.sha256(text).hexdigest()[:8]
 
 
-def text_digest(text: str) -> bytes | None:
-    """Return what tells a text from others but for white space; None for an empty one."""
-    words = text.split()
-    return hashlib.sha256(" ".join(words).encode("utf-8", "replace")).digest() if words else None
-
-
 def digests(records: Iterable[Mapping[str, Any]], wanted: Container[str]) -> dict[str, Digests]:
     """Return the digests of each wanted study's texts, of the records of a run."""
+
+    def digest(text: str) -> bytes | None:
+        words = " ".join(text.split()).encode("utf-8", "replace")
+        return hashlib.sha256(words).digest() if words else None
+
     return {
-        record["study_id"]: (text_digest(record["reference"]), text_digest(record["candidate"]))
+        record["study_id"]: (digest(record["reference"]), digest(record["candidate"]))
         for record in records
         if record["study_id"] in wanted
     }

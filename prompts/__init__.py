@@ -1,12 +1,8 @@
 """Prompts: one YAML file a wording of a rubric's question.
 
-`Prompt` is the form of such a file; an unknown key, an unknown variable and one that is missing
-are errors. `user` is a template. About two reports it may use `$reference`, `$candidate`, `$lines`
-(the candidate's numbered lines), `$row` (the same in one row, as FineRadScore's authors write it:
-`[0] first [1] second`) and `$mark`; `$$` stands for a dollar sign. `$mark` is a word that occurs
-in neither report, so that no report can close the delimiters that it stands between.
-
-The files `NAME-official.yaml` are recipes for prompts of other authors: see `judge.official`.
+`user` is a template: `$reference`, `$candidate`, `$lines` (the candidate's numbered lines), `$row`
+(`[0] first [1] second`), `$mark` (a word that occurs in neither report, for delimiters that no
+report can close); `$$` is a dollar sign. `NAME-official.yaml` is a recipe: see `judge.official`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Models on a machine of one's own: their files, their tokens and what they are asked.
+"""Models on this machine: their files, their tokens and what they are asked.
 
-For GREEN's layout a prompt has the token ids of the official pipeline under transformers 4.40.0.
-Newer versions lay tokenizers out in another way (docs/answers.md), so the ids come from the
-model's files through `tokenizers` alone; tests compare them with ids that 4.40.0 has made.
+A prompt in GREEN's layout has the token ids of transformers 4.40.0, made by `tokenizers` alone.
 """
 
 from __future__ import annotations
@@ -29,14 +27,12 @@ if TYPE_CHECKING:
 LIMIT = 2048
 """How many tokens prompt and answer have together [Ostmeier et al. 2024, published code]."""
 
-# What tells how to talk to a model, without its weights, which are gigabytes.
 _SMALL = ("*.json", "tokenizer.model", "*.jinja")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
 _BLOCKS, _BLOCK = 256, 4096
 _LLAMA_CLASSES = frozenset({"LlamaTokenizer", "LlamaTokenizerFast"})
 _LLAMA_MODELS = frozenset({"llama", "mistral", "mixtral"})
 _BLANK = "\u2581"
-# What is counted, and what a reader of the numbers must know of it.
 _NOTES = {
     "words": "{{n}} of {{of}} prompts show only the first {words} words of a report, as the "
     "prompt {prompt} wants it.",
@@ -121,8 +117,7 @@ def _downloaded(model: str, environ: Mapping[str, str], revision: str | None) ->
     except (OSError, ValueError) as error:
         words = " ".join(str(error).split())[:200] or type(error).__name__
         raise JudgeError(
-            f"the hub does not give the model {model} ({words}); set HF_TOKEN for one that is "
-            "gated or private, name the folder of one that was fetched elsewhere"
+            f"the hub does not give the model {model} ({words}); set HF_TOKEN if it is gated"
         ) from error
     return Path(folder)
 

@@ -66,7 +66,6 @@ _MEANINGS: dict[int | str, _Meaning] = {
     "tool_use_failed": (TransientError, "withheld reply"),
     "content_filter": (StudyError, "content filter"),
 }
-# What may be about a parameter, or the mode.
 _REFUSALS = (400, 422, 501)
 _BY_HUNDREDS: dict[int, _Meaning] = {
     3: (JudgeError, "{url} redirects elsewhere ({status}); name that address with --base-url"),
@@ -83,7 +82,6 @@ def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
         api_key=key,
         base_url=connection.base_url,
         timeout=connection.timeout,
-        # A reply of a few kB is not worth packing.
         default_headers={"Accept-Encoding": "identity"},
         max_retries=0,
         http_client=openai.DefaultAioHttpClient(**_way(connection), limits=limits),

@@ -1,9 +1,7 @@
 """The judge `ray:MODEL`: the model of `vllm:MODEL`, as several replicas on a Ray cluster.
 
-Each replica is an actor that starts, on its node, the vLLM that `vllm:` starts, and asks it there:
-no port is opened between nodes. Ray Serve's OpenAI endpoint would leave its replicas behind when
-the driver is killed, asks for no key and needs vLLM where the driver runs; one that is there
-already is a server like any other (docs/gpu.md).
+Each replica is an actor that starts vLLM on its node and asks it there; no port is opened between
+nodes.
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ from judge.types import Completion, JudgeError
 
 KIND = "ray"
 LOCAL = "local"
-# How often Ray starts an actor again that has died.
 _RESTARTS = 2
 # How many seconds a replica may take to end its vLLM, and those between two lines of progress.
 _PATIENCE, _PAUSE = 20.0, 15.0
@@ -47,7 +44,6 @@ _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 
 # What of the driver's environment a node's vLLM gets: its own paths and devices stay its own.
 _PASSED = frozenset({"HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE", "JUDGE_VLLM", "OMP_NUM_THREADS"})
 _UNITS = ("GPU", "CPU")
-# The flags of `vllm serve` that say over how many GPUs a model is spread.
 _SPREADS = (("tensor", "-tp"), ("pipeline", "-pp"), ("data", "-dp"))
 
 
@@ -73,8 +69,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     address = taken.ray_address or settings.environ.get("RAY_ADDRESS") or LOCAL
     if "://" in address:
         raise JudgeError(
-            f"--server address={address} is no address in the cluster: run judge on one of its "
-            "machines, with HOST:6379 or auto"
+            f"--server address={address}: run judge in the cluster, with HOST:6379 or auto"
         )
 
     def launcher(files: ModelFiles, launch: Launch) -> Servers:

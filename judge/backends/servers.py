@@ -44,8 +44,7 @@ class Connection:
             is_address = False
         if not is_address:  # not shown: it may hold a key
             raise JudgeError(
-                "--base-url is no address: write http://MACHINE:PORT/v1, without a key or a query, "
-                "and an IPv6 address in brackets"
+                "--base-url is no address: write http://MACHINE:PORT/v1, without key or query"
             )
 
     @property

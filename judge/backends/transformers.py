@@ -128,7 +128,6 @@ class TransformersJudge(LocalJudge):
         batch.prompts.append(encoded.ids)
         batch.rooms.append(room)
         batch.answers = batch.answers or asyncio.create_task(self._answer(batch))
-        # The others in the batch wait for it too.
         ids = (await asyncio.shield(batch.answers))[place]
         ended = bool(ids) and ids[-1] == self.encoder.eos_id
         return Completion(

@@ -289,8 +289,7 @@ class Server(Servers):
             newest = (log_lines(self._log_tail()) or ["its log is empty so far"])[-1][:300]
             if seconds > self._launch.start_timeout:
                 raise JudgeError(
-                    f"vLLM was not ready after {seconds / 60:.3g} minutes ({newest}); look at its "
-                    f"log {self._launch.log}"
+                    f"vLLM is not ready after {seconds:.0f} s ({newest}); see {self._launch.log}"
                 )
             if time.monotonic() - reported >= _SECONDS_BETWEEN_LINES:
                 reported = time.monotonic()

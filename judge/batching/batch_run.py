@@ -1,8 +1,4 @@
-"""The questions of a run, asked in batches until each has its answer or can have none.
-
-Of OpenAI's guide (platform.openai.com/docs/guides/batch): answers come in any order, those that
-went wrong in a file of their own; what a batch that expires has answered is kept and paid for.
-"""
+"""The questions of a run, asked in batches until each has its answer or can have none."""
 
 from __future__ import annotations
 
@@ -105,8 +101,7 @@ class Provider:
         await self._client.close()
         if isinstance(error, AskError):
             raise JudgeError(
-                f"{self.url} does not answer ({error}); its batches go on: try again later with "
-                "the same command"
+                f"{self.url} does not answer ({error}); run the same command again later"
             ) from error
 
     @retry_transient
@@ -181,7 +176,6 @@ class Provider:
             raise UnreadableReplyError("it is no reply about batches") from error
 
 
-# The largest file and line of requests, in bytes: OpenAI takes 200 MB.
 _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
@@ -415,10 +409,7 @@ class BatchRun:
                     batches.remove(batch)
                     is_over |= await self._end(batch, remote)
             if not batches and not is_over:
-                raise JudgeError(
-                    f"{self.provider.url} has no room: give a smaller --batch-size, or come back "
-                    "later with the same command"
-                )
+                raise JudgeError(f"{self.provider.url} has no room: give a smaller --batch-size")
             self._progress.done = max(self._progress.done, before + n_done)
             self.listener.tick(self._progress)
             if not is_over:

@@ -1,8 +1,6 @@
 """What was asked in which batch: a SQLite file beside the cache.
 
-A batch is written down with all its questions before it is made, so that none is asked twice; one
-whose process ended meanwhile is looked for at the provider, by the mark that it carries there. A
-question is taken out when its answer is in the cache.
+A batch is written down before it is made, and found again at the provider by its mark.
 """
 
 from __future__ import annotations
@@ -174,6 +172,5 @@ class Ledger:
             yield
         except (OSError, sqlite3.Error) as error:
             raise JudgeError(
-                f"the record of batches {self._file} cannot be used ({error}): make it writable, "
-                "or move it away"
+                f"cannot use the record of batches {self._file} ({error}): make it writable"
             ) from error

@@ -1,9 +1,4 @@
-"""A replacement for the package `green_score` of GREEN's authors, by one changed line.
-
-from judge.compat.green import GREEN  # was: from green_score import GREEN
-
-docs/python.md lists the differences.
-"""
+"""A replacement for the package `green_score` of GREEN's authors (docs/python.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +16,6 @@ from judge.rubrics.categories import KEY, SIGNIFICANT
 from judge.studies.load import encodable
 from judge.types import Category, JudgeError
 
-# The columns of the package's table.
 _COLUMNS = {
     Category.FALSE_FINDING: "(a) False report of a finding in the candidate",
     Category.MISSING_FINDING: "(b) Missing a finding present in the reference",

@@ -1,8 +1,4 @@
-"""A scorer for inspect_ai: the target of a sample is the reference, its output the candidate.
-
-Samples are judged like the studies of a run, with the same questions and the same cache. The extra
-`inspect` installs inspect_ai, which finds the scorer by the entry point of this package.
-"""
+"""A scorer for inspect_ai: the target of a sample is the reference, its output the candidate."""
 
 from __future__ import annotations
 
@@ -28,7 +24,6 @@ from judge.types import Annotated, JudgeError
 
 # Parts of a record that the sample has already, or that only the cache needs.
 _LEFT_OUT = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
-# The reasons of inspect_ai for a missing report.
 _STOPPED = {"content_filter": "refusal", "max_tokens": "truncated", "model_length": "truncated"}
 
 

@@ -1,8 +1,6 @@
 """Official prompts of other authors, downloaded from their repositories.
 
-`prompts/NAME-official.yaml` is a prompt with `$NAME` in place of a text of the authors; `source`
-has the place of that text. The authors' Python source is stored in the user's configuration folder
-and parsed without running it; the prompt is accepted only if it has the known sha256.
+Their Python source is parsed without running it, and accepted if the prompt has the known sha256.
 """
 
 from __future__ import annotations
@@ -176,10 +174,7 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
         return prompts.load(name)
     folder = folder_of(name, environ)
     if not folder.is_dir():
-        raise JudgeError(
-            f"the prompt {name} is not downloaded: run `judge prompts fetch {name}`, or use "
-            f"another, such as --prompt {recipe.rubric}"
-        )
+        raise JudgeError(f"the prompt {name} is not downloaded: run `judge prompts fetch {name}`")
     return recipe.extract(read_copy(recipe, folder))
 
 

@@ -385,22 +385,20 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
     for run in runs:
         if run.reading is not None or run.combined is not None or "shard" in run.manifest:
             raise JudgeError(
-                f"{run.path} is not the run of one judge over all studies: a panel takes no "
-                "reader, no shard and no other panel"
+                f"{run.path} is a reader's run, a shard or a panel, which no panel takes"
             )
         for part in ("rubric", "section", "class", "studies"):
             ours, theirs = (Signature.parse(judged.signature)[part] for judged in (first, run))
             if ours != theirs:
                 raise JudgeError(
-                    f"the judges of a panel have the same {part}: it is {ours} in {first.path} "
-                    f"and {theirs} in {run.path}; judge the same files"
+                    f"{part} is {ours} in {first.path} and {theirs} in {run.path}: a panel "
+                    "takes runs of the same files"
                 )
         # Answers of one judge would count twice, however often it was asked again.
         other = judges.setdefault(_settings(run, without="reask"), run)
         if other is not run:
             raise JudgeError(
-                f"{other.path} and {run.path} are runs of the same judge, whose answers would "
-                "count twice: name one of them, or ask again with another --seed"
+                f"{other.path} and {run.path} are by the same judge: run it with another --seed"
             )
     return runs
 

@@ -39,7 +39,6 @@ _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 _BUDGET_PAUSE = 0.05
 # What an overload leaves of the requests in flight, and how much of them comes back at a time.
 _CUT, _STEP = 0.7, 0.1
-# So many questions in a row without an answer are no coincidence.
 _UNLUCKY = 3
 
 

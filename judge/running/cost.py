@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 # English reports run to a little over four characters a token.
 _CHARACTERS_A_TOKEN = 4
-# The turns around a prompt's texts take a few tokens each.
 _TOKENS_A_TURN = 16
-# The name that the table of prices has for them.
 _IN_BATCHES = {"processing": "batch"}
 
 

@@ -15,7 +15,6 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from judge import plugins
 from judge.backends.base import AskError, StudyError
 from judge.rubrics.questions import Step, Steps, check_end, composed
 from judge.running.records import CachedAnswer, StudyResult, read
@@ -47,9 +46,6 @@ COMPOSED = "composed"
 _GRACE = 5.0
 _TICK = 0.25
 _SHOWN = 300
-
-
-# How a run goes and ends
 
 
 @dataclass(slots=True)
@@ -302,9 +298,6 @@ async def judge_study(session: JudgeSession, row: int, study: Study, answer: Ans
                 exchange.take(await answer(exchange.question))
             except AskError as error:
                 exchange.lose(error)
-            except SystemExit as error:  # of a judge that a package adds
-                kind = session.judge.name.partition(":")[0]
-                raise plugins.BACKENDS.error(kind, f"failed: SystemExit: {error}") from error
 
     exchanges: list[Exchange] = []
     while now := _coming(session, study, exchanges):
@@ -331,9 +324,6 @@ def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[
                     break
                 exchange.take(CachedAnswer(completion, question.key))
     return exchanges
-
-
-# All studies
 
 
 class EarlyAnswers:

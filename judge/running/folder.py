@@ -5,11 +5,9 @@
     studies.csv        the table of studies
     studies.parquet    the same, with types
     summary.json       what was printed
-    server.log         what a model server wrote that was started for the run
+    server.log         the log of a model server that was started for the run
 
-Files are written to one side, by one process at a time, and moved in place when all of them
-are whole; the manifest comes last, so a folder without one is no run. They are readable by their
-owner alone.
+Files are written in a staging folder by one process and moved in place, the manifest last.
 """
 
 from __future__ import annotations
@@ -88,8 +86,7 @@ def staging_folder(run: Path) -> Iterator[Path]:
                 lock.acquire()
             except Timeout:
                 raise JudgeError(
-                    f"{run} is being written by another process: wait until it has ended, or "
-                    f"{ANOTHER}"
+                    f"{run} is being written by another process: wait, or {ANOTHER}"
                 ) from None
     try:
         _clear(place)
@@ -353,8 +350,7 @@ class Run:
         made, today = self.signature.partition("|")[0], f"{self.rubric.name}:{self.rubric.version}"
         if made != today:
             raise JudgeError(
-                f"{self.path} is a run of {made}, and this version of judge has {today}; judge "
-                "rescore brings it up to date"
+                f"{self.path} is a run of {made}, not {today}: judge rescore brings it up to date"
             )
 
 
@@ -423,41 +419,27 @@ class RunWriter:
     staging: Path
     _file: IO[bytes]
     rubric: Rubric
-    _table: TableBuilder
+    builder: TableBuilder
     # Of each line its place among the studies, and where it begins in the file.
     _rows: list[tuple[int, int]] = field(default_factory=list)
-    _modes: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the table's columns."""
-        return self._table.columns
-
-    @property
-    def reply_modes(self) -> dict[str, int]:
-        """How replies of a fixed form were asked for, and how many studies each way."""
-        return dict(sorted(self._modes.items()))
+    reply_modes: Counter[str] = field(default_factory=Counter)
 
     def add(self, judged: StudyResult) -> None:
         """Write one study down; studies may come in any order."""
         self._rows.append((judged.row, self._file.tell()))
         self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
-        self._table.add(judged.study, judged.outcome, judged.measures)
+        self.builder.add(judged.study, judged.outcome, judged.measures)
         self.count_mode(judged)
 
     def count_mode(self, judged: StudyResult) -> None:
         """Count how a reply of a fixed form was asked for."""
         if judged.completion and judged.completion.mode:
-            self._modes[judged.completion.mode] += 1
-
-    def keep_log(self, log: Path) -> None:
-        """Take the file `log` in as the log of the server that was started for the run."""
-        shutil.move(log, self.staging / SERVER_LOG)
+            self.reply_modes[judged.completion.mode] += 1
 
     def table(self) -> pd.DataFrame:
         """Return the table of the studies written so far, in the order of the references."""
         order = sorted(range(len(self._rows)), key=self._rows.__getitem__)
-        return self._table.build().iloc[order].reset_index(drop=True)
+        return self.builder.build().iloc[order].reset_index(drop=True)
 
     def finish(
         self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]

@@ -42,8 +42,7 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
     """Parse every raw answer of `run` again; returns the folder and how many studies changed."""
     if run.combined is not None:
         raise JudgeError(
-            f"{run.path} is made of several runs and has no answers of its own: make it again "
-            "(answers in the cache are not paid for twice)"
+            f"{run.path} is made of several runs: make it again (answers stay in the cache)"
         )
     rubric, written = run.rubric, run.summary(of_any_version=True)
     line = str(with_current_version(run.signature, rubric))

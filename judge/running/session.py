@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
@@ -30,7 +31,7 @@ from judge.running.engine import (
     StopSignal,
     judge_set,
 )
-from judge.running.folder import RunWriter, claim, writing
+from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
 from judge.running.records import FORMAT, CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
@@ -295,7 +296,6 @@ def run(
     claim(path, line)
     studies = studies.take(shard.rows(whole)) if shard else studies
     fields = [*whole.fields, *(several.fields if several else ())]
-    # An unknown field is found before the work.
     check_fields(by, TableBuilder(rubric, fields).columns)
     with asking or nullcontext(), writing(path, rubric, fields) as writer:
 
@@ -307,7 +307,7 @@ def run(
         progress.add_spent(session.asked_before)
         progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
-            writer.keep_log(judge.log)
+            shutil.move(judge.log, writer.staging / SERVER_LOG)
         about: list[str] = []
         if several:
             studies, about = whole, several.write(writer, session.rubric)
@@ -357,7 +357,7 @@ def finish(
 ) -> dict[str, Any]:
     """Write what is said of all studies, and put the run in its place; returns the summary."""
     table = writer.table()
-    made_by = {"reply_modes": writer.reply_modes, **made_by}
+    made_by = {"reply_modes": dict(sorted(writer.reply_modes.items())), **made_by}
     summary = {**made_by, **summarise(table, writer.rubric, by)}
     if alphas := (manifest.get("combined") or {}).get("agreement"):
         summary["agreement"] = alphas
@@ -377,7 +377,7 @@ def write_run(
 ) -> None:
     """Write the run of studies whose ends are known, whole or not at all."""
     with writing(path, rubric, manifest["fields"]) as writer:
-        check_fields(by, writer.columns)
+        check_fields(by, writer.builder.columns)
         for end in ends:
             writer.add(end)
         finish(writer, made_by, manifest, by)

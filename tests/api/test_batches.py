@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import signal
@@ -14,12 +13,9 @@ from pathlib import Path
 
 import pytest
 from faultserver import BatchPlan, Fault, FaultServer, always, first
-from hostile import Hostile, reply
 from running import Shell, keys
 
-from judge.backends.servers import Connection
 from judge.batching import batch_run
-from judge.batching.batch_run import Provider
 from judge.batching.ledger import Ledger
 from judge.running.folder import Run
 from judge.types import JudgeError
@@ -72,16 +68,6 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
         assert ledger.execute("SELECT * FROM question").fetchall() == [], "they hold reports"
     assert not (folder / "requests.jsonl").exists()
-
-
-def test_studies_with_the_same_reports_are_one_question(server: FaultServer, ready: Shell) -> None:
-    for name in ("preds.json", "refs.json"):
-        texts = json.loads((ready.folder / name).read_text())
-        (ready.folder / name).write_text(json.dumps({**texts, "copy": texts["study-0000"]}))
-    code, out, err = ready.run(*BATCH)
-    assert code == 0, err
-    assert json.loads(out)["n_scored"] == N + 1
-    paid_once(server)
 
 
 def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
@@ -339,13 +325,3 @@ def test_a_damaged_ledger_is_said(tmp_path: Path) -> None:
     file.write_bytes(b"no database at all" * 100)
     with pytest.raises(JudgeError, match=r"ledger\.db"):
         Ledger(tmp_path)
-
-
-@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"[" * 200_000, b"{}"])
-def test_what_is_no_reply_about_a_batch(body: bytes) -> None:
-    async def look(url: str) -> None:
-        async with Provider(Connection(url), "key") as provider:
-            await provider.look("batch")
-
-    with Hostile(reply(body)) as server, pytest.raises(JudgeError, match="no reply about batches"):
-        asyncio.run(look(server.url))

@@ -18,7 +18,7 @@ from support import with_rules
 
 import judge
 from judge import JudgeError, RequestPolicy, RunStoppedError, annotate, rubrics
-from judge.reward import Reward, text_of
+from judge.reward import Reward
 
 NO_REWARDS = {
     "counts": set(),
@@ -214,25 +214,6 @@ def test_a_completion_without_a_report_has_no_reward(caplog: pytest.LogCaptureFi
         assert "1 no report in the completion" in caplog.text
         with pytest.raises(JudgeError, match=r"\(no report in the completion\)"):
             reward.verl()("set", "No effusion.", "No effusion.")
-
-
-def test_the_report_of_a_conversation_is_what_the_assistant_says_last() -> None:
-    say = {"role": "assistant", "content": "No effusion."}
-    called = {"role": "assistant", "content": None, "tool_calls": []}
-    tool = {"role": "tool", "content": "Large effusion."}
-    for messages in ([say], [called, tool, say], [say, tool]):
-        assert text_of(messages) == "No effusion."
-    assert text_of([called]) is None
-    for wrong in (
-        3,
-        None,
-        {"role": "assistant"},
-        ["No effusion."],
-        [tool],
-        [{**say, "content": 3}],
-    ):
-        with pytest.raises(JudgeError, match="neither a text nor a list of messages"):
-            text_of(wrong)
 
 
 def test_the_judge_is_shown_what_the_columns_hold(made: Make) -> None:
