@@ -116,19 +116,6 @@ def test_a_call_is_read_as_it_is_written(calls: list[object], words: object) -> 
 # Asked again
 
 
-@pytest.mark.parametrize("fault", [Fault.TRUNCATED, Fault.REFUSAL, Fault.NULL])
-def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: Fault) -> None:
-    server.set_faults(studies={"study-0001": first(fault)}, record=True)
-    ends, _ = runner(2)
-    assert ends["study-0001"].attempt == 1
-    one, two = (each["body"] for each in server.requests() if each["study"] == "study-0001")
-    assert two["messages"][: len(one["messages"])] == one["messages"]
-    answer, wrong = two["messages"][len(one["messages"]) :]
-    assert answer["role"] == "assistant"
-    assert answer["content"].strip(), "servers refuse an answer without words"
-    assert wrong["role"] == "user"
-
-
 def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None:
     record = canonical(REQUEST)
     old = json.loads(encode({"request": record}, Completion("x", "stop", "m")))
