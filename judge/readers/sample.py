@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +22,6 @@ from judge.text import in_natural_order
 from judge.types import JudgeError
 
 SAMPLE = "sample.json"
-DEFAULT_SEED = 1
 LEAST = 2
 """The studies drawn first from each stratum: fewer have no variance."""
 
@@ -68,7 +66,7 @@ def sampled(
         return known
     if n is None:
         raise JudgeError(f"{run.path} has no sample; draw one with -n")
-    seed = known.seed if known else DEFAULT_SEED if seed is None else seed
+    seed = known.seed if known else 1 if seed is None else seed
     sample = draw(_columns(run, by), n, by, seed)
     text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
     try:
@@ -173,15 +171,8 @@ def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def _keys(columns: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(zip(*([_plain(value) for value in columns[name]] for name in by), strict=True))
+    return list(zip(*(columns[name] for name in by), strict=True))
 
 
 def _rank(seed: int, study_id: str) -> str:
     return hashlib.sha256(json.dumps([seed, study_id]).encode()).hexdigest()
-
-
-def _plain(value: object) -> str | int | float | None:
-    """Return a cell as JSON has it; None for no number."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value if isinstance(value, str | int | float | None) else str(value)

@@ -182,10 +182,10 @@ def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field
     for source, name, value in parts:
         first, known = merged.setdefault(name, (source, value))
         if known != value:
-            by = f"field {source} gives" if source == first else f"fields {first} and {source} give"
+            fields = " and ".join(dict.fromkeys((first, source)))
             raise JudgeError(
-                f"the {by} two values of {name}: {known!r} and {value!r}; "
-                "choose by --column context"
+                f"two values of {name} in {fields}: {known!r} and {value!r}; choose by "
+                "--column context"
             )
     return {name: value for name, (_, value) in merged.items()}
 
@@ -197,8 +197,6 @@ def _quoted(name: str) -> str:
 
 
 T = TypeVar("T")
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,5 +290,5 @@ class StudySet:
 
 def first_ids(ids: Sequence[str]) -> str:
     """Return the first few ids, each cut to a readable length."""
-    shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:_SHOWN]]
-    return ", ".join(shown) + (", ..." if len(ids) > _SHOWN else "")
+    shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:5]]
+    return ", ".join(shown) + (", ..." if len(ids) > 5 else "")

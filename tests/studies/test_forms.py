@@ -293,13 +293,6 @@ def test_damage_gives_studies_or_a_message(put, form, data):
     assert len(studies) > 0
 
 
-@pytest.mark.parametrize("option", ["--max-outage=inf", "--max-cost=nan", "--max-input=-1"])
-def test_a_number_that_is_none_is_refused(invoke, option):
-    done = invoke("green", "none.csv", option)
-    assert done.exit_code == 2
-    assert option.partition("=")[0] in done.stderr
-
-
 def test_a_line_of_jsonl_is_a_record(put):
     line = json.dumps({"study_id": "a", "reference": "x", "prediction": "y"})
     assert read_pair(put("one.jsonl", line), None).study_ids == ("a",)
