@@ -209,14 +209,13 @@ def _add_radpref(
         raise FaultError(f"{place}: {first_of(error)}") from error
     side, n_benign = key[1].rpartition("/")[2], 0
     table.add(*key, count=0)
-    errors: list[tuple[Side, str, str, Mapping[str, Any]]] = [
-        ("candidate", f"{side}_findings", *pair) for pair in checked["finding_errors"].items()
-    ]
-    errors += [
-        ("reference", "ground_truth_findings", *pair)
-        for pair in checked["missing_findings"].items()
-    ]
-    for report, findings, number, entry in errors:
+    reports: tuple[tuple[Side, str, Mapping[str, Any]], ...] = (
+        ("candidate", f"{side}_findings", checked["finding_errors"]),
+        ("reference", "ground_truth_findings", checked["missing_findings"]),
+    )
+    for report, findings, number, entry in (
+        (report, findings, *pair) for report, findings, part in reports for pair in part.items()
+    ):
         texts = record.get(findings)
         if not number.isdigit() or not isinstance(texts, list) or int(number) >= len(texts):
             raise FaultError(f"{place}: {findings} has no finding {number}")
@@ -224,8 +223,7 @@ def _add_radpref(
         if attributes := entry.get("attributes"):
             category = ",".join(sorted({_CATEGORY_OF.get(name, name) for name in attributes}))
             level = max(_WEIGHTS[weight] for weight in attributes.values())
-            detail = ", ".join(f"{name} {weight}" for name, weight in attributes.items())
-            text = f"{text} ({detail})"
+            text += f" ({', '.join(f'{name} {weight}' for name, weight in attributes.items())})"
         else:
             grade = entry["clinical_significance"]
             category, level = "a" if report == "candidate" else "b", _GRADES[grade]

@@ -100,8 +100,12 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
         "rubric": manifest["rubric"],
         "judge": {name: manifest["judge"][name] for name in ("name", "version", "note")},
         "prompt": manifest["prompt"] or None,
-        "level": None,
-        "score": None,
+        "level": {"name": scale.level_name, "label": f"{scale.level_name} errors"}
+        if scale.level
+        else None,
+        "score": {name: getattr(score, name) for name in ("name", "label", "higher_is_better")}
+        if score
+        else None,
         "categories": [
             {"name": name, "label": label} for name, label in scale.categories if scale.is_shared
         ],
@@ -130,11 +134,6 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
         "hostile_all": _by_change(first, "hostile", "change", _hostile),
         "signature": str(Signature(signature)),
     }
-    if scale.level:
-        data["level"] = {"name": scale.level_name, "label": f"{scale.level_name} errors"}
-    if score:
-        better = score.higher_is_better
-        data["score"] = {"name": score.name, "label": score.label, "higher_is_better": better}
     return StressReport(first, data)
 
 

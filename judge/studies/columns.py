@@ -12,29 +12,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 
 from judge.types import JudgeError
 
-FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "id": ("study_id", "id", "study", "accession_number", "accession", "exam_id", "uid"),
-        "candidate": (
-            *("model_prediction", "prediction", "predicted_report", "candidate"),
-            *("candidate_report", "generated", "generated_report", "hypothesis"),
-            *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
-        ),
-        "findings": ("section_findings", "findings", "findings_section"),
-        "impression": ("section_impression", "impression", "impression_section"),
-        "report": ("report", "full_report", "report_text", "text"),
-        "reference": (
-            *("reference", "reference_report", "ground_truth", "ground_truth_report"),
-            *("gt_report", "radiologist_report", "gt", "ref", "refs", "target", "targets"),
-        ),
-        "patient": ("patient", "patient_id", "subject_id", "subject"),
-        "study class": ("study_class",),
-    }
-)
+FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
+    "id": ("study_id", "id", "study", "accession_number", "accession", "exam_id", "uid"),
+    "candidate": (
+        *("model_prediction", "prediction", "predicted_report", "candidate"),
+        *("candidate_report", "generated", "generated_report", "hypothesis"),
+        *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
+    ),
+    "findings": ("section_findings", "findings", "findings_section"),
+    "impression": ("section_impression", "impression", "impression_section"),
+    "report": ("report", "full_report", "report_text", "text"),
+    "reference": (
+        *("reference", "reference_report", "ground_truth", "ground_truth_report"),
+        *("gt_report", "radiologist_report", "gt", "ref", "refs", "target", "targets"),
+    ),
+    "patient": ("patient", "patient_id", "subject_id", "subject"),
+    "study class": ("study_class",),
+}
 """The names that a column of each role may have, the likeliest first."""
 
 MAX_INPUT = 4 * 10**9

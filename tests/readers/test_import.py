@@ -109,23 +109,8 @@ def test_refisco(invoke: Invoke, tmp_path: Path) -> None:
     assert other["corrected"] is None
 
 
-def test_refisco_is_read_under_either_header(invoke: Invoke, tmp_path: Path) -> None:
-    names = {
-        "id": "data_id",
-        "source": "report_type",
-        "impression_original": "original_line",
-        "impression_edited": "corrected_line",
-        "score": "error_clinical_severity",
-        "annotator": "annotator_id",
-        "notes": "comments",
-    }
-    head, _, rows = (DATA / "refisco.csv").read_text().partition("\n")
+def test_refisco_v1_has_other_names_and_whole_reports(invoke: Invoke, tmp_path: Path) -> None:
     v1 = tmp_path / "v1.csv"
-    v1.write_text(",".join(names.get(name, name) for name in head.split(",")) + "\n" + rows)
-    runs = [imported(invoke, tmp_path / file.stem, file) for file in (DATA / "refisco.csv", v1)]
-    first, second = ({name: measures(run) for name, run in of.items()} for of in runs)
-    assert first == second
-    # In v1 the whole report may stand beside its lines.
     v1.write_text(
         "data_id,report_type,report_text,original_line,corrected_line,error_clinical_severity,"
         "comments,annotator_id\n1,xrem,No effusion. Clear.,Clear.,Left nodule.,Urgent error,,ann\n"
