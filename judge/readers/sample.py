@@ -8,7 +8,6 @@ a reader has read who stops early are a random sample too.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 
 from judge.running.folder import Run, replace_file, staging_folder
 from judge.running.records import SampleRead, adapter, first_of
+from judge.signature import random_rank
 from judge.stats.table import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
 from judge.types import JudgeError
@@ -146,7 +146,7 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
         )
     places = []
     for key, members in strata.items():
-        ranked = sorted((_rank(seed, study_id), study_id) for study_id in members)
+        ranked = sorted((random_rank(seed, study_id), study_id) for study_id in members)
         for k, (rank, study_id) in enumerate(ranked):
             turn = 0.0 if k < LEAST else (2 * k + 1) / len(members)
             places.append((min(k, LEAST), turn, rank, study_id, key))
@@ -172,7 +172,3 @@ def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:
 
 def _keys(columns: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[tuple[Any, ...]]:
     return list(zip(*(columns[name] for name in by), strict=True))
-
-
-def _rank(seed: int, study_id: str) -> str:
-    return hashlib.sha256(json.dumps([seed, study_id]).encode()).hexdigest()

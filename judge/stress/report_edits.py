@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 from judge.sentences import sentences
+from judge.signature import random_rank
 from judge.stress.vocabulary import PATTERNS
 
 T = TypeVar("T")
@@ -91,13 +90,9 @@ class SeededChoice:
 
     def shuffled(self, values: Iterable[T]) -> list[T]:
         """Return the values in random order."""
-
-        def rank(place: int) -> str:
-            key = json.dumps([self.seed, self.study, self.purpose, "", place])
-            return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-        values = list(values)
-        return [values[place] for place in sorted(range(len(values)), key=rank)]
+        values, key = list(values), (self.seed, self.study, self.purpose, "")
+        places = sorted(range(len(values)), key=lambda place: random_rank(*key, place))
+        return [values[place] for place in places]
 
     def choice(self, values: Sequence[T]) -> T:
         """Return one of the values."""

@@ -318,7 +318,7 @@ def join_tables(
     notes += [f"the field {old} is kept as {new}" for old, new in names_of if old != new]
     # A field `model` of references in a file of their own is of something else, a scanner say.
     models = of_preds if refs.attrs["file"] and not is_one else {**of_refs, **of_preds}
-    names = {
+    model_names = {
         str(name).strip() if isinstance(name, str | int | float) else ""
         for name in models.get("model", ())
     }
@@ -334,7 +334,7 @@ def join_tables(
         fields=final,
         of_candidates=frozenset(new for old, new in names_of if old not in of_refs),
         class_field=class_field,
-        model=(names.pop() or None) if len(names) == 1 else None,
+        model=(model_names.pop() or None) if len(model_names) == 1 else None,
         read_from={
             "id": str(refs.index.name or "row"),
             "reference": ", ".join(reference.values()),

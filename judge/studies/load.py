@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pandas as pd
 
 from judge import jsonio
+from judge.jsonio import replace_surrogates
 from judge.studies.columns import (
     KNOWN_NAMES,
     MAX_INPUT,
@@ -97,15 +98,6 @@ def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
     if is_other or hasattr(values, "columns") or not isinstance(values, Iterable):
         raise JudgeError(f"{name} is one {type(values).__name__}; give a list with a value a study")
     return list(map(_clean, values))
-
-
-def replace_surrogates(text: str) -> str:
-    """Return `text` with U+FFFD for lone surrogates, which JSON can escape and no file hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def to_id(value: object) -> str | None:

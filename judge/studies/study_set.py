@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 from judge import jsonio
+from judge.signature import random_rank
 from judge.studies.columns import as_text, find_column, normalise_name
 from judge.studies.sections import Section
 from judge.types import MODALITIES, JudgeError, Study
@@ -267,12 +267,10 @@ class StudySet:
 
     def sample(self, n: int, seed: int) -> Self:
         """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
-
-        def lot(row: int) -> str:
-            key = json.dumps(["study", seed, self.study_ids[row]])
-            return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-        return self.take(sorted(sorted(range(len(self)), key=lot)[:n]))
+        rows = sorted(
+            range(len(self)), key=lambda row: random_rank("study", seed, self.study_ids[row])
+        )
+        return self.take(sorted(rows[:n]))
 
     def study(self, row: int) -> Study:
         """Return the study in a row, counted from 0."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge import plugins
 from judge.comparing.alignment import AlignedRuns, align
@@ -16,7 +15,7 @@ from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
-from judge.stats.intervals import sum_measures
+from judge.stats.intervals import Codes, sum_measures
 from judge.stats.prediction_powered import Values, corrected
 from judge.stats.table import grouped
 from judge.studies.columns import as_text
@@ -26,8 +25,6 @@ from judge.validating.raters import Rater, check_texts, open_raters
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Codes = NDArray[np.intp]
 
 
 def corrected_summary(
