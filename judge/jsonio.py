@@ -147,6 +147,15 @@ _WITH_NAN = json.JSONDecoder(object_pairs_hook=_once)
 _MOST_BYTES = 4 * 2**20
 
 
+def replace_surrogates(text: str) -> str:
+    """Return `text` with U+FFFD for lone surrogates, which JSON can escape and no file hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 class UnreadableYamlError(Exception):
     """A file that is no YAML, or none that a person wrote. Its text says why, on one line."""
 

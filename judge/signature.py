@@ -63,6 +63,11 @@ def studies_digest(studies: Iterable[Study]) -> str:
     return f"{n}+{digest.hexdigest()[:8]}"
 
 
+def random_rank(*key: object) -> str:
+    """Return a hash of a seed and an id: sorted by it, things are in a random, repeatable order."""
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()
+
+
 def short_digest(lines: Iterable[str]) -> str:
     """Return eight hexadecimal digits of the hash of some lines."""
     text = "\n".join(lines).encode("utf-8", "replace")

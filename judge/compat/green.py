@@ -12,8 +12,8 @@ import pandas as pd
 
 from judge.api import JudgeOptions, annotate
 from judge.backends.options import is_green
+from judge.jsonio import replace_surrogates
 from judge.rubrics.categories import KEY, SIGNIFICANT
-from judge.studies.load import replace_surrogates
 from judge.types import Category, JudgeError
 
 _COLUMNS = {
