@@ -1,4 +1,4 @@
-"""`judge gate RUN`: an exit code for CI, from an earlier run, from limits, or from a judge's drift."""
+"""`judge gate RUN`: an exit code for CI, from an earlier run, limits, or the drift of a judge."""
 
 from __future__ import annotations
 

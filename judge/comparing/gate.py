@@ -129,10 +129,10 @@ def gate(
         for name, limit in limits.items()
     ]
     if earlier is not None:
-        compared = [find(known, name) for name in metrics] or [
+        tested = [find(known, name) for name in metrics] or [
             metric for metric in known if metric.what in ("score", "rate")
         ]
-        checks += _compared(comparison, compared, max_drop, drift=drift, non_inferior=non_inferior)
+        checks += _compared(comparison, tested, max_drop, drift=drift, non_inferior=non_inferior)
     return Gate(tuple(checks), comparison.notes, comparison.signature)
 
 

@@ -315,12 +315,12 @@ def _error_counts(rubric: Rubric) -> list[str]:
 def _findings(item: Item, candidate: str) -> Sequence[str]:
     """Return the findings that an error's text names; else those that its edit changes."""
     rules = lexicon.load()
-    findings = lexicon.named(item.text, rules)
+    findings = lexicon.named_findings(item.text, rules)
     if findings or item.edit is None:
         return findings
     is_new = item.edit.kind == "insert" or item.edit.line is None
     before = "" if is_new else lines(candidate)[item.edit.line or 0]
-    return lexicon.changed(before, item.edit.corrected, rules)
+    return lexicon.changed_findings(before, item.edit.corrected, rules)
 
 
 def _named(group: Group, rubric: Rubric) -> dict[str, str | None]:
