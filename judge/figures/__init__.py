@@ -17,7 +17,7 @@ from judge.figures.files import check_folder, page_svg, require_converter, write
 from judge.figures.stress import stress_figures
 from judge.figures.validation import validation_figures
 from judge.pages.comparison import PageFigure
-from judge.stats.scores import Values
+from judge.stats.intervals import Values
 from judge.stats.significance import Comparison
 
 TOP_SITES = 30
