@@ -173,11 +173,11 @@ def compare(options: _Compare) -> None:
 
 
 def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
-    from judge.tables.rexrank import as_rexrank, read_model_info, write_rexrank
+    from judge.tables.rexrank import as_rexrank, read_model_info, rexrank_files, write_texts
 
     info = read_model_info(model_info) if model_info else {}
     if out:
-        for file in write_rexrank(comparison, out, info):
+        for file in write_texts(rexrank_files(comparison, info), out):
             note(f"ReXrank's columns  {file}")
     else:
         emit(as_rexrank(comparison, info))

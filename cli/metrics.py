@@ -57,6 +57,7 @@ def metrics(options: _Metrics) -> None:
     written.
     """
     from judge.metrics import MissingMetricError, check
+    from judge.stats.table import check_fields
 
     names = check(options.names or ["bleu2"])
     if options.out:
@@ -64,7 +65,8 @@ def metrics(options: _Metrics) -> None:
     tracks = _tracks(options)
     for track in tracks:  # before the metrics are computed
         check_writable(track.path, (options.preds, options.refs))
-        track.check_fields(_names(options.by))
+        if by := _names(options.by):
+            check_fields(by, track.fields)
     missing = []
     try:
         for name in names:

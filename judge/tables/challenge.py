@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from judge.comparing.challenge import (
-    NORMAL,
-    challenge_figures,
-    challenge_metrics,
-)
+from judge.comparing.challenge import NORMAL, challenge_figures, challenge_metrics
 from judge.figures import specs
 from judge.figures.comparison import comparison_figures
 from judge.figures.figure import Figure, FigureSet, short_names, with_unique_names
@@ -22,8 +18,7 @@ from judge.signature import safe_name
 from judge.stats.metric import Metric
 from judge.stats.significance import Comparison
 from judge.tables.latex import escaped
-from judge.tables.rexrank import ModelInfo, write_rexrank
-from judge.types import JudgeError
+from judge.tables.rexrank import ModelInfo, rexrank_files, write_texts
 
 
 def write_challenge(
@@ -35,17 +30,11 @@ def write_challenge(
         place = folder / safe_name(section)
         frame = challenge_figures(comparison)
         files += write_figures(_figures(comparison, frame, top_sites), place)
-        files += write_rexrank(comparison, place, info)
-        texts = {
+        texts = rexrank_files(comparison, info) | {
             "tables.csv": frame.assign(signature=comparison.signature).to_csv(index=False),
             "tables.tex": _latex(comparison, frame, section),
         }
-        for name, text in texts.items():
-            try:
-                (place / name).write_text(text, "utf-8")
-            except OSError as error:
-                raise JudgeError(f"cannot write to {place}: {error.strerror}") from error
-            files.append(place / name)
+        files += write_texts(texts, place)
     return files
 
 
