@@ -25,7 +25,8 @@ from judge.cli.options import (
     option,
     options,
 )
-from judge.cli.output import emit, note, print_tables
+from judge.cli.output import note, print_document
+from judge.tables.document import Document, Table, columns
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -76,15 +77,10 @@ def info(options: _Info) -> None:
         "oldest": min(times, default=None),
         "newest": max(times, default=None),
     }
-    if options.form == "json":
-        from judge.tables.data import as_json
-
-        click.echo(as_json(facts | {"models": dict(models.most_common())}))
-    else:
-        for name, value in facts.items():
-            emit(f"{name:<12} {'-' if value is None else value}")
-        for model, n in models.most_common():
-            emit(f"{'model':<12} {model} ({n:,})")
+    lines = [(name, "-" if value is None else str(value)) for name, value in facts.items()]
+    lines += [("model", f"{model} ({n:,})") for model, n in models.most_common()]
+    data = facts | {"models": dict(models.most_common())}
+    print_document(Document(facts=lines), options.form, data)
     if options.check:
         _list(unreadable)
         sys.exit(1 if unreadable else 0)
@@ -163,14 +159,7 @@ def prune(options: _Prune) -> None:
         note("nothing to remove")
         return
     if not options.yes:
-        try:
-            is_sure = click.confirm(f"Remove {len(keys):,} entries from {folder}?")
-        except click.Abort:  # the end of the input, or Ctrl-C
-            text = "nothing was removed; --yes removes without asking"
-            raise click.UsageError(text) from None
-        if not is_sure:
-            note("nothing removed")
-            return
+        click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True)
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
 
@@ -208,25 +197,20 @@ class _List:
 @command("list", group=batch, short_help="List the batches.")
 def list_(options: _List) -> None:
     """List the batches, the oldest first, in the state in which a command last saw them."""
-    from judge.tables.data import as_json
-    from judge.tables.document import Table, columns
-
     with _ledger(options.cache) as ledger:
         batches = ledger.batches()
-    if options.form == "json":
-        click.echo(as_json([asdict(batch) for batch in batches]))
-        return
-    rows = tuple(
+    rows = [
         (
             *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
             *(batch.remote_state or batch.state, batch.n, batch.answered),
         )
         for batch in batches
-    )
+    ]
     head = columns(
         *("batch", "rubric", "judge", "made", "state", "asked||count", "answered||count")
     )
-    print_tables(Table("batches", "Batches", head, rows))
+    document = Document(tables=[Table("batches", "Batches", head, rows)])
+    print_document(document, options.form, [asdict(batch) for batch in batches])
 
 
 @options
@@ -272,6 +256,5 @@ async def _cancelled(batch: Batch) -> str:
 
 def _ledger(cache: Path | None) -> Ledger:
     from judge.batching.ledger import Ledger
-    from judge.cache import place
 
     return Ledger(place(cache, os.environ), create=False)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,11 +20,8 @@ from judge.cli.options import (
     pairs_option,
     require,
 )
-from judge.cli.output import note, print_document
+from judge.cli.output import print_document
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.running.folder import Run
 
 _EXIT = {"pass": 0, "fail": 1, "undecided": 3}
 _ASKED = (
@@ -144,11 +139,9 @@ def _ask_again(path: Path, n: int, out: Path | None) -> Path:
     """
     from judge.backends import LEXICON
     from judge.cli.judging import command_for, limited, read_context
-    from judge.cli.progress import note_effort, watching
+    from judge.cli.progress import judge_studies, watching
     from judge.cli.run_options import RunOptions
     from judge.running.folder import Run
-    from judge.running.session import JudgeSession
-    from judge.running.session import run as run_session
 
     earlier = Run(path)
     arguments = earlier.manifest["arguments"] or {}
@@ -158,49 +151,21 @@ def _ask_again(path: Path, n: int, out: Path | None) -> Path:
             "runs: judge gate NEW --drift EARLIER"
         )
     rubric, today = earlier.rubric, datetime.now(UTC).date()
-    context = command_for(rubric).make_context(rubric.name, [*_words(earlier, arguments)])
-    asked = RunOptions(**context.params)
+    values = {name: arguments[name] for name in _ASKED if arguments.get(name) is not None}
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    columns = {"context": tuple(arguments.get("context_fields") or ())}
+    if prior := arguments.get("prior_field"):
+        columns["prior"] = prior
+    usual = command_for(rubric).make_context(rubric.name, [str(path)]).params
+    asked = RunOptions(**usual | values | {"columns": columns})
     name = arguments["judge_name"] or LEXICON
     studies = limited(read_context(rubric, asked, str(path), None, asked.section), n)
-    session = JudgeSession.load(
-        *(rubric.name, name, asked.judge_settings(name)),
-        policy=asked.request_policy(),
-        cache=asked.cache,
-        repeat=int(today.strftime("%Y%m%d")),
-    )
-    with session, watching() as listener:
-        finished = run_session(
+    session = asked.session(rubric.name, name, repeat=int(today.strftime("%Y%m%d")))
+    with watching() as listener:
+        finished = judge_studies(
             *(session, studies),
             out=out or path.with_name(f"{path.name}-{today}"),
             arguments={**arguments, "preds": str(path), "refs": None},
             listener=listener,
         )
-    note_effort(finished.progress)
-    note(f"run folder  {finished.path}")
     return finished.path
-
-
-def _words(run: Run, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the command line with which the judge of a run was asked, but for its files."""
-    from judge.cli.judging import command_for
-
-    yield str(run.path)
-    fields = [("context", name) for name in arguments.get("context_fields") or ()]
-    fields += [("prior", name) for name in [arguments.get("prior_field")] if name]
-    for role, name in fields:
-        yield f"--column={role}={name}"
-    for param in command_for(run.rubric).params:
-        value = arguments.get(str(param.name))
-        if param.name not in _ASKED or value in (None, False, [], {}, ()):
-            continue
-        if value is True:
-            yield param.opts[0]
-            continue
-        values = value if isinstance(value, list) else [value]
-        if isinstance(value, dict):
-            is_json = param.name == "body"
-            values = [
-                key if item is None else f"{key}={json.dumps(item) if is_json else item}"
-                for key, item in value.items()
-            ]
-        yield from (f"{param.opts[0]}={item}" for item in values)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.options import NEW_FOLDER, argument, command, format_option, option, options
-from judge.cli.output import emit, note, print_tables
+from judge.cli.output import note, print_document
 from judge.cli.run_options import encoding_option, section_option
+from judge.tables.document import Column, Document, Table, columns
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
@@ -80,16 +81,13 @@ def import_(options: _Import) -> None:
     runs = write_runs(
         layout, readings, inputs, options.out, model=model, section=section, arguments=arguments
     )
-    if options.form == "json":
-        from judge.tables.data import as_json
-
-        emit(as_json([{"run": str(run.path), **run.summary()} for run in runs]))
-    else:
-        _print_runs(runs, layout)
+    data = [{"run": str(run.path), **run.summary()} for run in runs]
+    print_document(_document(runs, layout), options.form, data)
+    for run in runs:
+        note(f"run folder  {run.path}")
 
 
-def _print_runs(runs: Sequence[Run], layout: str) -> None:
-    from judge.tables.document import Column, Table, columns
+def _document(runs: Sequence[Run], layout: str) -> Document:
     from judge.tables.run import headline_figures
 
     facts, rows, head = [("layout", layout), ("rubric", runs[0].rubric.title)], [], []
@@ -106,6 +104,5 @@ def _print_runs(runs: Sequence[Run], layout: str) -> None:
         facts.append(("note", text if len(names) == len(runs) else f"{', '.join(names)}: {text}"))
     figure_columns = [Column(label, label, "number") for label in head]
     left = columns("judge", "studies||count", "scored||count")
-    print_tables(Table("readers", "Readers", [*left, *figure_columns], rows), facts=facts)
-    for run in runs:
-        note(f"run folder  {run.path}")
+    table = Table("readers", "Readers", [*left, *figure_columns], rows)
+    return Document(facts=facts, tables=[table])

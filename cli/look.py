@@ -20,7 +20,8 @@ from judge.cli.options import (
     require,
     table_option,
 )
-from judge.cli.output import note, print_document, print_lines, print_summary, print_tables
+from judge.cli.output import note, print_document, print_lines, print_summary
+from judge.tables.document import Document
 
 _WORST = 10
 
@@ -66,7 +67,7 @@ def audit(options: _Audit) -> None:
         print_lines(audit_lines(run.record(options.study_id), run.rubric, raw=options.raw))
     else:
         rows = worst_rows(run.table(), run.rubric, options.worst or _WORST)
-        print_tables(worst_table(rows, run.rubric))
+        print_document(Document(tables=[worst_table(rows, run.rubric)]))
         if options.worst is None:
             note(f"judge audit {options.run} STUDY_ID shows one of them")
 

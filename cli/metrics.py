@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from judge.cli.judging import read_sections
 from judge.cli.options import NEW_FILE, argument, by_option, command, list_option, option, options
-from judge.cli.output import note, print_tables
+from judge.cli.output import note, print_document
 from judge.cli.run_options import ReportOptions
 from judge.files import check_writable, replacing
+from judge.tables.document import Document
 
 if TYPE_CHECKING:
     from judge.metrics.scored import ScoredReports
@@ -145,4 +146,4 @@ def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
             track.section: [Figures(*group) for group in track.figures(fields)] for track in tracks
         }
         tables.append(metric_table(f"Metrics of {tracks[0].model}", figures, fields))
-    print_tables(*tables, facts=facts)
+    print_document(Document(facts=facts, tables=tables))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judge.rubrics import Rubric
+from judge.tables.document import Document
 from judge.text import harmless
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from judge.figures import WrittenFigures
     from judge.study.terminal import Line
-    from judge.tables.document import Document, Table
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def tracked(items: Iterable[T], n: int) -> Iterable[T]:
 
 
 def print_document(
-    document: Document, form: str, data: object = None, tables: Sequence[str] = ()
+    document: Document, form: str = "table", data: object = None, tables: Sequence[str] = ()
 ) -> None:
     """Print a document as text, Markdown, LaTeX or CSV, or `data` as JSON.
 
@@ -98,13 +98,6 @@ def print_summary(
     from judge.tables.run import run_document
 
     print_document(run_document(summary, rubric, complete=form == "csv"), form, summary, tables)
-
-
-def print_tables(*tables: Table, facts: Iterable[tuple[str, str]] = ()) -> None:
-    """Print facts, and tables below each other."""
-    from judge.tables.document import Document
-
-    print_document(Document("", tuple(facts), tables=tables), "table")
 
 
 def print_lines(lines: Iterable[Line]) -> None:

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from judge import rubrics
 from judge.cli.options import argument, command, format_option, option, options
-from judge.cli.output import emit, note, print_summary, print_tables
+from judge.cli.output import emit, note, print_document, print_summary
+from judge.tables.document import Column, Document, Table, columns
 from judge.text import NOTHING, counted
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
-    from judge.tables.document import Table
 
 
 @options
@@ -29,17 +30,15 @@ def runs(options: _Runs) -> None:
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
     from judge.running.session import RUNS
-    from judge.tables.data import as_json
 
     folders = options.folders or (RUNS,)
     if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
-    rows = sorted(_described(folders), key=lambda run: str(run["finished"]), reverse=True)
-    if options.form == "json":
-        emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in rows]))
-    elif rows:
-        titles = dict.fromkeys(run["title"] for run in rows)
-        print_tables(*(_table(title, [r for r in rows if r["title"] == title]) for title in titles))
+    runs = sorted(_described(folders), key=lambda run: str(run["finished"]), reverse=True)
+    names = dict.fromkeys(run["rubric"] for run in runs)
+    if runs or options.form == "json":
+        tables = [_table(name, [run for run in runs if run["rubric"] == name]) for name in names]
+        print_document(Document(tables=tables), options.form, runs)
     else:
         places = ", ".join(map(str, folders))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
@@ -68,7 +67,6 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
                 "run": str(path),
                 "model": known_model(run),
                 "rubric": rubric.name,
-                "title": rubric.title,
                 "judge": summary["judge"]["name"],
                 "studies": summary["n_studies"],
                 "scored": summary["n_scored"],
@@ -79,9 +77,7 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
             note(f"{path}: {error}")
 
 
-def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
-    from judge.tables.document import Column, Table, columns
-
+def _table(rubric: str, runs: Sequence[dict[str, Any]]) -> Table:
     figures = list(dict.fromkeys(name for run in runs for name in run["figures"]))
     rows = tuple(
         (
@@ -94,7 +90,7 @@ def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
     )
     left = columns("run", "model", "judge", "studies||count", "scored||count")
     right = [Column(name, name, "number") for name in (*figures, "finished")]
-    return Table("runs", title, [*left, *right], rows)
+    return Table("runs", rubrics.load(rubric).title, [*left, *right], rows)
 
 
 @options

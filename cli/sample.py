@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from judge.cli.options import argument, command, format_option, list_option, option, options
-from judge.cli.output import emit, note, print_tables
+from judge.cli.output import note, print_document
+from judge.tables.document import Cell, Column, Document, Table, columns
+from judge.text import group_value
 
 
 @options
@@ -42,9 +45,6 @@ def sample(options: _Sample) -> None:
     from judge.readers import annotation_store as store
     from judge.readers.sample import SAMPLE, sampled
     from judge.running.folder import Run
-    from judge.tables.data import as_json
-    from judge.tables.document import Cell, Column, Table, columns
-    from judge.text import group_value
 
     path = options.run
     sample = sampled(Run(path), options.n, options.by, options.seed)
@@ -53,15 +53,17 @@ def sample(options: _Sample) -> None:
     readings = [r for r in store.current(path).values() if r.done and r.study_id in order]
     read = Counter(reading.reader for reading in readings)
     not_judged = Counter(reading.reader for reading in readings if reading.cannot_judge)
-    if options.form == "json":
-        strata = [
-            {"key": {**stratum.key}, "n_studies": stratum.n_studies, "n_drawn": stratum.n_drawn}
-            for stratum in sample.strata
-        ]
-        drawn = {"run": str(path), "seed": sample.seed, "by": [*sample.by], "strata": strata}
-        drawn |= {"n_studies": n_studies, "n_drawn": len(sample.order), "order": [*sample.order]}
-        emit(as_json({**drawn, "read": read, "not_judged": not_judged}))
-        return
+    data = {
+        "run": str(path),
+        "seed": sample.seed,
+        "by": [*sample.by],
+        "strata": [asdict(stratum) for stratum in sample.strata],
+        "n_studies": n_studies,
+        "n_drawn": len(sample.order),
+        "order": [*sample.order],
+        "read": read,
+        "not_judged": not_judged,
+    }
     facts = [("drawn", f"{len(sample.order):,} of {n_studies:,} studies")]
     facts += [("by", ", ".join(sample.by)), ("seed", str(sample.seed))]
     for reader in sorted(read):
@@ -73,5 +75,6 @@ def sample(options: _Sample) -> None:
     ]
     fields = [Column(field, field) for field in sample.by]
     head = [*fields, *columns("studies||count", "drawn||count")]
-    print_tables(Table("sample", "Sample", head, rows), facts=facts)
+    table = Table("sample", "Sample", head, rows)
+    print_document(Document(facts=facts, tables=[table]), options.form, data)
     note(f"sample saved in {path / SAMPLE}")

@@ -21,23 +21,18 @@ from judge.cli.options import (
     options,
     table_option,
 )
-from judge.cli.output import (
-    check_outputs,
-    note,
-    note_figures,
-    print_document,
-    print_tables,
-)
+from judge.cli.output import check_outputs, note, note_figures, print_document
 from judge.cli.progress import (
     end_stopped,
     end_uncovered,
     forecast,
-    note_effort,
+    judge_studies,
     shared_servers,
     watching,
 )
 from judge.cli.run_options import RunningOptions, column_option, section_option
 from judge.files import write_html
+from judge.tables.document import Document, Table, columns
 
 if TYPE_CHECKING:
     from judge.running.session import JudgeSession, RunResult
@@ -180,7 +175,6 @@ def _make(options: _Candidates) -> None:
     """
     from judge.stress import candidates
     from judge.stress.perturbations import choose_perturbations
-    from judge.tables.document import Table, columns
 
     changes = choose_perturbations(options.changes, options.rubric)
     counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
@@ -190,7 +184,7 @@ def _make(options: _Candidates) -> None:
         why = "; ".join(f"{reason} ({k:,})" for reason, k in reasons.most_common())
         rows.append((name, why, n, reasons.total()))
     head = columns("change", "why|why not made", "made||count", "not_made|not made|count")
-    print_tables(Table("candidates", "Candidates", head, rows))
+    print_document(Document(tables=[Table("candidates", "Candidates", head, rows)]))
     note(f"written to {options.out}")
 
 
@@ -211,21 +205,13 @@ def _report(options: _Report) -> None:
 def _sessions(options: _Stress) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
     from judge.backends import LEXICON
-    from judge.running.cost import SpendingLimit
-    from judge.running.session import JudgeSession
 
     if options.repeats > 1 and "seed" in options.body:
         raise click.UsageError("--body seed gives the same answer each time; leave it out")
-    name, policy = options.judge or LEXICON, options.request_policy()
-    budget = None if policy.max_cost is None else SpendingLimit(policy.max_cost)
+    name, budget = options.judge or LEXICON, None
     for repeat in range(options.repeats):
-        session = JudgeSession.load(
-            *(options.rubric, name, options.judge_settings(name)),
-            policy=policy,
-            cache=options.cache,
-            budget=budget,
-            repeat=repeat,
-        )
+        session = options.session(options.rubric, name, budget, repeat)
+        budget = budget or session.budget
         if repeat and (session.judge.runs_inline or session.judge.is_deterministic):
             note(f"{name} answers the same question the same each time: one run.")
             break
@@ -235,20 +221,17 @@ def _sessions(options: _Stress) -> Iterator[JudgeSession]:
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
-    from judge.running.session import default_folder, run, with_classes
+    from judge.running.session import default_folder, with_classes
     from judge.stress.report import RUNS
 
     signature = session.signature(*with_classes(studies))
     folder = options.out / RUNS / default_folder(session, None, signature).name
     left_out = ("form", "out", "cache", "html", "figures")
     arguments = {k: v for k, v in vars(options).items() if k not in left_out}
-    with session, watching() as listener:
-        finished = run(
-            session, studies, out=folder, by=("change",), arguments=arguments, listener=listener
+    with watching() as listener:
+        return judge_studies(
+            session, studies, out=folder, by=["change"], arguments=arguments, listener=listener
         )
-    note_effort(finished.progress)
-    note(f"run folder  {folder}")
-    return finished
 
 
 def _show(report: StressReport, options: _Output) -> None:

@@ -106,8 +106,8 @@ class Provider:
         await self._client.close()
         if isinstance(error, AskError):
             raise JudgeError(
-                f"{self.url} does not answer ({error}); its batches go on: try again later with "
-                "the same command"
+                f"{self.url} does not answer ({error}); its batches keep running: run the "
+                "same command again later"
             ) from error
 
     @retry_transient
