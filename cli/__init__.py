@@ -19,7 +19,7 @@ from judge.types import JudgeError
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Judge reports": {
-        "check": ("judging:check", "Show what would be judged, without asking a judge."),
+        "check": ("judging:check", "Show what would be judged, without asking a judge.")
     },
     "Look at the results": {
         "audit": ("look:audit", "Show a study with its errors, or list the worst studies."),

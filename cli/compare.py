@@ -158,10 +158,7 @@ def compare(options: _Compare) -> None:
         from judge.figures import draw_figures
 
         written = draw_figures(
-            comparison,
-            options.figures,
-            top_sites=options.top_sites,
-            highlight=options.highlight,
+            comparison, options.figures, top_sites=options.top_sites, highlight=options.highlight
         )
         note_figures(written, options.figures)
     if options.html:

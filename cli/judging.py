@@ -272,10 +272,7 @@ def _questions(studies: StudySet, shard: Shard | None, options: StudyOptions) ->
 
 @contextmanager
 def _in_batches(
-    session: JudgeSession,
-    studies: StudySet,
-    policy: BatchPolicy | None,
-    listener: ProgressListener,
+    session: JudgeSession, studies: StudySet, policy: BatchPolicy | None, listener: ProgressListener
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back to them."""
     if policy is None:

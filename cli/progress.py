@@ -20,12 +20,7 @@ from judge.text import counted, harmless
 
 if TYPE_CHECKING:
     from judge.running.cost import SpendingLimit
-    from judge.running.engine import (
-        Progress,
-        ProgressListener,
-        RunStoppedError,
-        UnreadableError,
-    )
+    from judge.running.engine import Progress, ProgressListener, RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession, RunResult
     from judge.studies import StudySet
     from judge.types import Study

@@ -183,8 +183,7 @@ class JudgeOptions:
 
     judge: Any = option("--judge JUDGE", WHO)
     prompt: str | None = option(
-        "--prompt NAME|FILE",
-        "The prompt, for judges that read one; judge prompts list names them.",
+        "--prompt NAME|FILE", "The prompt, for judges that read one; judge prompts list names them."
     )
     base_url: tuple[str, ...] = option(
         "--base-url URL",

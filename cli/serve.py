@@ -88,12 +88,7 @@ def serve(options: _Serve) -> None:
     """
     from judge.address import is_loopback
     from judge.running.folder import Run
-    from judge.service.settings import (
-        MEGABYTE,
-        ServiceSettings,
-        allowed_judges,
-        limits,
-    )
+    from judge.service.settings import MEGABYTE, ServiceSettings, allowed_judges, limits
 
     for run in options.named:
         Run(run)  # raises for a folder that is not a run

@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from judge.comparing.challenge import (
-    NORMAL,
-    challenge_figures,
-    challenge_metrics,
-)
+from judge.comparing.challenge import NORMAL, challenge_figures, challenge_metrics
 from judge.figures import specs
 from judge.figures.comparison import comparison_figures
 from judge.figures.figure import Figure, FigureSet, short_names, with_unique_names
