@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from judge.backends import LEXICON
+from judge.cli.judging import command_for, limited, read_context
 from judge.cli.options import (
     AlignOptions,
     ResamplingOptions,
@@ -21,6 +23,12 @@ from judge.cli.options import (
     require,
 )
 from judge.cli.output import print_document
+from judge.cli.progress import judge_studies, watching
+from judge.cli.run_options import RunOptions
+from judge.comparing import gate as gates
+from judge.comparing.run_choice import RunChoice
+from judge.running.folder import Run
+from judge.tables.gate import gate_document
 from judge.types import JudgeError
 
 _EXIT = {"pass": 0, "fail": 1, "undecided": 3}
@@ -98,10 +106,6 @@ def gate(options: _Gate) -> None:
     Exit codes: 0 all checks pass; 1 a check fails; 2 an error to fix; 3 a check cannot be decided,
     because too few studies are scored.
     """
-    from judge.comparing import gate as gates
-    from judge.comparing.run_choice import RunChoice
-    from judge.tables.gate import gate_document
-
     earlier = options.against or options.drift
     if options.against and options.drift:
         raise click.UsageError("give --against or --drift, not both")
@@ -137,12 +141,6 @@ def _ask_again(path: Path, n: int, out: Path | None) -> Path:
 
     The repeat is the date: the same command on the same day pays for no answer twice.
     """
-    from judge.backends import LEXICON
-    from judge.cli.judging import command_for, limited, read_context
-    from judge.cli.progress import judge_studies, watching
-    from judge.cli.run_options import RunOptions
-    from judge.running.folder import Run
-
     earlier = Run(path)
     arguments = earlier.manifest["arguments"] or {}
     if "judge_name" not in arguments:

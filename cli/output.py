@@ -39,6 +39,12 @@ def note(text: str) -> None:
     click.echo(harmless(text), err=True)
 
 
+def note_once(texts: Iterable[str]) -> None:
+    """Say each of several texts once."""
+    for text in dict.fromkeys(texts):
+        note(text)
+
+
 def emit(text: str) -> None:
     """Print a result: as it is into a file or a pipe, harmless on a terminal."""
     click.echo(harmless(text) if sys.stdout.isatty() else text)
@@ -79,8 +85,7 @@ def print_document(
         from judge.tables.data import as_csv
 
         emit(as_csv(document))
-        for text in document.notes:
-            note(text)
+        note_once(document.notes)
     elif form == "md":
         from judge.tables.markdown import as_markdown
 
@@ -146,6 +151,5 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
 
 def note_figures(written: WrittenFigures, folder: Path) -> None:
     """Say which figures were written, and their notes."""
-    for text in written.notes:
-        note(text)
+    note_once(written.notes)
     note(f"figures  {len(written.files)} files in {folder}")

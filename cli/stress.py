@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from judge.backends import LEXICON
 from judge.cli.options import (
     NEW_FOLDER,
     argument,
@@ -31,13 +32,17 @@ from judge.cli.progress import (
     watching,
 )
 from judge.cli.run_options import RunningOptions, column_option, section_option
+from judge.figures import available, draw_stress, stress_page_figures
 from judge.files import write_html
+from judge.pages.stress import MARK, page, pairs
+from judge.running.engine import RunStoppedError, UnreadableError
+from judge.running.session import JudgeSession, RunResult, default_folder, with_classes
+from judge.stress import candidates
+from judge.stress.perturbations import choose_perturbations
+from judge.stress.report import RUNS, StressReport, stress_report
+from judge.studies import NamedFields, StudySet
 from judge.tables.document import Document, Table, columns
-
-if TYPE_CHECKING:
-    from judge.running.session import JudgeSession, RunResult
-    from judge.stress.report import StressReport
-    from judge.studies import StudySet
+from judge.tables.stress import stress_document
 
 
 @options
@@ -71,11 +76,8 @@ class _Candidates:
 
     def draw_studies(self) -> StudySet:
         """Draw studies of the references, and say how many."""
-        from judge.stress.candidates import read_references
-        from judge.studies import NamedFields
-
         fields = NamedFields(id=self.columns.get("id"), reference=self.columns.get("reference"))
-        studies = read_references(self.refs, fields, self.section)
+        studies = candidates.read_references(self.refs, fields, self.section)
         if n_empty := sum(studies.omitted.values()):
             note(f"{n_empty:,} of the references are empty, and left out")
         sample = studies.sample(self.n, self.seed)
@@ -140,12 +142,6 @@ def _run(options: _Stress) -> None:
 
     Exit codes are those of judge RUBRIC.
     """
-    from judge.pages.stress import MARK
-    from judge.running.engine import RunStoppedError, UnreadableError
-    from judge.stress import candidates
-    from judge.stress.perturbations import choose_perturbations
-    from judge.stress.report import stress_report
-
     check_outputs(options.html, options.figures, MARK)
     sessions = [*_sessions(options)]
     sample, changes = options.draw_studies(), choose_perturbations(options.changes, options.rubric)
@@ -173,9 +169,6 @@ def _make(options: _Candidates) -> None:
     Judge them like any others: judge green DIR/preds.jsonl DIR/refs.jsonl. A candidate's id is
     STUDY/CHANGE; the fields of refs.jsonl name the change and the right answers.
     """
-    from judge.stress import candidates
-    from judge.stress.perturbations import choose_perturbations
-
     changes = choose_perturbations(options.changes, options.rubric)
     counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
     rows = []
@@ -195,17 +188,12 @@ def _report(options: _Report) -> None:
     RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
     judge stress. docs/stress.md explains each number.
     """
-    from judge.pages.stress import MARK
-    from judge.stress.report import stress_report
-
     check_outputs(options.html, options.figures, MARK)
     _show(stress_report(options.runs), options)
 
 
 def _sessions(options: _Stress) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
-    from judge.backends import LEXICON
-
     if options.repeats > 1 and "seed" in options.body:
         raise click.UsageError("--body seed gives the same answer each time; leave it out")
     name, budget = options.judge or LEXICON, None
@@ -221,9 +209,6 @@ def _sessions(options: _Stress) -> Iterator[JudgeSession]:
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
-    from judge.running.session import default_folder, with_classes
-    from judge.stress.report import RUNS
-
     signature = session.signature(*with_classes(studies))
     folder = options.out / RUNS / default_folder(session, None, signature).name
     left_out = ("form", "out", "cache", "html", "figures")
@@ -236,18 +221,11 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
 def _show(report: StressReport, options: _Output) -> None:
     """Print a report, after its page and figures: whoever reads the output may close it early."""
-    from judge.tables.stress import stress_document
-
     data = report.plain()
     if options.figures:
-        from judge.figures import draw_stress
-
         written = draw_stress({data["judge"]["name"]: data}, options.figures)
         note_figures(written, options.figures)
     if options.html:
-        from judge.figures import available, stress_page_figures
-        from judge.pages.stress import MARK, page, pairs
-
         charts = stress_page_figures(data) if available() else None
         write_html(page(data, report.first.run.rubric, pairs(report), charts), options.html, MARK)
         note(f"page  {options.html}")
