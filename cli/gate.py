@@ -49,7 +49,7 @@ class _Limits(AlignOptions):
     )
     max_drop: float = option(
         "--max-drop X",
-        "How much worse a figure may be, in its own unit: 0.02 is two points of a rate.",
+        "How much worse a figure may be: 0.02 is two points of a rate.",
         type=click.FloatRange(min=0),
         default=0.0,
     )
@@ -61,8 +61,7 @@ class _Limits(AlignOptions):
     )
     floors: Mapping[str, float] = pairs_option(
         "--min METRIC=VALUE",
-        "Fail if a figure of RUN is lower (repeatable). scored, the share of studies that were "
-        "scored, must be 0.99 unless given here.",
+        "Fail if a figure of RUN is lower (repeatable). Default: scored=0.99.",
         parse=float,
     )
     ceilings: Mapping[str, float] = pairs_option(
@@ -76,8 +75,7 @@ class _Drift(_Limits):
 
     drift: Path | None = option(
         "--drift EARLIER",
-        "Fail if the judge of this run judges the same reports differently now. Without RUN it is "
-        "asked again.",
+        "Fail if the judge of this run judges differently now. Without RUN it is asked again.",
     )
     limit: int = option(
         "--limit N", "Without RUN: ask about N studies, drawn at random.", default=100

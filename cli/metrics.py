@@ -16,7 +16,7 @@ from judge.metrics.scored import ScoredReports
 from judge.running.session import with_classes
 from judge.signature import safe_name
 from judge.tables.document import Document
-from judge.tables.metrics import Figures, metric_table
+from judge.tables.metrics import metric_table
 from judge.tables.run import class_facts
 from judge.text import left_out
 
@@ -40,8 +40,7 @@ class _Metrics(ReportOptions):
     )
     out: Path | None = option(
         "--out FILE",
-        "The table for judge compare --metrics, .csv or .parquet; of several sections one each, "
-        "named after them. Default: metrics_MODEL.csv.",
+        "The table for judge compare --metrics, .csv or .parquet. Default: metrics_MODEL.csv.",
         type=NEW_FILE,
     )
 
@@ -132,8 +131,6 @@ def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
     tables = []
     for grouping in by or ("",):
         fields = grouping.split(",") if grouping else []
-        figures = {
-            track.section: [Figures(*group) for group in track.figures(fields)] for track in tracks
-        }
+        figures = {track.section: track.figures(fields) for track in tracks}
         tables.append(metric_table(f"Metrics of {tracks[0].model}", figures, fields))
     print_document(Document(facts=facts, tables=tables))

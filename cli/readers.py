@@ -43,8 +43,7 @@ class _Import:
     )
     model: str | None = option(
         "--model NAME",
-        "The model that wrote the candidates. Default: the field model, else from the file name of "
-        "the candidates.",
+        "The model that wrote the candidates. Default: the field model, else from the file name.",
     )
     section: str | None = section_option(
         "The part of the reports that was read. Default: report; impression for refisco."

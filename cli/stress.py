@@ -58,8 +58,7 @@ class _Candidates:
     )
     columns: Mapping[str, Any] = column_option("id", "reference")
     section: str | None = section_option(
-        "The part of the reports to change. Default: findings if the references have them, else "
-        "the whole report."
+        "The part of the reports to change. Default: findings if there, else the whole report."
     )
     n: int = option("-n N", "The studies to draw.", default=200)
     seed: int = option(
@@ -69,9 +68,7 @@ class _Candidates:
         "--changes NAME", "Make only these changes. Default: all."
     )
     rubric: str = option(
-        "--rubric NAME",
-        "The rubric to judge by, in whose layout forged answers are written.",
-        default="green",
+        "--rubric NAME", "The rubric to judge by, and of forged answers.", default="green"
     )
 
     def draw_studies(self) -> StudySet:
@@ -102,10 +99,7 @@ class _Stress(_Candidates, RunningOptions, _Output):
     GROUP = "Judge"
 
     repeats: int = option(
-        "--repeats K",
-        "Ask each question K times, to see whether the answer changes.",
-        type=click.IntRange(1, 100),
-        default=1,
+        "--repeats K", "Ask each question K times.", type=click.IntRange(1, 100), default=1
     )
 
 
