@@ -158,11 +158,14 @@ def compare(options: _Compare) -> None:
     # A damaged run is found here, before the figures are drawn.
     studies = records(compared, wanted(comparison)) if options.html else {}
     # Files first: whoever reads the output may close it early, as head does.
-    drawn = {"top_sites": options.top_sites, "highlight": options.highlight}
+    top_sites, highlight = options.top_sites, options.highlight
     if options.figures:
-        note_figures(draw_figures(comparison, options.figures, **drawn), options.figures)
+        written = draw_figures(
+            comparison, options.figures, top_sites=top_sites, highlight=highlight
+        )
+        note_figures(written, options.figures)
     if options.html:
-        figures = page_figures(comparison, **drawn) if available() else ()
+        figures = page_figures(comparison, top_sites, highlight) if available() else ()
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
