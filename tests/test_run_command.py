@@ -14,14 +14,7 @@ import pytest
 from judge import JudgeError, annotate, backends, rubrics
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run, writing
-from judge.running.records import (
-    StudyResult,
-    outcome_of,
-    read,
-    result_of,
-    study_of,
-    to_record,
-)
+from judge.running.records import StudyResult, outcome_of, read, result_of, study_of, to_record
 from judge.running.session import JudgeSession, RequestPolicy, write_run
 from judge.studies import StudySet, from_python
 from judge.types import Annotated, Failed, Study, Unparsed

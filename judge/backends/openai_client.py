@@ -146,7 +146,7 @@ class Client:
         try:
             answer = jsonio.read(data, nan=True)  # an odd usage loses no answer
         except jsonio.JsonError as error:
-            raise UnreadableReplyError("it is no completion") from error
+            raise UnreadableReplyError("it is not a chat completion") from error
         tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None
         return completion_of(answer, mode, tool, self._key)
 
@@ -207,9 +207,11 @@ def completion_of(answer: Any, mode: Mode | None, tool: str | None, key: str) ->
         model, usage = str(answer["model"]), _usage(answer.get("usage"))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         words = _words(_error(answer), key) if isinstance(answer, Mapping) else ""
-        raise UnreadableReplyError(f"it is no completion{words and f': {words}'}") from error
+        raise UnreadableReplyError(
+            f"it is not a chat completion{words and f': {words}'}"
+        ) from error
     if not isinstance(text, str | None) or not isinstance(refusal, str | None):
-        raise UnreadableReplyError("it is no completion: its text is none")
+        raise UnreadableReplyError("it is not a chat completion: its text is not a string")
     if finish_reason == "content_filter":
         raise StudyError("content filter", "the server withheld the answer")
     return Completion(
