@@ -31,6 +31,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Compare models": {
         "compare": ("compare:compare", "Rank models on the same studies and test differences."),
         "metrics": ("metrics:metrics", "Compute BLEU, BERTScore, RadGraph-F1 and other metrics."),
+        "gate": ("gate:gate", "Fail in CI if a model, or a judge, has changed for the worse."),
         "reproduce": ("reproduce:reproduce", "Make the figures and tables of a challenge."),
         "panel": ("runs:panel", "Combine the runs of several judges into one."),
         "merge": ("runs:merge", "Join the shards of a set of studies into one run."),

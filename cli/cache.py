@@ -164,7 +164,14 @@ def prune(options: _Prune) -> None:
         note("nothing to remove")
         return
     if not options.yes:
-        click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True, err=True)
+        try:
+            is_sure = click.confirm(f"Remove {len(keys):,} entries from {folder}?")
+        except click.Abort:  # the end of the input, or Ctrl-C
+            text = "nothing was removed; --yes removes without asking"
+            raise click.UsageError(text) from None
+        if not is_sure:
+            note("nothing removed")
+            return
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from judge.cli.files import check_outputs, note_figures, write_html
 from judge.cli.options import (
     AlignOptions,
     MetricFileOptions,
@@ -24,7 +23,16 @@ from judge.cli.options import (
     options,
     require,
 )
-from judge.cli.output import emit, note, print_facts, print_tables, tracked
+from judge.cli.output import (
+    check_outputs,
+    emit,
+    note,
+    note_figures,
+    print_facts,
+    print_tables,
+    tracked,
+)
+from judge.files import write_html
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

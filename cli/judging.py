@@ -162,7 +162,7 @@ def _read_tasks(rubric: Rubric, options: RunOptions) -> dict[str, _Task]:
             note(f"{label}: {fields}" if is_several else fields)
             n_left_out = _left_out(studies)
             tasks[label] = _Task(
-                _limited(studies, options.limit),
+                limited(studies, options.limit),
                 len(studies) + n_left_out,
                 n_left_out,
                 options.out / folder if options.out and is_several else options.out,
@@ -250,7 +250,7 @@ def _left_out(studies: StudySet) -> int:
     return sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
 
 
-def _limited(studies: StudySet, n: int | None) -> StudySet:
+def limited(studies: StudySet, n: int | None) -> StudySet:
     """Return `n` studies drawn at random by their ids, in their order, and say so."""
     if n is None or n >= len(studies):
         return studies
@@ -395,7 +395,7 @@ def check(options: _Check) -> None:
 
     shard = options.chosen_shard()
     checked = [
-        described(_questions(_limited(studies, options.limit), shard, options))
+        described(_questions(limited(studies, options.limit), shard, options))
         for studies in read_sections(options, options.preds, options.refs)
     ]
     if options.form == "json":

@@ -93,14 +93,8 @@ class _Option(click.Option):
 def option(declaration: str, help: str, *, rare: bool = False, **more: Any) -> Any:  # noqa: A002, ANN401
     """Declare an option as the field of a class.
 
-    The type of its value is the field's; a number is positive and a path one to read, unless
-    `type` says otherwise.
-
-    Args:
-        declaration: Its names and what stands for its value, such as "--timeout SECONDS".
-        help: What it does.
-        rare: Whether only --help-all shows it.
-        more: Further attributes as click has them.
+    The declaration is names and value, such as "--timeout SECONDS". The type is that of the field;
+    numbers are positive unless `type` says otherwise. Only --help-all shows a `rare` option.
     """
     *names, metavar = declaration.split() if " " in declaration else (declaration, None)
     more |= {"help": help, "rare": rare, "show_default": more.get("default") is not None}
@@ -249,12 +243,9 @@ def _renamed(args: Iterable[str], params: Iterable[click.Parameter]) -> Iterator
 
 
 def require(holds: bool, needed: str, *fields: str) -> None:  # noqa: FBT001
-    """Raise `click.UsageError` where an option was given that does nothing.
+    """Raise `click.UsageError` where one of the options was given without what it needs.
 
-    Args:
-        holds: Whether the options do something.
-        needed: The condition in words, such as "--figures or --html".
-        fields: The options' fields.
+    `needed` is the condition in words, such as "--figures or --html"; `holds`, whether it holds.
     """
     context = click.get_current_context()
     for param in () if holds else context.command.params:
@@ -302,12 +293,8 @@ def pairs_option(
 ) -> Any:  # noqa: ANN401
     """Declare an option KEY=VALUE that is repeated; its value is a dictionary.
 
-    Args:
-        declaration: As of `option`.
-        help: As of `option`.
-        keys: The keys there are; any if empty. The values of `context` are tuples.
-        parse: Makes a value of its text; raises `ValueError`. Without it the text is the value, or
-            None where there is no equals sign.
+    Without `keys` any are allowed; of those, `context` may be repeated and is a tuple. `parse`
+    makes the value of its text; without it a key alone has the value None.
     """
     form = declaration.split()[1]
 

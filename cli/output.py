@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ from judge.text import harmless
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, RenderableType
 
+    from judge.figures import WrittenFigures
     from judge.study.terminal import Line
     from judge.tables.run import Table
 
@@ -216,3 +218,22 @@ def _longest(parts: Sequence[str]) -> int:
     from rich.cells import cell_len
 
     return max(map(cell_len, parts), default=1)
+
+
+def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
+    """Raise `JudgeError` where the page, which begins with `mark`, or figures cannot be written."""
+    from judge.files import check_writable
+
+    if html:
+        check_writable(html, mark=mark)
+    if figures:
+        from judge.figures import check_figures
+
+        check_figures(figures)
+
+
+def note_figures(written: WrittenFigures, folder: Path) -> None:
+    """Say which figures were written, and their notes."""
+    for text in written.notes:
+        note(text)
+    note(f"figures  {len(written.files)} files in {folder}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.files import cannot_write, check_writable, write_html
 from judge.cli.options import argument, command, option, options
+from judge.files import cannot_write, check_writable, write_html
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def fetch(options: _Fetch) -> None:
     folder (JUDGE_CONFIG).
     """
     from judge import official
-    from judge.cli.files import replacing
+    from judge.files import replacing
 
     name = options.name
     recipe = official.recipes().get(name)

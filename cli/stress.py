@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.files import check_outputs, note_figures, write_html
 from judge.cli.options import (
     NEW_FOLDER,
     argument,
@@ -21,7 +20,7 @@ from judge.cli.options import (
     option,
     options,
 )
-from judge.cli.output import note, print_tables, put
+from judge.cli.output import check_outputs, note, note_figures, print_tables, put
 from judge.cli.progress import (
     end_stopped,
     end_uncovered,
@@ -31,6 +30,7 @@ from judge.cli.progress import (
     watching,
 )
 from judge.cli.run_options import RunningOptions, column_option, section_option
+from judge.files import write_html
 
 if TYPE_CHECKING:
     from judge.running.session import JudgeSession, RunResult

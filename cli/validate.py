@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from judge.cli.files import check_outputs, note_figures, write_html
 from judge.cli.options import (
     MetricFileOptions,
     ResamplingOptions,
@@ -20,7 +19,8 @@ from judge.cli.options import (
     option,
     options,
 )
-from judge.cli.output import note, put
+from judge.cli.output import check_outputs, note, note_figures, put
+from judge.files import write_html
 
 if TYPE_CHECKING:
     from judge.validating.raters import RatedStudies

@@ -131,7 +131,9 @@ class Reward(AbstractContextManager["Reward"]):
         ) -> list[float | None]:
             lists = {name: column for name, column in columns.items() if isinstance(column, list)}
             if reference not in lists:
-                raise JudgeError(f"no column {reference!r} has a list of reference reports")
+                raise JudgeError(
+                    f"there is no column {reference!r} with a list of reference reports"
+                )
             rewards = await self._rewards(judge, completions, lists[reference], lists)
             reasons = Counter(reward for reward in rewards if isinstance(reward, str))
             if reasons:
@@ -284,7 +286,7 @@ def _is_missing(reference: object) -> bool:
 
 def _finite(unscored: float | None) -> float | None:
     if unscored is not None and not math.isfinite(unscored):
-        raise JudgeError(f"unscored is no finite number but {unscored}")
+        raise JudgeError(f"unscored must be a finite number, not {unscored}")
     return None if unscored is None else float(unscored)
 
 

@@ -466,3 +466,13 @@ def test_one_text_is_not_taken_for_findings_and_for_impression(
     Path("preds.json").write_text(json.dumps(apart))
     assert invoke(command, *line).exit_code == 0
     assert invoke(command, *line[:2], "--section", "impression", "--out", "one").exit_code == 0
+
+
+def test_metrics_have_a_table_for_each_field(invoke: Invoke) -> None:
+    done = invoke("metrics", PREDS, REFS, "--by", "site", "--by", "site,study_class")
+    assert done.exit_code == 0, done.stderr
+    first, second = done.stdout.split("Metrics of preds")[1:]
+    assert "site harbour" in first
+    assert "abnormal" not in first
+    assert "abnormal" in second
+    assert "no such field" in invoke("metrics", PREDS, REFS, "--by", "site,ward").stderr

@@ -54,7 +54,7 @@ def _index(root: click.Context, judging: list[str], others: list[str]) -> str:
     lines = [
         "# Commands",
         "Made from the program itself: each page says what `judge COMMAND --help-all` says.",
-        "Each rubric is a command, `judge RUBRIC PREDS [REFS]`, with [the same options](rubric.md).",
+        "Each rubric is a command, `judge RUBRIC PREDS [REFS]`: [its options](rubric.md).",
     ]
     for title, names in command_groups().items():
         rows = []

@@ -130,7 +130,7 @@ def _inputs() -> str:
                 "`judge RUBRIC PREDS REFS` finds what it needs by these names, without regard to "
                 "case and punctuation: `Study-ID`, `studyid` and `study_id` are one name. "
                 "`judge check PREDS REFS` says which it would take, and asks nobody. "
-                "[`--id-field` to `--patient-field`](../commands/rubric.md#files) name others. "
+                "[`--column ROLE=NAME`](../commands/rubric.md#--column) names others. "
                 "Every other field is kept, and figures can be grouped by it (`--by`)."
             ),
             _table(("what", "names, the likeliest first", "where it is taken"), rows),

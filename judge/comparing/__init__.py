@@ -1,1 +1,1 @@
-"""Runs of several models side by side: what they must share, and what is computed of them."""
+"""Comparisons of the runs of several models on the same studies."""

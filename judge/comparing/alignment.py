@@ -129,7 +129,7 @@ class AlignedRuns:
         return name, patient_numbers(column or ())
 
     def differing_texts(self, side: str) -> list[tuple[str, str, list[str]]]:
-        """Return of which studies runs judged other `references`, or `candidates`, and which runs.
+        """Return the studies of which runs judged different `references`, or `candidates`.
 
         Each entry has the name of an earlier run, of a later one, and the ids. Runs of one file,
         read in one way, agree by its digest; of other files the texts are compared, white space

@@ -1,4 +1,4 @@
-"""Comparing runs: what they must share, and from folders to the comparison and its signature."""
+"""From run folders to a comparison: checks, scores, notes and the signature."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONTEXT = ("context", "prior", "modality")
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A run that is compared: `model` is its row, `shown` what messages call it.
+    """A compared run: `model` is its row, `shown` its name in messages.
 
     `is_given` where the user named the model. `outcomes` counts the studies that are compared by
     how they ended, empty until these are known.
@@ -71,7 +71,7 @@ class ComparedRun:
 
     @property
     def prompt(self) -> str:
-        """The prompt, and what the judge was told besides the reports."""
+        """The prompt, and the context that the judge was given."""
         context = [f"{name} {self.parts[name]}" for name in _CONTEXT if name in self.parts]
         return " ".join([self.parts.get("prompt", "none"), *context])
 
@@ -81,7 +81,7 @@ class ComparedRun:
         return sum(self.run.summary()["omitted"].values())
 
     def described(self) -> dict[str, Any]:
-        """Return what is known of the run as JSON's types."""
+        """Return a description of the run as JSON's types."""
         counts = {f"n_{name}": self.outcomes.get(name, 0) for name in OUTCOMES.values()}
         return {
             "run": self.shown,
@@ -273,7 +273,7 @@ def check(
 
 
 _Differing = list[tuple[str, str, Mapping[str, Sequence[str]]]]
-"""What differs, what allows it, and the values, each with the runs that have it."""
+"""The setting that differs, the option that allows it, and the runs by value."""
 
 
 def _settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> tuple[_Differing, list[str]]:
@@ -316,7 +316,6 @@ def _listed(values: Mapping[str, Sequence[str]]) -> str:
 
 
 def _run_notes(runs: Sequence[ComparedRun]) -> list[str]:
-    """Say what is to be known of the judges, of runs that lack, and of studies not scored."""
     titles: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         judge = run.run.manifest["judge"]
@@ -360,7 +359,7 @@ def _rubric_of(run: ComparedRun) -> Rubric:
 def _rubric_values(
     runs: Sequence[ComparedRun], loaded: AlignedRuns, models: Sequence[str]
 ) -> tuple[dict[Metric, Values], dict[str, Values], dict[str, Counts]]:
-    """Return each metric's values, what ratios are divided by, and the counts of tallies."""
+    """Return each metric's values, the denominators of ratios, and the counts of tallies."""
     values: dict[Metric, Values] = {}
     per: dict[str, Values] = {}
     tallies: dict[str, Counts] = {}
@@ -462,7 +461,7 @@ def records(
 def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Sequence[str]) -> str:
     """Return one line that names everything that changes a number of the comparison.
 
-    The runs stand in it as a digest over their models and signatures, whatever their order;
+    It has a digest over the models and signatures of the runs in any order;
     the resamples, the seed and the family of tests only where something was tested.
     """
     lines = sorted(f"{run.model}\t{run.run.signature}" for run in compared.runs)

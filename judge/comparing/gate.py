@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from judge.comparing.comparison import compare_runs
 from judge.comparing.run_choice import RunChoice
@@ -60,6 +60,10 @@ class Gate:
         """`fail` if any check fails, else `undecided` if any is undecided, else `pass`."""
         verdicts = {check.verdict for check in self.checks}
         return next(verdict for verdict in ("fail", "undecided", "pass") if verdict in verdicts)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the gate as JSON's types."""
+        return {"verdict": self.verdict, **asdict(self)}
 
 
 def gate(

@@ -1,4 +1,4 @@
-"""Comparing runs from Python: runs in, a leaderboard of DataFrames out."""
+"""Leaderboards from Python: runs in, DataFrames out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Leaderboard:
     the figure rests on), `value` with its 95% interval `low` to `high`, `rank` (1 is best).
     `tests` has one row a group, metric and pair of models: the difference with its interval,
     `p` and Holm's `p_holm`; it is empty where nothing was tested. `errors` has one row a group,
-    rubric, model, category and level. `notes` are what a reader of the numbers must know,
+    rubric, model, category and level. `notes` are remarks on the numbers,
     `signature` names everything that made them.
     """
 

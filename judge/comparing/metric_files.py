@@ -1,4 +1,4 @@
-"""Metrics from elsewhere: a table with one row per study (and model), one column per metric."""
+"""Files of metrics: one row a study (and model), one column a metric."""
 
 from __future__ import annotations
 

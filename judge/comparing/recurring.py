@@ -34,7 +34,7 @@ _FLIPS_A_TEST = 200
 FEWEST, FEWEST_TESTED = 2, 10
 """In how many studies an error recurs, and in how many, of either of two runs, it is tested.
 
-With fewer than ten no difference would stand Holm's correction for dozens of tests.
+With fewer than ten no difference would survive Holm's correction for dozens of tests.
 """
 _MADE_BY = (
     *("signature", "model", "rubric", "judge", "prompt", "section", "omitted"),
@@ -75,7 +75,7 @@ def recurring_in(
     allow: Collection[str] = (),
     patient_field: str | None = None,
 ) -> Recurring:
-    """Return what recurs in one run, or in two of one rubric on the studies scored for both.
+    """Return the errors that recur in one run, or in two of one rubric on their common studies.
 
     Raises `JudgeError` for a rubric whose items are not graded, for more than two runs, and of two
     as `compare_runs` does.
@@ -218,10 +218,7 @@ def _check_categories(runs: Sequence[Run], names: str) -> None:
 
 
 class _ErrorGroups:
-    """A run's errors by group: of each the study and its grade.
-
-    Of the wanted studies alone, which it must have, or of all that are scored.
-    """
+    """A run's errors by group, each with its study and grade."""
 
     def __init__(self, run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> None:
         if not rubric.graded:

@@ -1,4 +1,4 @@
-"""Which model a run is about."""
+"""Runs to open, and the models that they are about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.types import JudgeError
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """A run to open: its folder, what messages call it, and its model where that is given."""
+    """A run to open: its folder, its name in messages, and its model where the user named it."""
 
     path: Path
     shown: str
@@ -35,7 +35,7 @@ Runs = Run | str | Path | Sequence[Run | str | Path] | Mapping[str, Run | str | 
 
 
 def choices(runs: Runs) -> list[RunChoice]:
-    """Return the runs that were given from Python; raises `JudgeError` for what is no run."""
+    """Return the runs of a Python call; raises `JudgeError` for an object that is no run."""
     if isinstance(runs, Run | str | Path):
         runs = [runs]
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
@@ -70,5 +70,5 @@ def known_model(run: Run) -> str | None:
 
 
 def input_file(run: Run, role: str) -> dict[str, object] | None:
-    """Return what is known of the file that a run took `refs` or `preds` from, None of none."""
+    """Return the manifest's entry of the run's `refs` or `preds` file, None without one."""
     return next((file for file in run.manifest["inputs"] if file["role"] in (role, "both")), None)

@@ -144,5 +144,5 @@ def _texts(name: str, reports: Iterable[str]) -> list[str]:
     # Iterating over a table gives column names, over a text letters; a set has no order.
     texts = [] if isinstance(reports, str | Mapping | Set | pd.DataFrame) else [*reports]
     if not texts or not all(isinstance(text, str) for text in texts):
-        raise JudgeError(f"{name} is no list of texts but {reports!r:.80}")
+        raise JudgeError(f"{name} must be a list of texts, not {reports!r:.80}")
     return texts

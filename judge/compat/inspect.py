@@ -65,7 +65,7 @@ def _radiology_judge(
     async def score(state: TaskState, target: Target) -> Score:
         if len(target) != 1 or says_nothing(target.text):
             raise JudgeError(f"sample {state.sample_id} needs one target, the reference report")
-        if lost := _lost(state.output):
+        if lost := _missing_report(state.output):
             reason, why = lost
             metadata = {"outcome": "not judged", "reason": reason, "measures": None}
             return Score.unscored(reason=reason, explanation=why, metadata=metadata)
@@ -85,11 +85,11 @@ def _radiology_judge(
     return score
 
 
-def _lost(output: ModelOutput) -> tuple[str, str] | None:
+def _missing_report(output: ModelOutput) -> tuple[str, str] | None:
     # An output is a report where the model ended it by itself, even if it is empty.
     stopped = output.choices[0].stop_reason if output.choices else "no output"
-    is_nothing = not output.completion.strip() and stopped != "stop"
-    reason = _STOPPED.get(stopped) or ("no_response" if output.error or is_nothing else None)
+    is_empty = not output.completion.strip() and stopped != "stop"
+    reason = _STOPPED.get(stopped) or ("no_response" if output.error or is_empty else None)
     return (reason, f"the model stopped: {stopped}. {output.error or ''}") if reason else None
 
 

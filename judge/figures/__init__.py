@@ -1,6 +1,6 @@
 """Figures of a comparison, a validation or a stress test, as Vega-Lite (extra `figures`).
 
-`comparison`, `validation` and `stress` decide what is drawn, `specs` how, `files` writes it.
+`comparison`, `validation` and `stress` choose the rows, `specs` draws them, `files` writes them.
 """
 
 from __future__ import annotations

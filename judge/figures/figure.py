@@ -1,4 +1,4 @@
-"""What a figure is, and the names in it."""
+"""Figures and the names in them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MAX_NAME = 28
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: the stem of its files, its title, what it shows, and its Vega-Lite specification.
+    """A figure: the stem of its files, title, caption and Vega-Lite specification.
 
-    `names` are lists of names that it shows shortened, by what they are of.
+    `names` has the full names of models, sites and the like that are shortened in it.
     """
 
     name: str
@@ -37,7 +37,7 @@ class FigureSet:
     """The figures of a comparison, a validation or a stress test.
 
     `subject` is which of them; `left_out` has a line for each figure that cannot be drawn, with
-    the reason; `names` are the full names, in the order of the figures, by what they are of.
+    the reason; `names` has the full names of models, judges and readers, in the figures' order.
     """
 
     subject: str

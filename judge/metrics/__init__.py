@@ -123,14 +123,14 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
             columns = _by_radeval(name, references, candidates)
         _check_values(name, columns, len(references))
     except JudgeError as error:
-        raise MissingMetricError(f"{label} is missing: {error}") from error
+        raise MissingMetricError(f"{label} cannot be computed: {error}") from error
     return Scores(columns, metrics, figures)
 
 
 def _check_values(name: str, columns: Columns, n: int) -> None:
     for values in columns.values():
         if len(values) != n or not all(map(math.isfinite, values)):
-            wrong = f"gave {len(values)} values for {n} studies, or none at all"
+            wrong = f"gave {len(values)} values for {n} studies, or values that are not finite"
             raise METRICS.error(name, wrong) if name not in NAMES else JudgeError(f"it {wrong}")
 
 
@@ -139,7 +139,7 @@ def _word_overlap(name: str, references: Sequence[str], candidates: Sequence[str
         return {name: tuple(map(bleu2, references, candidates))}
     module, package = _PACKAGES[name]
     if importlib.util.find_spec(module) is None:
-        raise JudgeError(f"it comes with the package {package}: {install(package)}")
+        raise JudgeError(f"it needs the package {package}: {install(package)}")
     if name == "corpus_bleu":
         return _corpus_bleu(references, candidates)
     if n := _n_other_scripts((*references, *candidates)):
@@ -228,7 +228,7 @@ def _matches(expected: Sequence[str], words: Sequence[str], n: int) -> tuple[int
 def _by_radeval(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
     """Compute a metric of radeval in a process of its own, as its models stay in memory."""
     if importlib.util.find_spec("radeval") is None:
-        raise JudgeError(f"it comes with the package radeval: {install('radeval', 'six')}")
+        raise JudgeError(f"it needs the package radeval: {install('radeval', 'six')}")
     with tempfile.TemporaryDirectory() as folder:
         texts, scores = Path(folder, "texts.json"), Path(folder, "scores.json")
         texts.write_text(json.dumps([list(references), list(candidates)]), "utf-8")
@@ -243,7 +243,7 @@ def _by_radeval(name: str, references: Sequence[str], candidates: Sequence[str])
         if done.returncode or not scores.is_file():
             lines = done.stderr.strip().splitlines() or ["no reason given"]
             why = lines[-1].strip()[:_SHOWN]
-            raise JudgeError(f"radeval could not compute it (are its weights here?): {why}")
+            raise JudgeError(f"radeval failed (are its weights downloaded?): {why}")
         columns: dict[str, list[float]] = json.loads(scores.read_text("utf-8"))
     return {column: tuple(map(float, values)) for column, values in columns.items()}
 
@@ -256,6 +256,6 @@ def added(name: str) -> Metric | None:
 def _added(name: str) -> Metric:
     added = METRICS.load(name)
     if not isinstance(added, AddedMetric):
-        raise METRICS.error(name, f"is no AddedMetric but {added!r:.80}")
+        raise METRICS.error(name, f"is not an AddedMetric but {added!r:.80}")
     up = added.higher_is_better
     return Metric(name, added.label, "mean", up, added.label, up, scale=added.scale)

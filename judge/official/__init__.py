@@ -71,7 +71,7 @@ class Recipe:
             try:
                 tree = ast.parse(source)
             except (SyntaxError, ValueError, RecursionError) as error:
-                raise JudgeError(f"{path} is no Python source: {error}") from error
+                raise JudgeError(f"{path} is not Python source: {error}") from error
             functions += [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
             for node in tree.body:
                 match node:
@@ -90,7 +90,7 @@ class Recipe:
 
     def _mismatch(self) -> JudgeError:
         return JudgeError(
-            f"the text is not that of {self.name}, {' and '.join(self.files)} of commit "
+            f"the text differs from that of {self.name}, {' and '.join(self.files)} of commit "
             f"{self.commit} of {self.repository}: run `judge prompts fetch {self.name}`"
         )
 
@@ -178,8 +178,8 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
     folder = folder_of(name, environ)
     if not folder.is_dir():
         raise JudgeError(
-            f"the prompt {name} is not on this machine yet: run `judge prompts fetch {name}`, or "
-            f"ask with another, such as --prompt {recipe.rubric}"
+            f"the prompt {name} is not downloaded: run `judge prompts fetch {name}`, or use "
+            f"another, such as --prompt {recipe.rubric}"
         )
     return recipe.extract(read_copy(recipe, folder))
 
@@ -195,8 +195,7 @@ def download(recipe: Recipe) -> dict[str, str]:
             sources[path] = httpx2.get(url, timeout=_TIMEOUT).raise_for_status().text
         except httpx2.HTTPError as error:
             raise JudgeError(
-                f"cannot fetch {url} ({error}): try again, or get it elsewhere and name it with "
-                "--from FILE"
+                f"cannot fetch {url} ({error}): try again, or give a copy with --from FILE"
             ) from error
     return sources
 

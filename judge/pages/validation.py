@@ -13,7 +13,7 @@ from judge.pages.comparison import packet_numbers
 from judge.pages.run import declared
 from judge.rubrics import Rubric
 from judge.stats.agreement import mean_of
-from judge.stats.intervals import Codes
+from judge.stats.bootstrap import Codes
 from judge.stats.scores import Values
 from judge.study.view import judged_view
 from judge.tables.validation import facts, tables

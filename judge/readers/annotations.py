@@ -87,14 +87,14 @@ class Cells:
         text = self.needed(name)
         whole = re.fullmatch(r"([0-9]{1,3})(?:\.0*)?", text)
         if whole is None:
-            raise self.fault(f"{name} is {text[:40]!r}, no whole number from 0 to 999")
+            raise self.fault(f"{name} is {text[:40]!r}; it must be a whole number from 0 to 999")
         return int(whole[1])
 
     def choice(self, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """Return the choice named in a cell; raises `FaultError` for an unknown one."""
         text = self.needed(name)
         if plain(text) not in choices:
-            raise self.fault(f"{name} is {text[:40]!r}, none of {', '.join(choices)}")
+            raise self.fault(f"{name} is {text[:40]!r}; it must be one of {', '.join(choices)}")
         return choices[plain(text)]
 
     def fault(self, why: str) -> FaultError:
@@ -140,7 +140,7 @@ def open_file(source: str, encoding: str | None) -> File:
 def only(files: Sequence[File]) -> File:
     """Return the only file of a layout; raises `JudgeError` for several."""
     if len(files) > 1:
-        raise JudgeError(f"this layout is one file, and these are {len(files)}")
+        raise JudgeError(f"this layout has one file; {len(files)} were given")
     return files[0]
 
 
@@ -277,7 +277,7 @@ class AnnotationTable:
                 by_key.pop(key, None)
         if not by_key:
             why = next(iter(self.left_out.values()), "every score is blank")
-            raise JudgeError(f"no reading can be read: {why}")
+            raise JudgeError(f"the files have no usable reading: {why}")
         readers = sorted({reader for reader, _ in by_key})
         categories = dict.fromkeys(
             name
@@ -300,7 +300,7 @@ class AnnotationTable:
                 self.section,
                 self.source,
                 tuple(
-                    f"nothing of reader {other!r} could be read: {next(iter(faults.values()))}"
+                    f"no study of reader {other!r} could be read: {next(iter(faults.values()))}"
                     for other, faults in left_out.items()
                     if other not in readers
                 ),

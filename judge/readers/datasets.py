@@ -52,7 +52,7 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     reports = [file for file in files if file.has(*_REPORTS)]
     counts = [file for file in files if not file.has(*_REPORTS)]
     if len(reports) > 1 or len(counts) != 1:
-        raise JudgeError("ReXVal is one file of counts, and one of reports or none; name these")
+        raise JudgeError("ReXVal has one file of counts and at most one of reports; name these")
     table = AnnotationTable(GREEN, {MATCHED: NO_MATCHED})
     studies: dict[str, str] = {}  # by their numbers, which the counts name
     for number, row in enumerate(reports[0].rows() if reports else ()):
@@ -76,14 +76,14 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             level = row.choice("clinically_significant", SIGNIFICANCE)
             category = row.choice("error_category", _BY_NUMBER)
             if (level, category) in cells:
-                raise row.fault(f"its {level} count of category {category} is there twice")
+                raise row.fault(f"the {level} count of category {category} is duplicate")
             if row["num_errors"] is not None:
                 cells.add((level, category))
                 count = row.count("num_errors")
                 table.add(reader, study_id, category=category, level=level, count=count)
     for key, cells in seen.items():
         if len(cells) < _ALL_COUNTS:
-            table.leave_out(*key, f"{len(cells)} of {_ALL_COUNTS} counts are there")
+            table.leave_out(*key, f"it has {len(cells)} of {_ALL_COUNTS} counts")
     return table
 
 
@@ -172,13 +172,13 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read RadPref: two candidates a study, and a file of annotations for each reader."""
     reports = [file for file in files if isinstance(file.data, list)]
     if len(reports) != 1 or len(files) == 1:
-        raise JudgeError("RadPref is one file of reports and one for each reader; name them all")
+        raise JudgeError("RadPref has one file of reports and one for each reader; name them all")
     table = AnnotationTable(FINERADSCORE, _RADPREF_LACKS, source=reports[0].name)
     records: dict[str, Mapping[str, Any]] = {}
     for number, record in enumerate(reports[0].data, start=1):
         study = record.get("id") if isinstance(record, dict) else None
         if not isinstance(study, str):
-            raise JudgeError(f"{reports[0].name}, record {number}: its id is no text")
+            raise JudgeError(f"{reports[0].name}, record {number}: its id is not a text")
         records[study] = record
         fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
         for side in _SIDES:
@@ -327,15 +327,15 @@ def _refisco_errors(candidate: str, rows: Sequence[Cells]) -> Iterator[dict[str,
         parts = lines(original) if original else []
         starts = [n for n in range(len(sentences)) if sentences[n : n + len(parts)] == parts]
         if parts and not starts:
-            raise row.fault("its line is not in the report")
+            raise row.fault("the line is not in the report")
         start = next((n for n in starts if n >= place), starts[0]) if parts else place
         place = start + len(parts)
         if _is_kept(row):
             if level or original is None:
-                raise row.fault(f"the score is {row['score']!r} and nothing is edited")
+                raise row.fault(f"the score is {row['score']!r} but the line is not edited")
             continue
         if level is None:
-            raise row.fault("the score is 'No error' and the line is edited")
+            raise row.fault("the score is 'No error' but the line is edited")
         is_deleted = edited.casefold() == "[delete]"
         if is_deleted and original is None:
             raise row.fault("there is no line to delete")
@@ -411,13 +411,13 @@ def read(
         raise JudgeError(f"unknown layout {layout!r}; there are: {names}")
     files = [open_file(source, encoding) for source in sources]
     if len({file.sha256 for file in files}) < len(files):
-        raise JudgeError("one of the files is named twice; name each once")
+        raise JudgeError("a file is named twice; name each once")
     fitting = [name for name, (_, fits, _) in LAYOUTS.items() if all(map(fits, files))]
     wanted = [*LAYOUTS] if layout == AUTO else [layout]
     if len({*fitting} & {*wanted}) != 1:
         names = ", ".join(file.name for file in files)
         needs = "; ".join(f"{name} needs {LAYOUTS[name][0]}" for name in wanted)
-        raise JudgeError(f"{names}: not the files of one layout; {needs}")
+        raise JudgeError(f"{names}: the columns fit no single layout; {needs}")
     (layout,) = {*fitting} & {*wanted}
     table = LAYOUTS[layout][2](files, reader)
     readings = table.readings()
@@ -425,8 +425,8 @@ def read(
         (who, study_id), why = next(iter(table.left_out.items()))
         whose = f" of reader {who!r}" if who else ""
         raise JudgeError(
-            f"study {study_id!r}{whose}: {why} ({len(table.left_out)} in all); leave --strict out "
-            "to leave them out"
+            f"study {study_id!r}{whose}: {why} ({len(table.left_out)} in all); without --strict "
+            "such studies are left out"
         )
     # A file with the candidates counts as both sides, like a file of studies.
     roles = ["both" if file.name == table.source else "readings" for file in files]

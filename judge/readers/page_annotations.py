@@ -87,6 +87,9 @@ def _readings(run: Run, reader: str, readings: Sequence[Reading]) -> Readings:
     if sample and not read:
         n = counted(len(readings), "study is", "studies are")
         notes.append(f"no random sample: the {n} not the first that were drawn")
+    if n_unjudged := sum(bool(reading.cannot_judge) for reading in readings):
+        unjudged = counted(n_unjudged, "study", "studies")
+        notes.append(f"the reader could not judge {unjudged}: figures are of the rest")
     return Readings(
         reader,
         run.rubric.name,

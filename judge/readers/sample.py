@@ -67,7 +67,7 @@ def sampled(
     if known and (n is None or n <= len(known.order)):
         return known
     if n is None:
-        raise JudgeError(f"no sample is kept with {run.path}; draw one with -n")
+        raise JudgeError(f"{run.path} has no sample; draw one with -n")
     seed = known.seed if known else DEFAULT_SEED if seed is None else seed
     sample = draw(_columns(run, by), n, by, seed)
     text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
@@ -99,8 +99,8 @@ def kept_sample(run: Run) -> Sample | None:
         raise JudgeError(f"{path} is damaged ({first_of(error)}): remove it, draw again") from error
     if again != sample:
         raise JudgeError(
-            f"{path} is no sample of this run's studies: they, or their {' or '.join(sample.by)}, "
-            "have changed; remove it and draw another"
+            f"{path} is not a sample of this run: its studies or their {' or '.join(sample.by)} "
+            "have changed; remove the file and draw another"
         )
     return sample
 

@@ -61,7 +61,7 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             errors = [_error(file, key, row, is_green=is_green) for row in study_rows]
             _check(errors, study_rows, has_category=has_category)
             if has_matched and all(error.category != MATCHED for error in errors):
-                raise FaultError("no row of matched findings, as other studies have")
+                raise FaultError("it has no row of matched findings, but other studies have one")
             # Counts come first: a list of the same errors would repeat them.
             table.rows += sorted(errors, key=lambda error: error.text != "")
             table.fields[key] = _fields(study_rows)
@@ -102,12 +102,12 @@ def _error(file: File, key: Key, row: Cells, *, is_green: bool) -> Row:
     elif row[named] is not None:
         severity = severity_of(row[named])
         if severity is None:
-            raise row.fault(f"level is {row[named]!r}, none of 1 (not actionable) to 4")
+            raise row.fault(f"level is {row[named]!r}; it must be 1 (not actionable) to 4")
         level = f"severity{severity}"
     if row["text"] and row["count"] not in (None, "1"):
         raise row.fault(f"count is {row['count']} beside a text; write a row for each error")
     if category == MATCHED and (level is not None or not is_green):
-        raise row.fault("a matched finding is GREEN's and has no level")
+        raise row.fault("matched findings are only for GREEN and have no level")
     if category != MATCHED and level is None and (count or category is not None):
         raise row.fault(f"{named} is blank")
     return Row(*key, category=category, level=level, text=row["text"] or "", count=count)
@@ -120,7 +120,7 @@ def _category(row: Cells) -> str | None:
     known = category_of(text)
     name = known.value if known else own_name(text)
     if name is None:
-        raise row.fault(f"category is {text[:40]!r}, neither a to f, 1 to 6 nor words")
+        raise row.fault(f"category is {text[:40]!r}; it must be a to f, 1 to 6, or words")
     return name
 
 
@@ -131,9 +131,9 @@ def _check(errors: Sequence[Row], rows: Sequence[Cells], *, has_category: bool) 
     for error, row in zip(errors, rows, strict=True):
         same = (error.category, error.level, error.text)
         if is_clean and error.count and error.category != MATCHED:
-            raise row.fault("an error where another row says that there is none")
+            raise row.fault("it has an error, but another row says that there is none")
         if has_category and error.category is None and error.count:
-            raise row.fault("category is blank where other rows have one")
+            raise row.fault("category is blank, but other rows have one")
         if (error.text or "count" in row.cells) and seen.setdefault(same, row.place) != row.place:
             raise row.fault(f"it repeats {seen[same]}")
     counts = {(error.category, error.level) for error in errors if error.count and not error.text}

@@ -1,4 +1,4 @@
-"""The one bootstrap: which units are drawn, how often, from which seed, and the ends of intervals.
+"""The bootstrap: weights of patients or studies from a seed, and intervals of resampled figures.
 
 A resample is a weight for each unit (a patient, or a study where no patients are known); figures
 are functions of weights times sums, so that a thousand resamples of 10,000 studies are one product.
@@ -115,9 +115,9 @@ def percentiles(draws: Values, shares: Values | float) -> Values:
 def ends(draws: Values, n_units: Codes, most: float = MOST_UNDEFINED) -> tuple[Values, Values]:
     """Return the ends of the 95% interval of each column of figures, one row a resample.
 
-    NaN stands for none: of fewer than `LEAST_UNITS` units, where more than a share of `most` of the
-    resamples have no figure, and where all have the same: that no spread was seen is not to say
-    that there is none.
+    NaN for no interval: of fewer than `LEAST_UNITS` units, where more than a share of `most` of the
+    resamples have no figure, and where all have the same: a sample without spread does not
+    prove that there is none.
     """
     share = tails(n_units)
     low, high = percentiles(draws, share), percentiles(draws, 1 - share)

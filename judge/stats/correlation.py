@@ -42,7 +42,7 @@ def round_to_largest(values: Values) -> Values:
 
 
 def undefined_estimate(known: Bools, reason: str) -> Estimate:
-    """Return what stands where the studies that are `known` give no value."""
+    """Return an estimate without a value, with the reason."""
     return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
 
 
@@ -127,23 +127,23 @@ class _Cells:
 
     def _figures(self, weights: Values, concordance: Values) -> Values:
         starts = np.searchsorted(self.y, np.arange(len(self.y_levels)))
-        by_x = np.argsort(self.x, kind="stable")
-        x_starts = np.searchsorted(self.x[by_x], np.arange(len(self.x_levels)))
-        by_x = np.add.reduceat(weights[by_x], x_starts, axis=0)
-        by_y = np.add.reduceat(weights, starts, axis=0)
-        n = by_y.sum(axis=0)
-        untied_x, untied_y = ((n**2 - _dot(level, level)) / 2 for level in (by_x, by_y))
+        in_order = np.argsort(self.x, kind="stable")
+        x_starts = np.searchsorted(self.x[in_order], np.arange(len(self.x_levels)))
+        x_weights = np.add.reduceat(weights[in_order], x_starts, axis=0)
+        y_weights = np.add.reduceat(weights, starts, axis=0)
+        n = y_weights.sum(axis=0)
+        untied_x, untied_y = ((n**2 - _dot(level, level)) / 2 for level in (x_weights, y_weights))
         is_defined = (untied_x > 0) & (untied_y > 0)
 
-        x_ranks, y_ranks = _centred_ranks(by_x, n), _centred_ranks(by_y, n)
+        x_ranks, y_ranks = _centred_ranks(x_weights, n), _centred_ranks(y_weights, n)
         ranked = _dot(weights, x_ranks[self.x], y_ranks[self.y])
-        rank_spread = _dot(by_x, x_ranks, x_ranks) * _dot(by_y, y_ranks, y_ranks)
+        rank_spread = _dot(x_weights, x_ranks, x_ranks) * _dot(y_weights, y_ranks, y_ranks)
 
-        x_sum, y_sum = self.x_levels @ by_x, self.y_levels @ by_y
+        x_sum, y_sum = self.x_levels @ x_weights, self.y_levels @ y_weights
         products = (self.x_levels[self.x] * self.y_levels[self.y]) @ weights
         with np.errstate(divide="ignore", invalid="ignore"):
-            x_spread = self.x_levels**2 @ by_x - x_sum**2 / n
-            y_spread = self.y_levels**2 @ by_y - y_sum**2 / n
+            x_spread = self.x_levels**2 @ x_weights - x_sum**2 / n
+            y_spread = self.y_levels**2 @ y_weights - y_sum**2 / n
             kendall = concordance / np.sqrt(untied_x * untied_y)
             spearman = ranked / np.sqrt(rank_spread)
             pearson = (products - x_sum * y_sum / n) / np.sqrt(x_spread * y_spread)

@@ -28,7 +28,7 @@ ONE_PATIENT = "an interval needs 2 patients, there is 1"
 class Estimate:
     """A number of a set of scored studies with its 95% interval.
 
-    `n` studies have what it is made of, `n_undefined` have not. `value` is None where no study
+    `n` studies have its measures, `n_undefined` lack one. `value` is None where no study
     has it, or the denominator is 0; `low` and `high` where an interval is not defined. A rate
     is `k` of `n`; a ratio is `numerator` / `denominator`, sums over the `n` studies. Where
     figures are expected to be missing, `reason` says why the value is, or else the interval.
@@ -45,7 +45,7 @@ class Estimate:
     reason: str | None = None
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON's types; what this kind of statistic has not is left out."""
+        """Return it as JSON's types, without the fields that this kind of statistic lacks."""
         always = ("n", "value", "low", "high", "n_undefined")
         return {
             name: value
@@ -76,8 +76,8 @@ def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = N
 def sum_measures(columns: Sequence[Values], *, sizes: bool = False) -> Values:
     """Return each study's sum over the columns, NaN where one of them is undefined.
 
-    A rate counts the studies of which each measure is 0, not those of which the sum is: that of
-    the `sizes` is 0 only there.
+    A rate counts the studies whose measures are all 0: with `sizes` the absolute values are added,
+    so that measures of both signs do not cancel.
     """
     total: Values = np.sum(np.abs(columns) if sizes else columns, axis=0)
     return total
@@ -109,7 +109,7 @@ def n_different(units: Codes) -> int:
 
 
 def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
-    """Return the standard error of a mean whose units were drawn, and how many units there are."""
+    """Return the standard error of a mean of clustered values, and the number of clusters."""
     sums = np.bincount(units, values - values.mean())[np.bincount(units) > 0]
     m = len(sums)
     if m < 2:
@@ -232,8 +232,7 @@ def wilson(k: int, n: int) -> Estimate:
 def wilson_ends(rate: float, n: float, z: float = Z_95) -> tuple[float, float]:
     """Return the ends of Wilson's interval of a rate in `n` studies, which may be no whole number.
 
-    Where a rate rests on more or less than its studies, by the design of a sample, `n` is what
-    they are worth [Franco et al. 2019].
+    For a clustered or stratified sample `n` is the effective sample size [Franco et al. 2019].
     """
     shrink = z**2 / n
     centre = (rate + shrink / 2) / (1 + shrink)

@@ -174,7 +174,7 @@ def known_metric(column: str) -> Metric | None:
 
 
 def rubric_metrics(rubric: Rubric) -> tuple[Metric, ...]:
-    """Return what a rubric's runs are compared by: the statistics that it declares for it.
+    """Return the metrics of a rubric's runs: the statistics that it declares for comparisons.
 
     A metric's name begins with the rubric's unless the statistic's holds that already.
     """

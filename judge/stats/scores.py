@@ -1,4 +1,4 @@
-"""Several models on the same studies: the values, and what each group of studies says."""
+"""The scores of several models on the same studies, and their figures by group of studies."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _TAIL = 0.025
 class ScoreMatrix:
     """The values of models on studies.
 
-    `values` holds for each metric an array of studies by models; NaN marks a study that was
-    not scored for the model. A ratio's values are what is divided; `per` holds what they are
-    divided by. `tallies` holds, by rubric, the counts of items, models by `cuts` by studies.
-    `clusters` numbers the patient of each study; None where every study stands for itself.
-    `without_run` has, by rubric, the numbers of the models that no run of it is of.
+    `values` has for each metric an array of studies by models; NaN marks a study that was not
+    scored for the model. A ratio's values are its numerators; `per` has the denominators. `tallies`
+    has, by rubric, the counts of items, models by `cuts` by studies. `clusters` numbers the patient
+    of each study; None where studies are independent. `without_run` has, by rubric, the numbers of
+    the models without a run of it.
     """
 
     models: tuple[str, ...]
@@ -196,7 +196,7 @@ def _figure(
 
 
 def round_mantissa(figures: Values) -> Values:
-    """Return figures to twelve digits: what sums in another order differ in is no difference."""
+    """Return figures to twelve digits, so that sums in another order are equal."""
     mantissa, exponent = np.frexp(figures)
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))
 
@@ -277,8 +277,7 @@ def cuts(rubric: Rubric) -> dict[Cut, str]:
 def item_counts(panel: ScoreMatrix, rubric: Rubric) -> list[ItemCounts]:
     """Return the items of each model that was judged by `rubric`, in the order of the panel.
 
-    A model of which no study was scored is left out, and every model for a rubric without a
-    tally.
+    Models without a scored study are left out; a rubric without a tally gives no counts.
     """
     clusters = panel.clusters if panel.is_clustered else None
     by_model = []

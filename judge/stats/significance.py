@@ -1,4 +1,4 @@
-"""Whether models differ on the same studies, and everything else that is said of several.
+"""Models compared on the same studies: paired tests, ranks and correlations.
 
 Means: an interval of the difference from the paired bootstrap, and a p-value by a sign-flip
 permutation test: the sign of each patient's difference is flipped at random [Noreen 1989]. Its null
@@ -6,11 +6,12 @@ hypothesis is that the differences are symmetric about 0; a studentised statisti
 flips alike, since flips leave the squares as they are. Rates: the interval of Agresti and Min and
 McNemar's test with the mid-p value, or the same as means where a patient has several studies.
 
-All of it is made of additive sums alone: what models score on a resample are weights times sums.
+Everything is computed from additive sums: a model's figure on a resample is weights times sums.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,10 +67,10 @@ _UNDEFINED = {
 class PairTest:
     """The test of one pair of models, `a` before `b` in the panel.
 
-    `n` counts the studies that were scored for both, of `n_units` patients (or studies), and
-    `difference` is a's figure less b's on those. `low` and `high` are its 95% bootstrap interval,
-    None for fewer than ten units, and where the figure is a reciprocal that some resample has not.
-    `p_holm` is `p` corrected for all tests of its family; both are None for fewer than two units.
+    `n` studies of `n_units` patients (or studies) were scored for both, and `difference` is a's
+    figure minus b's on these. `low` and `high` are its 95% interval, None for fewer than ten units
+    and for a reciprocal that is undefined in a resample. `p_holm` is `p` corrected for all tests of
+    its family; both are None for fewer than two units.
     """
 
     a: int
@@ -112,7 +113,7 @@ class Resampling:
     primary: str | None = None
 
     def family_of(self, metric: str) -> object:
-        """Return what metrics share whose tests are corrected together."""
+        """Return the key of the family that a metric's tests are corrected in."""
         return metric if self.family == "metric" else metric == self.primary
 
 
@@ -120,8 +121,8 @@ class Resampling:
 class GroupTests:
     """All tests of one group of studies: for each metric the pairs, and how sure the ranks are.
 
-    The rank shares are None for fewer than two units, and for the metrics that are `undefined`:
-    where a reciprocal, or a ratio, is lacking in some resample.
+    The rank shares are None for fewer than two units and for the `undefined` metrics: reciprocals
+    and ratios without a value in some resample.
     """
 
     pairs: Mapping[str, tuple[PairTest, ...]]
@@ -185,7 +186,7 @@ def compare(
 ) -> Comparison:
     """Compare the models of `panel`, ranked by `sort`, a metric's name or label.
 
-    By default that is the first of the metrics of which the most models have a figure. Without
+    The default is the first metric that the most models have. Without
     `how` nothing is tested. `track` is given the groups' tests as they end, and how many there
     will be. Raises `JudgeError` for an unknown metric or field, and where no study
     is left to compare.
@@ -313,14 +314,9 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
             low[n_units < LEAST_UNITS] = np.nan
             p, method = mcnemar(values, pairs), "mcnemar mid-p"
         p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
-        numbers = np.column_stack([differences[0], low, high, p])
-        cells = np.where(np.isnan(numbers), None, numbers).tolist()  # type: ignore[call-overload]
-        tests[name] = [
-            PairTest(a, b, size, size_units, *row, None, method)
-            for a, b, size, size_units, row in zip(
-                *(column.tolist() for column in (*pairs, n, n_units)), cells, strict=True
-            )
-        ]
+        sizes = (column.tolist() for column in (*pairs, n, n_units))
+        numbers = map(_known, (differences[0], low, high, p))
+        tests[name] = [PairTest(*row, None, method) for row in zip(*sizes, *numbers, strict=True)]
         scored = ~np.isnan(values)
         if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
             undefined.add(name)
@@ -339,6 +335,10 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
             tests[name] = [replace(test, p_holm=next(corrected)) for test in tests[name]]
     by_metric = {name: tuple(pair_tests) for name, pair_tests in tests.items()}
     return GroupTests(by_metric, shares, frozenset(undefined))
+
+
+def _known(figures: Values) -> list[float | None]:
+    return [None if math.isnan(figure) else figure for figure in figures.tolist()]
 
 
 def _sizes(values: Values, units: NDArray[np.intp], pairs: Pairs) -> Pairs:
@@ -407,9 +407,9 @@ class PairSums:
     """Sums of values, of all models and of the studies that were scored for both of a pair.
 
     `grids` are studies by models, NaN where a model was not scored, the same in all. Row 0 of the
-    sums counts the scored studies; `rows` has the others by the grids' names. `lost` holds, for
-    each model, the units with studies that it lacks, and the sums of just those studies: what pairs
-    with that model must leave out.
+    sums counts the scored studies; `rows` has the others by the grids' names. `lost` has, for each
+    model, the units with studies that it lacks, and the sums of those studies: pairs with that
+    model leave them out.
     """
 
     def __init__(self, grids: Mapping[str, Values], units: NDArray[np.intp], pairs: Pairs) -> None:
@@ -440,9 +440,9 @@ class PairSums:
         return totals, of_first, of_second
 
     def reaching(self, signs: Values, least: Values) -> Values:
-        """Return in how many flips the difference of a pair is `least` or more.
+        """Count the flips in which the difference of a pair is `least` or more.
 
-        `signs` is flips by units; `least` and what is returned are rows, but the first, by pairs.
+        `signs` is flips by units; `least` and the counts are rows by pairs, without the first row.
         """
         n_models = self.totals.shape[2]
         reached = np.zeros(least.shape)
@@ -540,8 +540,8 @@ def _flip_p_values(
     """Return (1 + flips with at least the observed difference) / (1 + flips), which is never 0
     [Phipson and Smyth 2010]. The statistic is the sum of the differences; of a reciprocal
     it is that of its mean, whose null hypothesis is the same, and of a ratio the sums of
-    value - R x what it is divided by, R the ratio of all: of two models whose labels are
-    exchangeable it is the same but for chance, whatever R.
+    numerator - R x denominator, where R is the ratio over all models: for two models whose labels
+    are exchangeable its expected difference is 0, for any R.
     """
     grids = {metric.name: panel.values[metric.name] for metric in metrics}
     for name, per in panel.per.items():

@@ -1,4 +1,4 @@
-"""The table of studies, one row a study: how it is made, what is said of it, its worst rows."""
+"""The table of studies, one row a study: building it, its summary and its worst rows."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ def worst_rows(table: pd.DataFrame, rubric: Rubric, n: int) -> list[dict[str, An
 def codes(table: pd.DataFrame, rubric: Rubric) -> list[str]:
     """Return the labels of the tally's rows that each study's items carry, such as `abd`.
 
-    Names of one letter stand without a space. Empty for a study that has none or no score.
+    Names of one letter are joined without a space. Empty for a study that has none or no score.
     """
     if rubric.tally is None or rubric.codes is None:
         return [""] * len(table)

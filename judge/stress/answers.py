@@ -101,8 +101,7 @@ def read_answers(run: Run) -> StressAnswers:
     """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
     if lacks := {"study", "change", "group", "k"} - {*run.manifest["fields"]}:
         raise JudgeError(
-            f"{run.path} is no run of candidates that judge stress made: it has no field "
-            f"{min(lacks)!r}"
+            f"{run.path} is not a run of candidates of judge stress: it has no field {min(lacks)!r}"
         )
     scale = scale_of(run.rubric, run.reading["lacks"] if run.reading else ())
     score = (scale.score.name,) if scale.score else ()

@@ -96,7 +96,7 @@ def _candidate(
     change = perturbation.make(report, SeededChoice(seed, study_id, perturbation.name))
     text = apply_edits(report.text, change.edits)
     if text == report.text and perturbation.name != IDENTICAL:
-        raise NotApplicable("it leaves the report as it is")
+        raise NotApplicable("the report stays the same")
     return text, change.errors
 
 
@@ -124,7 +124,7 @@ def write_candidates(
     if present := entries_of(out):
         for name, content in files.items():
             if name not in present or (out / name).read_bytes() != content:
-                raise JudgeError(f"{out / name} is not of these candidates; {ANOTHER}")
+                raise JudgeError(f"{out / name} has other candidates; {ANOTHER}")
         return counts
     with atomic_folder(out) as place:
         for name, content in files.items():

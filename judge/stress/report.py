@@ -67,12 +67,12 @@ def stress_report(runs: RunLike | Sequence[RunLike]) -> StressReport:
     for run in others:
         if differing := {*_judge_of(first).parts} ^ {*_judge_of(run).parts}:
             raise JudgeError(
-                f"{first.path} and {run.path} differ ({', '.join(sorted(differing))}); hold judges "
-                "side by side with judge compare --by change"
+                f"{first.path} and {run.path} differ ({', '.join(sorted(differing))}); compare "
+                "judges with judge compare --by change"
             )
         same = repeats.setdefault(run.repeat, run)
         if same is not run:
-            raise JudgeError(f"{same.path} and {run.path} are the same reading; name one of them")
+            raise JudgeError(f"{same.path} and {run.path} are the same reading; give only one")
     return _report([read_answers(run) for run in opened])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,9 +58,9 @@ def _figures(comparison: Comparison, frame: pd.DataFrame, top_sites: int) -> Fig
     for metric in challenge_metrics(comparison):
         values = frame[(frame["metric"] == metric.name) & (frame["study_class"] == NORMAL)]
         rows = [
-            {"panel": row.dataset, "name": names[models.index(row.model)], "series": ""}
-            | {"value": None if pd.isna(row.gain) else row.gain, "low": None, "high": None}
-            for row in values.itertuples()
+            {"panel": row["dataset"], "name": names[models.index(row["model"])], "series": ""}
+            | {"value": None if pd.isna(row["gain"]) else row["gain"], "low": None, "high": None}
+            for row in values.to_dict("records")
         ]
         if any(row["value"] is not None for row in rows):
             title = f"Relative gain of normal over abnormal studies: {metric.label}"
@@ -90,11 +91,10 @@ def _table(title: str, frame: pd.DataFrame, metrics: Sequence[Metric], order: Se
     """Return a row a model, in the order of the whole comparison, and a column a metric."""
     columns = []
     for metric in metrics:
-        part = frame[frame["metric"] == metric.name].set_index("model").loc[order]
-        best = part["value"].max() if metric.higher_is_better else part["value"].min()
-        columns.append(
-            [_cell(row.value, row.plus_minus, metric, best) for row in part.itertuples()]
-        )
+        part = frame[frame["metric"] == metric.name].set_index("model").loc[list(order)]
+        best = float(part["value"].max() if metric.higher_is_better else part["value"].min())
+        figures = zip(part["value"].tolist(), part["plus_minus"].tolist(), strict=True)
+        columns.append([_cell(value, half, metric, best) for value, half in figures])
     lines = [
         f"% {title.replace(chr(10), ' ')}",
         rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}",
@@ -112,10 +112,10 @@ def _table(title: str, frame: pd.DataFrame, metrics: Sequence[Metric], order: Se
 
 
 def _cell(value: float, plus_minus: float | None, metric: Metric, best: float) -> str:
-    if pd.isna(value):
+    if math.isnan(value):
         return "n/a"
     scale, digits = (100, 1) if metric.kind == "rate" else (1, 3)
     text = f"{scale * value:z.{digits}f}"
-    if not pd.isna(plus_minus):
+    if plus_minus is not None and not math.isnan(plus_minus):
         text += rf" $\pm$ {scale * plus_minus:.{digits}f}"
     return rf"\textbf{{{text}}}" if abs(value - best) <= 1e-12 * abs(best) else text

@@ -52,7 +52,7 @@ def _judges(found: Mapping[str, Any]) -> Table:
         (
             *(row["judge"], _figure(row["kendall"]), _share(row["unread"])),
             *([_or_reason(row["same_verdict"], percent)] if has_repeats else []),
-            _or_reason(row["price"], lambda value: f"${_short(value)}"),
+            _or_reason(row["dollars_per_1000"], lambda value: f"${_short(value)}"),
             _or_reason(row["seconds"], _short),
             "" if row["concurrency"] is None else f"{row['concurrency']:,}",
         )

@@ -51,8 +51,7 @@ def corrected_summary(
     """
     if run.reading is not None:
         raise JudgeError(
-            f"{run.path} is a reader's run, and what is corrected is a judge's: name the judge's "
-            "run, and give this one with --readings"
+            f"{run.path} is a reader's run: name the judge's run, and give this one with --readings"
         )
     readers = open_raters([RunChoice(path, str(path)) for path in paths], readers=True)
     named = [(reader.shown, reader.run) for reader in readers]
@@ -60,14 +59,12 @@ def corrected_summary(
     runs = align([(str(run.path), run), *named], lambda judged, *_: judged)
     for reader, reader_rows in zip(readers, runs.rows[1:], strict=True):
         if not (reader_rows >= 0).any():
-            raise JudgeError(
-                f"{run.path} has none of the studies of {reader.shown}; they are joined by study id"
-            )
+            raise JudgeError(f"{run.path} and {reader.shown} have no study id in common")
     notes = check_texts(runs)
     judged, read, why_not = _values(runs)
     if not read:
         raise JudgeError(
-            f"nothing of {run.path} can be corrected by these readings: "
+            f"these readings can correct no figure of {run.path}: "
             f"{'; '.join(dict.fromkeys(why_not.values()))}"
         )
     table = run.table().iloc[runs.rows[0]]
@@ -105,7 +102,7 @@ def corrected_summary(
         if (n := row["n_elsewhere"])
     ]
     if lost := int((is_read & ~is_scored[:, 0]).sum()):
-        notes.append(f"studies that were read and that the judge did not score: {lost:,}")
+        notes.append(f"{lost:,} studies were read but not scored by the judge")
     n_read = int(is_read.sum())
     readings = {
         "signature": _signature(readers, n_read, sampling, sample_by, patient),
@@ -187,11 +184,11 @@ def _sampling(
         name = runs.names[1 + samples.index(None)]
         if known or not at_random:
             raise JudgeError(
-                f"{name} does not say how its studies were drawn, and a corrected figure rests on "
-                "studies drawn at random; if they were, say so with --readings-at-random"
+                f"{name} does not tell how its studies were drawn: a correction needs a random "
+                "sample; if it is one, add --readings-at-random"
                 if not known
-                else f"{name} does not say how its studies were drawn, and other readings are a "
-                "sample that does; correct with the one or the other"
+                else f"{name} does not tell how its studies were drawn, but other readings do; "
+                "correct with one kind"
             )
         return "told", (), one_stratum
     by = tuple(known[0]["by"])
@@ -210,8 +207,8 @@ def _sampling(
         }
         if tuple(sample["by"]) != by or sizes != strata:
             raise JudgeError(
-                f"{name} is a sample of other studies than those of {runs.names[0]}, or by other "
-                f"fields than {', '.join(by) or 'none'}"
+                f"{name} is a sample of other studies than {runs.names[0]} has, or was drawn by "
+                f"other fields than {', '.join(by) or 'none'}"
             )
     return "drawn", by, codes
 

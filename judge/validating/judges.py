@@ -16,7 +16,7 @@ from judge.stats.table import OUTCOMES
 from judge.types import Failed, Unparsed
 from judge.validating.raters import RatedStudies
 
-_FROM_CACHE, _NOT_RECORDED = "all from the cache", "not recorded"
+_FROM_CACHE = "all from the cache"
 _PER = 1_000
 """Prices are given for this many studies."""
 _MAY_DIFFER = ("repeat", "version")
@@ -34,8 +34,8 @@ def judge_table(
     `kendall` is the agreement with the mean of the readers on `quantity`: significant errors, else
     all errors, else the score. `unread` is the share of the studies whose answer could not be read
     or never came. `same_verdict` is the share of studies on which all runs of the same judge agree
-    whether there is such an error; no row has it where each judge has one run. `price` is in US
-    dollars per 1,000 studies, `seconds` the time from the start to the end of the run per study at
+    whether there is such an error; no row has it if each judge has one run. `dollars_per_1000` is
+    the price of 1,000 studies in US dollars, `seconds` the time of the run per study, with
     `concurrency` requests at a time. A figure without a value has a `reason`. `units` numbers the
     patient of each study.
     """
@@ -63,9 +63,8 @@ def judge_table(
         if stability:
             why = _FROM_CACHE if _is_from_cache(judge.run) else "judged once"
             row["same_verdict"] = stability.get(judge.name) or _unknown(why)
-        row |= {"price": _price(judge.run), "seconds": _seconds(judge.run)}
         effort = judge.run.manifest.get("effort") or {}
-        rows.append({**row, "concurrency": effort.get("concurrency")})
+        rows.append({**row, **_cost(judge.run), "concurrency": effort.get("concurrency")})
     return rows
 
 
@@ -92,30 +91,24 @@ def _same_verdict(
     return figures
 
 
-def _price(run: Run) -> dict[str, Any]:
-    if not (spent := run.manifest.get("spent")):
-        return _unknown(_NOT_RECORDED)
-    if _is_from_cache(run):
-        return _unknown(_FROM_CACHE)
-    if not spent["asked"]:
-        return _unknown("asks no server")
-    if spent["dollars"] is None:
-        return _unknown("no known price")
-    return _per_study(run, _PER * spent["dollars"])
-
-
-def _seconds(run: Run) -> dict[str, Any]:
-    manifest = run.manifest
-    for name in ("batches", "shards"):
-        if manifest.get(name):
-            return _unknown(f"judged in {name}")
-    if not manifest.get("spent"):
-        return _unknown(_NOT_RECORDED)
-    if _is_from_cache(run):
-        return _unknown(_FROM_CACHE)
+def _cost(run: Run) -> dict[str, dict[str, Any]]:
+    """Return the price of 1,000 studies, and the seconds per study."""
+    manifest, spent = run.manifest, run.manifest.get("spent")
+    if not spent or _is_from_cache(run):
+        unknown = _unknown(_FROM_CACHE if spent else "not recorded")
+        return {"dollars_per_1000": unknown, "seconds": unknown}
+    if spent["asked"] and spent["dollars"] is not None:
+        dollars = _per_study(run, _PER * spent["dollars"])
+    else:
+        dollars = _unknown("no known price" if spent["asked"] else "asks no server")
     started, finished = (datetime.fromisoformat(manifest[end]) for end in ("started", "finished"))
-    seconds = (finished - started).total_seconds()
-    return _per_study(run, seconds) if seconds else _unknown("under a second in all")
+    if parts := [name for name in ("batches", "shards") if manifest.get(name)]:
+        seconds = _unknown(f"judged in {parts[0]}")
+    elif finished == started:
+        seconds = _unknown("under a second in all")
+    else:
+        seconds = _per_study(run, (finished - started).total_seconds())
+    return {"dollars_per_1000": dollars, "seconds": seconds}
 
 
 def _per_study(run: Run, total: float) -> dict[str, Any]:

@@ -76,15 +76,15 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
         judge = run.manifest["judge"]["name"]
         if (run.reading is not None) != readers:
             raise JudgeError(
-                f"{choice.shown} is a run of the judge {judge}, no reader's; readers' runs are "
-                "those that judge import makes"
+                f"{choice.shown} is a run of the judge {judge}, not of a reader; judge import "
+                "makes readers' runs"
                 if readers
-                else f"{choice.shown} is the run of a reader; name it after --readers"
+                else f"{choice.shown} is a reader's run; give it with --readers"
             )
         # A reader under two names would agree with himself.
         same = [other.shown for other in opened.values() if other.run.signature == run.signature]
         if readers and same:
-            raise JudgeError(f"{same[0]} and {choice.shown} are the same readings; give one")
+            raise JudgeError(f"{same[0]} and {choice.shown} are the same readings; give only one")
         name = choice.model or judge.removeprefix(READER)
         if name in opened:
             raise JudgeError(
@@ -201,10 +201,10 @@ def align_raters(
     if not runs.study_ids:
         has = ", ".join(f"{shown} has {n:,}" for shown, n in sizes.items())
         raise JudgeError(
-            f"no study was both judged and read: {has}; judge the reports that were read"
+            f"no study was both judged and read ({has}); judge the reports that were read"
         )
     notes = [
-        f"{n:,} studies of {rater.name} were not both judged by all and read: left out"
+        f"{n:,} studies of {rater.name} are left out: not read, or not judged by all judges"
         for rater, rows in zip(raters, runs.rows, strict=True)
         if (n := sizes[rater.shown] - int((rows >= 0).sum()))
     ]
@@ -269,8 +269,8 @@ def check_texts(runs: AlignedRuns) -> list[str]:
     for side in SIDES:
         for earlier, later, ids in runs.differing_texts(side):
             raise JudgeError(
-                f"{later} and {earlier} have other {side} for {len(ids):,} studies, {ids[0]!r} "
-                "among them; judge the reports that were read, in the same --section"
+                f"{later} and {earlier} have different {side} in {len(ids):,} studies, such as "
+                f"{ids[0]!r}; judge the reports that were read, in the same --section"
             )
     notes = []
     first = runs.runs[0].manifest["section"]
@@ -296,8 +296,8 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
         can_tell = at_level(rater.rubric, level, rater.lacks) if level else rater.levels
         if not can_tell and (level or has_levels):
             raise JudgeError(
-                f"{rater.shown} cannot say which errors are {level or SIGNIFICANT}: its levels are "
-                f"{', '.join(rater.levels) or 'none'}; choose one that all runs have with --level"
+                f"{rater.shown} cannot tell which errors are {level or SIGNIFICANT}, only "
+                f"{', '.join(rater.levels) or 'none'}; choose a level that all runs have (--level)"
             )
     return level
 
@@ -324,5 +324,5 @@ def _shared(raters: Sequence[Rater], level: str | None) -> tuple[Quantity, ...]:
     )
     if not shared:
         kinds = ", ".join(dict.fromkeys(rater.rubric.title for rater in raters))
-        raise JudgeError(f"{kinds} have no count in common, so there is nothing to compare")
+        raise JudgeError(f"{kinds} have no count in common")
     return shared

@@ -186,7 +186,7 @@ def _lacking(studies: RatedStudies, quantities: Sequence[Quantity]) -> list[str]
         )
         by_reason.setdefault(next(reasons, None), []).append(quantity.label)
     return [
-        f"{', '.join(labels)} cannot be held against the readers' own" + (f": {why}" if why else "")
+        f"{', '.join(labels)} cannot be compared with the readers" + (f": {why}" if why else "")
         for why, labels in by_reason.items()
     ]
 

@@ -144,6 +144,7 @@ def test_a_study_that_a_reader_cannot_judge_gets_no_score(
     assert unjudged["measures"] is None
     summary = run.summary()
     assert (summary["n_studies"], summary["n_scored"], summary["n_unparsed"]) == (5, 4, 1)
+    assert any("could not judge 1 study" in note for note in summary["notes"])
     # It was drawn and read: the rest is a random sample only together with it.
     assert sum(stratum["n_drawn"] for stratum in run.reading["sample"]["strata"]) == 5
     assert run.record(order[0])["fields"]["reading_seconds"] == 12.5

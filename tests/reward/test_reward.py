@@ -124,7 +124,7 @@ def test_verl_gets_an_error_or_the_value_that_the_user_set(
     of_numpy = made().verl(unscored=np.float32(-2))("set", "Clear.", lost)  # type: ignore[arg-type]
     assert (of_numpy, type(of_numpy)) == (-2.0, float)
     for no_number in (math.nan, np.float32("nan"), math.inf):
-        with pytest.raises(JudgeError, match="unscored is no finite number"):
+        with pytest.raises(JudgeError, match="unscored must be a finite number"):
             made().verl(unscored=no_number)  # type: ignore[arg-type]
     score = made().verl()
     assert score(

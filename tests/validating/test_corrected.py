@@ -241,7 +241,7 @@ def test_what_is_no_ground_for_a_correction_is_refused(
     refused(invoke, *of_run, ann, names="--readings-at-random")
     refused(invoke, *of_run, other, AT_RANDOM, names=str(other))
     refused(invoke, "rates", ann, "--readings", ann, AT_RANDOM, names="reader's run")
-    refused(invoke, *of_run, run, AT_RANDOM, names="no reader's")
+    refused(invoke, *of_run, run, AT_RANDOM, names="not of a reader")
     refused(invoke, *of_run, tmp_path, AT_RANDOM, names=str(tmp_path))
     refused(invoke, *of_run, ann, *twice, AT_RANDOM, names=str(ann))
     refused(invoke, *of_run, ann, AT_RANDOM, "--patient-field", "ward", names="'ward'")
@@ -257,7 +257,7 @@ def test_readings_of_other_texts_are_refused(
         record[field] = "No focal consolidation."
     records[7][field] = f"  {records[7][field]}\n".replace(". ", ".   ")  # the same words
     rewrite(other, records)
-    names = f"{field}s for 3 studies, {records[2]['study_id']!r}"
+    names = f"{field}s in 3 studies, such as {records[2]['study_id']!r}"
     refused(invoke, "rates", judges / "m", "--readings", other, AT_RANDOM, names=names)
 
 

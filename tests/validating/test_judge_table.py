@@ -84,10 +84,10 @@ def test_price_time_unread_and_stability(
 
     dollars = asked.manifest["spent"]["dollars"]
     assert dollars > 0
-    assert rows["asked"]["price"]["value"] == pytest.approx(1000 * dollars / len(IDS))
-    assert rows["asked"]["price"]["n"] == len(IDS)
-    assert rows["cached"]["price"]["reason"] == "all from the cache"
-    assert rows["lexicon"]["price"]["reason"] == "asks no server"
+    assert rows["asked"]["dollars_per_1000"]["value"] == pytest.approx(1000 * dollars / len(IDS))
+    assert rows["asked"]["dollars_per_1000"]["n"] == len(IDS)
+    assert rows["cached"]["dollars_per_1000"]["reason"] == "all from the cache"
+    assert rows["lexicon"]["dollars_per_1000"]["reason"] == "asks no server"
     assert rows["asked"]["seconds"]["value"] > 0
     assert rows["lexicon"]["seconds"]["value"] > 0
     assert rows["cached"]["seconds"]["value"] is None
@@ -112,9 +112,10 @@ def test_price_time_unread_and_stability(
     (price,) = [
         line
         for line in lines
-        if (line["table"], line["rater"], line["statistic"]) == ("judge_table", "asked", "price")
+        if (line["table"], line["rater"], line["statistic"])
+        == ("judge_table", "asked", "dollars_per_1000")
     ]
-    assert float(price["value"]) == rows["asked"]["price"]["value"]
+    assert float(price["value"]) == rows["asked"]["dollars_per_1000"]["value"]
     text = called(*words, "md")
     assert "same verdict again" in text
     assert "n/a (asks no server)" in text
@@ -135,5 +136,8 @@ def test_a_model_without_a_known_price_has_none(invoke: Invoke, work: Path, tmp_
     assert invoke(*words, "--out", tmp_path / "readers").exit_code == 0
     words = ("validate", tmp_path / "own", "--readers", tmp_path / "readers", "--format", "json")
     (row,) = json.loads(invoke(*words).stdout)["judge_table"]
-    assert (row["price"]["value"], row["price"]["reason"]) == (None, "no known price")
+    assert (row["dollars_per_1000"]["value"], row["dollars_per_1000"]["reason"]) == (
+        None,
+        "no known price",
+    )
     assert row["seconds"]["value"] > 0

@@ -242,7 +242,7 @@ def test_readings_of_other_texts_or_studies_are_refused(
     rows = [["ex-003", "ann", "", "", 0, ""]]
     for key in texts:
         other = imported(invoke, tmp_path / key, rows, {"ex-003": {**texts, key: "Other words."}})
-        refused(invoke, judge, "--readers", other, names=f"other {key}s for 1 studies")
+        refused(invoke, judge, "--readers", other, names=f"different {key}s in 1 studies")
     other = imported(invoke, tmp_path / "e", [["else", "ann", "", "", 0, ""]], {"else": texts})
     refused(invoke, judge, "--readers", other, names="no study")
 

@@ -36,9 +36,9 @@ export const isComplete = (kinds, item) =>
 export function labelled(kinds, item, facet, name) {
   const hasFacet = ({ facets }) => facets.some(({ name: other }) => other === facet);
   const kind = [kindOf(kinds, item), ...kinds].find(hasFacet);
-  const { several } = kind.facets.find((each) => each.name === facet);
+  const { several } = kind.facets.find(({ name: other }) => other === facet);
   const before = item.labels[facet] ?? [];
-  const others = before.filter((each) => each !== name);
+  const others = before.filter((other) => other !== name);
   const isWithdrawn = several && before.includes(name) && others.length;
   const names = isWithdrawn ? others : [...(several ? others : []), name].sort();
   return ofKind({ ...item, labels: { ...item.labels, [facet]: names } }, kind);

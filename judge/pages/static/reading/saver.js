@@ -12,7 +12,7 @@ export class Saver {
   constructor(run, reader, show) {
     Object.assign(this, { run, reader, show, isRunning: false, refused: new Set() });
     this.pending = new Map();
-    for (const name of rememberedNames().filter((each) => each.startsWith(KEPT))) {
+    for (const name of rememberedNames().filter((key) => key.startsWith(KEPT))) {
       const reading = JSON.parse(remembered(name) || "{}");
       if (name === this.#keyOf(reading)) this.pending.set(reading.study_id, reading);
     }

@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, and never over something else."""
+"""Writing files whole or not at all, and never over something else."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from judge.cli.output import note
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.figures import WrittenFigures
 
 _PREFIX = ".judge-"
 # A new file may hold reports: only its owner can read it.
@@ -91,20 +86,3 @@ def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
     with replacing(path) as staged, staged.open("w", encoding="utf-8", errors="replace") as file:
         for piece in pieces:
             file.write(piece)
-
-
-def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
-    """Raise `JudgeError` where the page, which begins with `mark`, or figures cannot be written."""
-    if html:
-        check_writable(html, mark=mark)
-    if figures:
-        from judge.figures import check_figures
-
-        check_figures(figures)
-
-
-def note_figures(written: WrittenFigures, folder: Path) -> None:
-    """Say which figures were written, and their notes."""
-    for text in written.notes:
-        note(text)
-    note(f"figures  {len(written.files)} files in {folder}")

@@ -1,0 +1,39 @@
+"""The checks of `judge gate` as a table."""
+
+from __future__ import annotations
+
+from judge.comparing.gate import Gate
+from judge.tables.document import Cell, Column, Document, Estimate, Table
+
+_COLUMNS = (
+    Column("metric", "metric"),
+    Column("rule", "rule"),
+    Column("verdict", "verdict"),
+    Column("n", "studies", "count"),
+    Column("baseline", "earlier run", "number"),
+    Column("value", "run", "number"),
+    Column("difference", "difference", "difference"),
+    Column("p_holm", "p (Holm)", "p"),
+    Column("reason", "why"),
+)
+_ORDER = ("fail", "undecided", "pass")
+
+
+def gate_document(gate: Gate) -> Document:
+    """Return the verdict and the checks behind it, the failed ones first."""
+    rows: list[tuple[Cell, ...]] = []
+    for check in sorted(gate.checks, key=lambda check: _ORDER.index(check.verdict)):
+        row: list[Cell] = [check.label, check.rule, check.verdict, check.n]
+        if check.rule.startswith("no "):
+            difference = Estimate(check.difference, check.low, check.high)
+            row += [check.baseline, check.value, difference, check.p_holm]
+        else:  # a limit is compared with nothing
+            row += ["", check.value, "", ""]
+        rows.append((*row, check.reason))
+    return Document(
+        "Gate",
+        facts=(("verdict", gate.verdict),),
+        notes=gate.notes,
+        tables=(Table("checks", "Checks", _COLUMNS, rows),),
+        signatures=(("signature", gate.signature),),
+    )
