@@ -145,7 +145,7 @@ def overview(report: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     return {
         "notes": [report["judge"]["note"]] if report["judge"]["note"] else [],
         "facts": [{"name": name, "value": value} for name, value in facts(report)],
-        "tables": [asdict(table) for table in tables(report)],
+        "tables": [table.plain() for table in tables(report)],
         "rubric": declared(rubric),
         "outcomes": [label.format(level=level) for label in OUTCOMES.values()],
         "signature": report["signature"],

@@ -316,7 +316,11 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
         p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
         sizes = (column.tolist() for column in (*pairs, n, n_units))
         numbers = map(_known, (differences[0], low, high, p))
-        tests[name] = [PairTest(*row, None, method) for row in zip(*sizes, *numbers, strict=True)]
+        rows = zip(*sizes, *numbers, strict=True)
+        tests[name] = [
+            PairTest(a, b, size, size_units, difference, lower, upper, p_pair, None, method)
+            for a, b, size, size_units, difference, lower, upper, p_pair in rows
+        ]
         scored = ~np.isnan(values)
         if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
             undefined.add(name)
