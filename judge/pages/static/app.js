@@ -12,7 +12,6 @@ import { focusError, studySection } from "./study.js";
 // `study(row, app)`; perhaps `params(app)`, on which the list depends, each with a `name`, a
 // `label`, its `choices` and a `value`; `top`, `below(app)` and `actions(app)`.
 export class App {
-  /** @param {any} view */
   constructor(view) {
     this.view = view;
     this.query = new URLSearchParams();
@@ -114,7 +113,6 @@ export class App {
     this.toList("nearest");
   }
 
-  /** @param {ScrollLogicalPosition} [block] */
   toList(block = "start") {
     goTo(find("#studies-title"), block);
   }
@@ -251,15 +249,11 @@ function noteList([first, ...rest]) {
     rest.length ? el("details", {}, el("summary", { class: "small" }, count(rest.length, "more note")), rest.map(note)) : null);
 }
 
-/** @param {{ name: string, value: string }[]} facts */
 export function factList(facts) {
   return el("dl", { class: "facts" }, facts.map(({ name, value }) => fact(name, isolated(value))));
 }
 
-/**
- * Drawn figures, all loaded at once, so that print has them too.
- * @param {{ title: string, caption: string }[]} figures
- */
+// Drawn figures, all loaded at once, so that print has them too.
 export function figuresSection(figures) {
   return el("section", { id: "figures", "aria-labelledby": "figures-title" },
     el("h2", { id: "figures-title" }, "Figures"),

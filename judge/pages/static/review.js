@@ -7,10 +7,6 @@ import { ask } from "./load.js";
 const KEYS = { right: "Shift+A", wrong: "Shift+D", wrong_severity: "Shift+S" };
 
 export class Review {
-  /**
-   * @param {any} study its `record`, the `fingerprints` of its errors, the `reviews` so far and the `labels`
-   * @param {any} view knows the reader, and is told of each verdict that was recorded
-   */
   constructor({ record, reviews, fingerprints, labels }, view) {
     this.studyId = record.study_id;
     this.view = view;

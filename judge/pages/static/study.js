@@ -13,7 +13,6 @@ const MAX_HITS = 2000;
 
 const textOf = (segments) => segments.map(({ text }) => text).join("");
 
-/** @param {any} study with `id`, `title`, `facts`, `columns`, and `marks`, a choice of columns @param {any} app */
 export function studySection(study, app) {
   const columns = study.columns.map((column) => ({
     ...column,
@@ -240,7 +239,6 @@ function linkMarks(root) {
   });
 }
 
-/** @param {any} root @param {string} key of the error */
 export function focusError(root, key) {
   const element = find(`#error-${key}`, root);
   goTo(element, "nearest");
@@ -273,11 +271,7 @@ function markHits(root, query) {
   CSS.highlights.set("hits", hits);
 }
 
-/**
- * A count in a pill of its tone; zero is quiet.
- * @param {number | null} n
- * @param {string | null} [tone]
- */
+// A count in a pill of its tone; zero is quiet.
 export function pill(n, tone) {
   if (!n) return el("span", { class: "zero" }, n === 0 ? "0" : NO_VALUE);
   return el("span", { class: tone ? `pill tone-${tone}` : "pill" }, String(n));
