@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
@@ -172,7 +172,7 @@ def view(pair: Pair, rubric: Rubric) -> dict[str, Any]:
         ],
         "is_rewritten": is_rewritten,
         "marked": {
-            side: [asdict(part) for part in segments(record[side], _spans(words[at], places[at]))]
+            side: segments(record[side], _spans(words[at], places[at]))
             for at, side in enumerate(sides)
         },
         # The raw answer is shown where it could not be read.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judge.rubrics.contract import Kind, Rubric
 from judge.study.edits import rows
-from judge.study.marks import Segment, highlights
+from judge.study.marks import highlights
 from judge.types import Measures
 
 _STUDY = ("study_id", "study_class", "class_inferred", "measures", "answer", "attempt")
@@ -35,18 +34,16 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """
     annotation = record["annotation"]
     items = graded_items(annotation, rubric)
-    marked = highlights(record["reference"], record["candidate"], items)
     is_edited = annotation and rubric.editor
     return {
         **{name: record[name] for name in _END},
-        "reference": _segments(marked.reference),
-        "candidate": _segments(marked.candidate),
+        **highlights(record["reference"], record["candidate"], items),
         "items": items,
         "lists": plain_lists(record, rubric),
         "explanation": annotation["explanation"] if annotation else "",
         "warnings": annotation["warnings"] if annotation else [],
         "differs": stated_otherwise(record, rubric),
-        "edits": [asdict(row) for row in rows(record["candidate"], items)] if is_edited else None,
+        "edits": list(rows(record["candidate"], items)) if is_edited else None,
     }
 
 
@@ -172,7 +169,3 @@ def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of an
             return None if math.isnan(value) else str(value)
         return int(value) if value.is_integer() else value
     return value if isinstance(value, int | str) else str(value)
-
-
-def _segments(segments: Sequence[Segment]) -> list[dict[str, Any]]:
-    return [{"text": segment.text, "errors": list(segment.errors)} for segment in segments]
