@@ -263,9 +263,9 @@ def _show(report: StressReport, options: _Output) -> None:
         note_figures(written, options.figures)
     if options.html:
         from judge.figures import available, stress_page_figures
-        from judge.pages.stress import MARK, page, pairs
+        from judge.pages.stress import MARK, page
 
         charts = stress_page_figures(data) if available() else None
-        write_html(page(data, report.first.run.rubric, pairs(report), charts), options.html, MARK)
+        write_html(page(report, charts), options.html, MARK)
         note(f"page  {options.html}")
     print_document(stress_document(data), options.form, data, options.table)

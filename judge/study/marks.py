@@ -164,15 +164,8 @@ class _Report:
                     break
         return spans
 
-    def line(self, number: int) -> list[Span]:
-        return self._lines[number : number + 1] if number >= 0 else []
-
     def positions(self, token: str) -> Sequence[int]:
         return self._positions.get(token, ())
-
-    @cached_property
-    def _lines(self) -> list[Span]:
-        return sentences(self.text)
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:
@@ -198,7 +191,7 @@ def _spans(
     if edit and side == "candidate":
         if edit["kind"] == "insert":
             return quoted
-        lines = report.line(edit["line"])
+        lines = sentences(report.text)[edit["line"] :][:1]
         within = [
             span for span in quoted for line in lines if line[0] <= span[0] < span[1] <= line[1]
         ]

@@ -123,7 +123,7 @@ class ValidationView {
       el("p", { class: "small" }, limit && limit.bias.value !== null
         ? `Judge minus readers: bias ${range(limit.bias)}; limits of agreement ${range(limit.lower)} to ${range(limit.upper)}. `
           + "A number lists its studies."
-        : `No limits of agreement: ${limit?.reason ?? "they are not defined"}.`));
+        : `No limits of agreement: ${limit?.bias.reason ?? "they are not defined"}.`));
   }
 
   async study(row, app) {
