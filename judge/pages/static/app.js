@@ -1,7 +1,7 @@
 // A page of results: its overview, the list of its studies, and one study. All of it follows the
 // address: after the # are the query of the list and the study that is open.
 
-import { alarm, announce, button, control, el, fact, find, frame, goTo, isolated, latestOnly, option } from "./dom.js";
+import { alarm, announce, button, control, el, fact, find, frame, goTo, isolated, latestOnly, option, printedTable } from "./dom.js";
 import { count } from "./format.js";
 import { Keys } from "./keys.js";
 import { columnsControl, drawList, filterForm, offsetOf } from "./list.js";
@@ -247,6 +247,16 @@ function noteList([first, ...rest]) {
   if (first === undefined) return null;
   return el("div", { class: "line" }, note(first),
     rest.length ? el("details", {}, el("summary", { class: "small" }, count(rest.length, "more note")), rest.map(note)) : null);
+}
+
+// Facts and printed tables, of which the first `nOpen` are in sight.
+export function summarySection(id, title, facts, tables, nOpen, ...more) {
+  const folded = tables.slice(nOpen);
+  return el("section", { id, "aria-labelledby": `${id}-title` },
+    el("h2", { id: `${id}-title` }, title), factList(facts), tables.slice(0, nOpen).map(printedTable),
+    folded.length ? el("details", {}, el("summary", {}, `More tables: ${folded.map((table) => table.title).join("; ")}`),
+      folded.map(printedTable)) : null,
+    ...more);
 }
 
 export function factList(facts) {

@@ -23,26 +23,23 @@ const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
 // column has a `name`, a `label`, a `kind`, its `value(row)` and perhaps `draw(row)`.
 // `search(text)` gives the matching rows, a Set.
 export class Listing {
+  noun = { label: "study", plural: "studies" };
+  /** @type {any[]} */
+  ids;
+  /** @type {any[]} */
+  columns;
+  /** @type {Filter[]} */
+  filters;
+  /** @type {any} */
+  last = { key: null };
+  searched = "Search";
+  key; order; ordered; about; search; snippet;
+
   constructor(parts) {
-    this.noun = parts.noun ?? { label: "study", plural: "studies" };
-    /** @type {any[]} */
-    this.ids = parts.ids;
-    /** @type {any[]} */
-    this.columns = parts.columns;
-    /** @type {Filter[]} */
-    this.filters = parts.filters ?? [];
-    this.key = parts.key;
-    this.order = parts.order ?? null;
-    this.ordered = parts.ordered;
-    this.about = parts.about;
-    this.search = parts.search ?? null;
-    this.searched = parts.searched ?? "Search";
-    this.snippet = parts.snippet ?? null;
+    Object.assign(this, parts);
     this.n = this.ids.length;
     this.rowOf = new Map(this.ids.map((id, row) => [id, row]));
     this.columnOf = new Map(this.columns.map((column) => [column.name, column]));
-    /** @type {any} */
-    this.last = { key: null };
   }
 
   forget() {

@@ -1,6 +1,8 @@
 // The data of a page by their names: embedded in the file itself, or asked of the service.
 
-export async function ask(path, { method = "GET", body } = {}) {
+// The answer of the service, as JSON; the request has perhaps a `method` and a `body`.
+export async function ask(path, request = {}) {
+  const { method = "GET", body } = /** @type {any} */ (request);
   const isForm = body instanceof FormData;
   const headers = { Accept: "application/json", ...(body && !isForm ? { "Content-Type": "application/json" } : {}) };
   return (await answered(path, { method, headers, body: isForm ? body : JSON.stringify(body) })).json();

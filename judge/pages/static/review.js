@@ -21,10 +21,6 @@ export class Review {
     this.#draw();
   }
 
-  item(at) {
-    return this.cards[at];
-  }
-
   get #all() {
     return [...this.events.values()].filter(({ verdict }) => verdict !== "none");
   }
@@ -72,10 +68,6 @@ export class Review {
       || (this.fingerprints.length > 0 && this.fingerprints.every((error) => mine.some((event) => event.error === error)));
   }
 
-  get #ownComment() {
-    return this.#all.find((event) => isComment(event) && this.#isMine(event))?.comment ?? "";
-  }
-
   // For another reader, with that reader's own comment. A comment that was written before any
   // name was given stays for the reader who gives one.
   redraw() {
@@ -87,7 +79,7 @@ export class Review {
   }
 
   #showComment() {
-    this.saved = this.#ownComment;
+    this.saved = this.#all.find((event) => isComment(event) && this.#isMine(event))?.comment ?? "";
     this.comment.value = this.saved;
   }
 
@@ -99,7 +91,7 @@ export class Review {
     const isSaved = await this.#send({ error: null, verdict: "comment", comment: value });
     this.sending = null;
     if (!isSaved) return;
-    this.saved = this.#ownComment;
+    this.saved = value;
     announce("Comment saved");
   }
 

@@ -174,7 +174,7 @@ function card({ key, name, item, tone }, at, { record, labels, review }) {
       isLocated || !item.text || item.edit ? null : el("span", { class: "small" }, "not located in the text")),
     el("p", { id: `error-${key}-words`, class: "text", dir: "auto" }, clipped(item.text || (item.edit ? "" : "(no text)"))),
     quotes.map((text) => el("p", { class: "small", dir: "auto" }, clipped(`“${text}”`))),
-    review?.item(at));
+    review?.cards[at]);
 }
 
 // The raw answer with its circumstances; the question is loaded when it is unfolded.
