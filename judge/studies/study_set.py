@@ -184,8 +184,8 @@ def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field
         if known != value:
             by = f"field {source} gives" if source == first else f"fields {first} and {source} give"
             raise JudgeError(
-                f"the {by} two values of {name}: {known!r} and {value!r}; choose one: "
-                "--column context"
+                f"the {by} two values of {name}: {known!r} and {value!r}; "
+                "choose by --column context"
             )
     return {name: value for name, (_, value) in merged.items()}
 

@@ -205,7 +205,7 @@ def test_the_class_and_the_patient_from_a_chosen_field(put):
     named = read(put, [record], fields=NamedFields(patient="subject_id"))
     assert named.fields["patient"] == (1,), "the one that was named, not the usual one"
     for option, fields in (("class", {"study_class": "x"}), ("patient", {"patient": "x"})):
-        with pytest.raises(JudgeError, match=rf"--{option}-field; .*mrn"):
+        with pytest.raises(JudgeError, match=rf"--column {option}; .*mrn"):
             read(put, [{"mrn": "p"}], fields=NamedFields(**fields))
 
 
