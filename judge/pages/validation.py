@@ -26,15 +26,13 @@ MOST_RECORDS = 20_000
 """Records of one study and rater; about half a kilobyte each in the file."""
 
 
-def wanted(
-    validation: Mapping[str, Any], studies: RatedStudies, most: int = MOST_RECORDS
-) -> list[int]:
-    """Return the rows of the studies whose reports the page has: all, or `most` records.
+def _shown_rows(validation: Mapping[str, Any], studies: RatedStudies) -> list[int]:
+    """Return the rows of the studies whose reports the page has: all, or `MOST_RECORDS` records.
 
     Where there are more, each cell of a count of a judge and a mean of the readers gives one study
     in turn, the cells of the largest difference first, so that rare cells are complete.
     """
-    n, n_wanted = len(studies.study_ids), most // len(studies.raters)
+    n, n_wanted = len(studies.study_ids), MOST_RECORDS // len(studies.raters)
     if n <= n_wanted:
         return list(range(n))
     n_judges = len(studies.judges)
@@ -68,7 +66,7 @@ def page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
 
     `validation` is as `judge validate --format json` has it.
     """
-    rows = wanted(validation, studies)
+    rows = _shown_rows(validation, studies)
     records = studies.records({studies.study_ids[row] for row in rows})
     pieces = _pieces(validation, studies, rows, records)
     return page_file(MARK, "validation", "Judges and readers", pieces)

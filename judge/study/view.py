@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from judge.rubrics.contract import Kind, Rubric
@@ -132,23 +132,16 @@ def search_text(record: Mapping[str, Any]) -> str:
     The study's id, the values of its fields, both reports, each item with its correction,
     the explanation, and why the study is not scored.
     """
-    return "\n".join(filter(None, _searched(record)))
-
-
-def _searched(record: Mapping[str, Any]) -> Iterator[str]:
-    yield record["study_id"]
-    yield from (str(cell(value)) for value in record["fields"].values() if value is not None)
-    yield record["reference"]
-    yield record["candidate"]
-    if annotation := record["annotation"]:
+    annotation = record["annotation"]
+    fields = [str(cell(value)) for value in record["fields"].values() if value is not None]
+    texts = [record["study_id"], *fields, record["reference"], record["candidate"]]
+    if annotation:
         for item in annotation["items"]:
-            yield item["text"]
-            if item["edit"]:
-                yield item["edit"]["corrected"]
-        yield annotation["explanation"]
+            texts += [item["text"], item["edit"] and item["edit"]["corrected"]]
+        texts.append(annotation["explanation"])
     else:
-        yield record["reason"] or ""
-        yield record["detail"] or ""
+        texts += [record["reason"], record["detail"]]
+    return "\n".join(filter(None, texts))
 
 
 def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column
@@ -156,11 +149,12 @@ def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of an
 
     A truth value becomes `true` or `false`, a missing value None.
     """
+    import numpy as np
     import pandas as pd
 
     if value is None or value is pd.NA or value is pd.NaT:
         return None
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+    if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool):
         return str(value).lower()
