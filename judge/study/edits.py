@@ -21,7 +21,7 @@ Change = Literal["same", "out", "in"]
 
 
 class Row(TypedDict):
-    """One line of the edit, as it was `before` and is `after`, None where it is not there.
+    """One line of the edit, its words in order: the same, taken out or put in.
 
     `line` is the number of the candidate's line, None for an inserted one, `error` the index of
     the error whose correction it is.
@@ -29,9 +29,8 @@ class Row(TypedDict):
 
     kind: Kind
     line: int | None
-    before: str | None
-    after: str | None
     error: int | None
+    pieces: list[tuple[Change, str]]
 
 
 def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
@@ -81,17 +80,15 @@ def rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
             changed[edit["line"]] = number
     for place, line in enumerate([*report, None]):
         for number in inserted[place]:
-            corrected = errors[number]["edit"]["corrected"]
-            yield _row("insert", None, None, corrected, number)
-        if line is not None and place in changed:
-            edit = errors[changed[place]]["edit"]
-            after = edit["corrected"] if edit["kind"] == "change" else None
-            yield _row(edit["kind"], place, line, after, changed[place])
-        elif line is not None:
-            yield _row("same", place, line, line, None)
-
-
-def _row(
-    kind: Kind, line: int | None, before: str | None, after: str | None, error: int | None
-) -> Row:
-    return {"kind": kind, "line": line, "before": before, "after": after, "error": error}
+            pieces: list[tuple[Change, str]] = [("in", errors[number]["edit"]["corrected"])]
+            yield {"kind": "insert", "line": None, "error": number, "pieces": pieces}
+        if line is None:
+            continue
+        kind: Kind = "same"
+        error, pieces = changed.get(place), [("same", line)]
+        if error is not None:
+            edit = errors[error]["edit"]
+            kind, pieces = edit["kind"], [("out", line)]
+            if kind == "change":
+                pieces = changed_words(line, edit["corrected"])
+        yield {"kind": kind, "line": place, "error": error, "pieces": pieces}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from judge.rubrics.contract import Label, Measure, Rubric
-from judge.study.edits import Row, changed_words
+from judge.study.edits import Row
 from judge.study.marks import Segment
 from judge.study.view import judged_view
 from judge.text import capital, number
@@ -142,13 +142,12 @@ def _edit(
     lines = ["" if row["line"] is None else str(row["line"]) for row in edits]
     width = max((1, *map(len, lines)))
     for row, line in zip(edits, lines, strict=True):
-        before, after, error = row["before"], row["after"], row["error"]
-        if row["kind"] == "same":
-            yield Line(before or "", lead=f"  {line:>{width}}  ")
-            continue
-        if before is not None:
+        kind, error = row["kind"], row["error"]
+        if kind == "same":
+            yield Line(_worded(row, "out", "plain"), lead=f"  {line:>{width}}  ")
+        if kind in ("change", "delete"):
             yield Line(_worded(row, "out", "removed"), "removed", lead=f"- {line:>{width}}  ")
-        if after is not None:
+        if kind in ("change", "insert"):
             yield Line(_worded(row, "in", "added"), "added", lead=f"+ {line:>{width}}  ")
         if error is not None:
             yield _error(items[error], rubric, f"  {'':{width}}    {error + 1}. ")
@@ -163,13 +162,10 @@ def _error(item: Mapping[str, Any], rubric: Rubric, lead: str) -> Line:
 
 
 def _worded(row: Row, change: str, style: Style) -> tuple[Piece, ...]:
-    """Return one side of a row; of a changed line the words that stay are plain."""
-    before, after = row["before"] or "", row["after"] or ""
-    if row["kind"] != "change":
-        return (Piece(before or after),)
+    """Return one side of a row, in which the words that stay are plain."""
     return tuple(
         Piece(text, style if kind == change else "plain")
-        for kind, text in changed_words(before, after)
+        for kind, text in row["pieces"]
         if kind in ("same", change)
     )
 

@@ -124,9 +124,16 @@ def test_edit_rows_make_the_corrected_report(report: list[str], chosen: list) ->
     ]
     found = list(rows(candidate, errors))
     corrected = rubric.editor(annotation, Study("1", "", candidate))
-    after = [row["after"] for row in found if row["after"] is not None]
+    before, after = (
+        [
+            "".join(text for change, text in row["pieces"] if change in ("same", side))
+            for row in found
+            if row["kind"] != other
+        ]
+        for side, other in (("out", "insert"), ("in", "delete"))
+    )
     assert " ".join(after) == " ".join(corrected.split())
-    assert [row["before"] for row in found if row["before"] is not None] == report
+    assert before == report
     numbers = sorted(row["error"] for row in found if row["error"] is not None)
     assert numbers == list(range(len(edits)))
 

@@ -8,6 +8,7 @@ import { NO_VALUE, capital, count, differences, mostSevere } from "./format.js";
 const SIDES = ["reference", "candidate"];
 // White space of Python and of JavaScript.
 const SPACE = /[\s\x1c-\x1f\x85]/g;
+const PIECES = { same: "span", out: "del", in: "ins" };
 const MAX_MARKS = 1000;
 const MAX_HITS = 2000;
 
@@ -212,14 +213,9 @@ function editRow(row, column) {
   return el("li", { class: `edit-row ${row.kind}${tone ? ` tone-${tone}` : ""}`, "data-errors": key },
     el("span", { class: "line-number" }, el("span", { class: "unseen" }, row.line === null ? "new line" : "line "),
       row.line === null ? el("span", { "aria-hidden": "true" }, "+") : String(row.line)),
-    el("span", { class: "line-text", dir: "auto" }, lineText(row)),
+    el("span", { class: "line-text", dir: "auto" },
+      row.pieces.map(([change, text]) => el(PIECES[change], {}, clipped(text)))),
     key === undefined ? null : el("a", { class: "error-link", href: `#error-${key}`, "data-to": key }, `error ${name}`));
-}
-
-function lineText({ kind, before, after }) {
-  if (kind === "same") return clipped(before);
-  if (kind === "change") return differences(before, after);
-  return kind === "delete" ? el("del", {}, clipped(before)) : el("ins", {}, clipped(after));
 }
 
 // Lights up an item wherever it shows; a click on a mark or a link leads to its card.
