@@ -15,6 +15,7 @@ from judge.metrics import MissingMetricError, check
 from judge.metrics.scored import ScoredReports
 from judge.running.session import with_classes
 from judge.signature import safe_name
+from judge.stats.table import check_fields
 from judge.tables.document import Document
 from judge.tables.metrics import metric_table
 from judge.tables.run import class_facts

@@ -230,9 +230,8 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         (folder / name).write_bytes(content)
     yield {}
     figures = page_figures(comparison) if available() else ()
-    for index, figure in enumerate(figures):
-        (folder / f"figure-{index}").write_bytes(figure.svg.encode())
-    (folder / "figures").write_bytes(as_json([figure.words for figure in figures]))
+    for name, content in comparison_page.figure_pieces(figures):
+        (folder / name).write_bytes(content)
     yield {}
 
 
