@@ -5,11 +5,12 @@ A task that breaks or takes too long ends its own process and nobody else's work
 `python -m judge.service.worker TASK` reads its request from the first line of standard input. When
 standard input ends, the service is gone, and so is the process. `run` is the command `judge`, paid
 from the service's ledger. `check` reads the files of a run as that command would. `compare` writes
-the pieces of a comparison into a folder, and replies as soon as its numbers are there:
+the pieces of a comparison into a folder, in this order:
 
-    comparison                   what `judge compare --format json` prints
     overview, columns, values-N  the numbers of the page, N the index of a metric
-    figures, figure-N            the titles and captions of the figures, and the SVG of each
+    comparison                   what `judge compare --format json` prints
+    figure-N                     the SVG of each figure
+    figures                      the titles and captions of the figures
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import signal
 import sys
 import threading
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from judge.service.settings import Ledger
 
 _MAX_LINE = 2**28
+NUMBERS, FIGURES = "comparison", "figures"
+"""The pieces of a comparison after which its numbers, and its figures, are complete."""
 
 
 @asynccontextmanager
@@ -109,21 +112,17 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
 
-    def send(answer: dict[str, Any]) -> None:
-        replies.write(json.dumps(answer).encode() + b"\n")
-        replies.flush()
-
     request = json.loads(stdin.readline())
     threading.Thread(target=_end_with_service, args=(stdin,), daemon=True).start()
-    tasks: dict[str, Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]]
     tasks = {"run": _run, "check": _check, "compare": _compare}
     try:
-        for answer in tasks[sys.argv[1]](request):
-            send(answer)
+        answer = tasks[sys.argv[1]](request)
     except ClickException as error:
-        send({"status": 422, "detail": error.format_message()})
+        answer = {"status": 422, "detail": error.format_message()}
     except JudgeError as error:
-        send({"status": 422, "detail": str(error)})
+        answer = {"status": 422, "detail": str(error)}
+    replies.write(json.dumps(answer).encode() + b"\n")
+    replies.flush()
 
 
 def _end_with_service(stdin: IO[bytes]) -> None:
@@ -137,7 +136,7 @@ def _ledger(request: Mapping[str, Any]) -> Ledger | None:
     return Ledger(*request["ledger"]) if request["ledger"] else None
 
 
-def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge.cli import main as judge
     from judge.cli.progress import Owner
 
@@ -147,15 +146,13 @@ def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     def tick(progress: Progress) -> None:
         if (counts := asdict(progress)) != last:
             last.update(counts)
-            aside = path.with_suffix(".new")
-            aside.write_text(json.dumps(counts), "utf-8")
-            aside.replace(path)
+            _replace(path, json.dumps(counts).encode())
 
     judge(request["arguments"], prog_name="judge", obj=Owner(_ledger(request), tick))
-    yield {}
+    return {}
 
 
-def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _check(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge import rubrics
     from judge.cli.judging import command_for, read_context
     from judge.cli.run_options import RunOptions
@@ -188,14 +185,14 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             is_short = cost.requests and (most is None or most > left)
             stop = "; a run that needs more stops there and can be resumed" if is_short else ""
             costs["budget"] = ledger.left_in_words() + stop
-    yield {
+    return {
         **described,
         "facts": [{"name": name, "text": text} for name, text in preview.facts(described)],
         "costs": [{"name": name, "text": text} for name, text in costs.items()],
     }
 
 
-def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _compare(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge.comparing.comparison import compare_runs
     from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
@@ -225,20 +222,26 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     ]
     described = [run.described() for run in aligned.runs]
     pieces = {
-        "comparison": as_json(comparison_tables.as_data(comparison, described)),
         "overview": as_json({**comparison_page.overview(comparison), "runs": runs}),
         "columns": as_json(comparison_page.columns(comparison)),
     }
     for index, metric in enumerate(panel.metrics):
         pieces[f"values-{index}"] = comparison_page.values(comparison, metric)
+    pieces[NUMBERS] = as_json(comparison_tables.as_data(comparison, described))
     for name, content in pieces.items():
-        (folder / name).write_bytes(content)
-    yield {}
+        _replace(folder / name, content)
     figures = page_figures(comparison) if available() else ()
     for index, figure in enumerate(figures):
-        (folder / f"figure-{index}").write_bytes(figure.svg.encode())
-    (folder / "figures").write_bytes(as_json([figure.words for figure in figures]))
-    yield {}
+        _replace(folder / f"figure-{index}", figure.svg.encode())
+    _replace(folder / FIGURES, as_json([figure.words for figure in figures]))
+    return {}
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole before it has its name."""
+    aside = path.with_suffix(".new")
+    aside.write_bytes(content)
+    aside.replace(path)
 
 
 if __name__ == "__main__":
