@@ -19,7 +19,7 @@ from judge.service import ProblemError
 from judge.service.jobs import Short
 from judge.service.service import JSON, Service, ServiceDep
 from judge.service.settings import ServiceSettings
-from judge.service.worker import FIGURES, NUMBERS, reply, time_limit, worker
+from judge.service.worker import FIGURES, NUMBERS, answer
 
 _MAX_RUNS = 100
 _MAX_KEPT = 8
@@ -71,8 +71,8 @@ class Comparison:
 
     async def _make(self, request: dict[str, Any], seconds: float, turn: asyncio.Semaphore) -> None:
         request = {**request, "folder": self._folder.name}
-        async with turn, time_limit(seconds, "comparison"), worker("compare", request) as process:
-            await reply(process, "comparison")
+        async with turn:
+            await answer("compare", request, seconds)
 
     async def until_there(self, last: str) -> None:
         """Wait for the piece `last`; raises what ended the comparison before it was there."""

@@ -142,10 +142,9 @@ class RunRequest(RunOptions):
 
     def task(self, settings: ServiceSettings, *options: str) -> dict[str, Any]:
         """Return the request to the process of a run or a check: its arguments and its ledger."""
-        is_paid = self.judge in settings.judges
         return {
             "arguments": [*self.arguments(settings), *options, "--", *self.files],
-            "ledger": settings.ledger(self.judge).as_tuple() if is_paid else None,
+            "ledger": settings.ledger(self.judge).as_tuple(),
         }
 
 

@@ -27,7 +27,6 @@ from judge.service import ProblemError
 from judge.service.jobs import Reply
 from judge.service.service import ServiceDep, as_json, log
 from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
-from judge.service.worker import time_limit
 from judge.studies import StudySet, from_given
 from judge.studies.study_set import attach_context
 from judge.types import JudgeError
@@ -70,23 +69,20 @@ class Pairs:
         """Return the record of one pair, with its signature and the judge's note.
 
         Raises `ProblemError` 422 for a pair that cannot be judged, 503 where the judge cannot be
-        loaded, 502 where it gives no answer, 402 where its budget has no room for one, and 504
-        after `pair_seconds`, or ten times as long for a judge on a server.
+        loaded, 502 where it gives no answer, and 402 where its budget has no room for one.
         """
-        seconds = self._settings.pair_seconds * (1 if pair.judge == LEXICON else 10)
-        async with time_limit(seconds, "annotation"):
-            try:
-                loaded = await self._session(pair)
-            except JudgeError as error:
-                raise ProblemError(503, str(error)) from error
-            studies, class_source = await asyncio.to_thread(_studies, pair, loaded.rubric)
-            session = copy.copy(loaded)
-            session.begin()
-            # A second request for the same reports waits and finds the answer in the cache; a judge
-            # that computes here takes one pair at a time.
-            key = "" if session.judge.runs_inline else pair.reference + pair.candidate
-            async with self._locks.setdefault((id(loaded), key), asyncio.Lock()):
-                result = await _judge_pair(session, studies)
+        try:
+            loaded = await self._session(pair)
+        except JudgeError as error:
+            raise ProblemError(503, str(error)) from error
+        studies, class_source = await asyncio.to_thread(_studies, pair, loaded.rubric)
+        session = copy.copy(loaded)
+        session.begin()
+        # A second request for the same reports waits and finds the answer in the cache; a judge
+        # that computes here takes one pair at a time.
+        key = "" if session.judge.runs_inline else pair.reference + pair.candidate
+        async with self._locks.setdefault((id(loaded), key), asyncio.Lock()):
+            result = await _judge_pair(session, studies)
         judge = session.judge
         return {
             **to_record(result, session.rubric),
@@ -112,10 +108,11 @@ class Pairs:
             environ=os.environ,
             say=log,
         )
-        budget = self._settings.ledger(judge) if judge in self._settings.judges else None
-        cache = self._settings.cache
         return JudgeSession.load(
-            rubric, judge, settings, policy=_POLICY, cache=cache, budget=budget
+            *(rubric, judge, settings),
+            policy=_POLICY,
+            cache=self._settings.cache,
+            budget=self._settings.ledger(judge),
         )
 
     async def close(self) -> None:

@@ -24,7 +24,7 @@ from judge.service.catalogue import OpenRun, RunEntry
 from judge.service.pairs import check_names
 from judge.service.reviews import COMMENT, MISSED, Event
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
-from judge.service.worker import reply, time_limit, worker
+from judge.service.worker import answer
 from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 
@@ -93,13 +93,12 @@ async def check_run(form: RunFields, service: ServiceDep) -> Response:
         uploads = _save_uploads(form, service)
         folder, files = await asyncio.to_thread(stack.enter_context, uploads)
         task = jobs.RunRequest.of(form, files).task(service.settings)
-        seconds = service.settings.check_seconds
-        checking = worker("check", task, cwd=folder / jobs.FILES)
-        async with service.checking, time_limit(seconds, "check"), checking as process:
-            try:
-                return as_json(await reply(process, "check"))
-            except ProblemError as error:
-                raise ProblemError(error.status, jobs.with_form_names(error.detail)) from error
+        seconds, cwd = service.settings.check_seconds, folder / jobs.FILES
+        try:
+            async with service.checking:
+                return as_json(await answer("check", task, seconds, cwd))
+        except ProblemError as error:
+            raise ProblemError(error.status, jobs.with_form_names(error.detail)) from error
 
 
 @contextmanager
@@ -258,13 +257,13 @@ def show_study(
         raise ProblemError(404, "no such study in this run")
     study = opened.row(place)
     events = reviews.current(opened.path)
-    answer = {
+    shown = {
         "row": place,
         "view": study_view(study, opened.rubric),
         "fingerprints": list(reviews.errors_of(study, opened.rubric)),
         "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
     }
-    return as_json({**answer, "record": study} if record else answer)
+    return as_json(shown | ({"record": study} if record else {}))
 
 
 @study_routes.get("/{run}/reviews")

@@ -123,7 +123,6 @@ class ServiceSettings:
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
     max_body: int = 4 * MEGABYTE
-    pair_seconds: float = 60.0
     compare_seconds: float = 600.0
     check_seconds: float = 120.0
     images: Path | None = None

@@ -33,7 +33,6 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.running.engine import Progress
-    from judge.service.settings import Ledger
 
 _MAX_LINE = 2**28
 NUMBERS, FIGURES = "comparison", "figures"
@@ -71,31 +70,31 @@ async def worker(
             await process.wait()
 
 
-async def reply(process: Process, task: str) -> dict[str, Any]:
-    """Return the next reply of a process; raises a `ProblemError` reply, 502 where none comes."""
-    assert process.stdout is not None
-    if not (line := await process.stdout.readline()):
-        cause = exit_cause(await process.wait())
-        raise ProblemError(502, f"the process of this {task} ended ({cause}); see the log")
-    answer: dict[str, Any] = json.loads(line)
-    if "status" in answer:
-        raise ProblemError(answer["status"], answer["detail"])
-    return answer
+async def answer(
+    task: str, request: Mapping[str, Any], seconds: float, cwd: Path | None = None
+) -> dict[str, Any]:
+    """Return what a task answers.
+
+    Raises `ProblemError`: the answer itself, 502 where the process ends without one, and 504 after
+    `seconds`.
+    """
+    try:
+        async with asyncio.timeout(seconds), worker(task, request, cwd=cwd) as process:
+            assert process.stdout is not None
+            if not (line := await process.stdout.readline()):
+                cause = exit_cause(await process.wait())
+                raise ProblemError(502, f"the process of {task} ended ({cause}); see the log")
+    except TimeoutError:
+        raise ProblemError(504, f"{task} took longer than {seconds:g} seconds") from None
+    answered: dict[str, Any] = json.loads(line)
+    if "status" in answered:
+        raise ProblemError(answered["status"], answered["detail"])
+    return answered
 
 
 def exit_cause(code: int) -> str:
     """Return the name of the signal that ended a process, or its exit code."""
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-
-
-@asynccontextmanager
-async def time_limit(seconds: float, task: str) -> AsyncIterator[None]:
-    """Raise `ProblemError` 504 where the block takes longer than `seconds`."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise ProblemError(504, f"the {task} took longer than {seconds:g} seconds") from None
 
 
 # From here on: inside the process.
@@ -130,15 +129,10 @@ def _end_with_service(stdin: IO[bytes]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)  # a run saves the answers under way
 
 
-def _ledger(request: Mapping[str, Any]) -> Ledger | None:
-    from judge.service.settings import Ledger
-
-    return Ledger(*request["ledger"]) if request["ledger"] else None
-
-
 def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge.cli import main as judge
     from judge.cli.progress import Owner
+    from judge.service.settings import Ledger
 
     path = Path(request["progress"])
     last: dict[str, Any] = {}
@@ -148,7 +142,7 @@ def _run(request: Mapping[str, Any]) -> dict[str, Any]:
             last.update(counts)
             _replace(path, json.dumps(counts).encode())
 
-    judge(request["arguments"], prog_name="judge", obj=Owner(_ledger(request), tick))
+    judge(request["arguments"], prog_name="judge", obj=Owner(Ledger(*request["ledger"]), tick))
     return {}
 
 
@@ -159,6 +153,7 @@ def _check(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge.running import preview
     from judge.running.cost import forecast
     from judge.running.session import JudgeSession
+    from judge.service.settings import Ledger
     from judge.stats.table import TableBuilder, check_fields
 
     name, *arguments = request["arguments"]
@@ -180,15 +175,16 @@ def _check(request: Mapping[str, Any]) -> dict[str, Any]:
     costs = {"cost": "none: the built-in judge answers on this machine"}
     if cost is not None:
         costs = cost.facts(session.concurrency, unseen=_UNSEEN)
-        if (ledger := _ledger(request)) and (left := ledger.left()) is not None:
+        ledger = Ledger(*request["ledger"])
+        if (left := ledger.left()) is not None:
             most = cost.worst.dollars
             is_short = cost.requests and (most is None or most > left)
             stop = "; a run that needs more stops there and can be resumed" if is_short else ""
             costs["budget"] = ledger.left_in_words() + stop
-    return {
-        **described,
-        "facts": [{"name": name, "text": text} for name, text in preview.facts(described)],
-        "costs": [{"name": name, "text": text} for name, text in costs.items()],
+    facts = {"facts": preview.facts(described), "costs": costs.items()}
+    return described | {
+        name: [{"name": label, "text": text} for label, text in rows]
+        for name, rows in facts.items()
     }
 
 
