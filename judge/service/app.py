@@ -328,18 +328,14 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends short answers at once.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host.strip("[]"), port))
-        listener.listen(_BACKLOG)
+        listener = socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        listener.close()
         raise JudgeError(
             f"cannot listen at {host}:{port}: {error.strerror or error}; choose another with "
             "--host and --port"
         ) from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # short answers go at once
     return listener
 
 

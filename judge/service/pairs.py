@@ -112,7 +112,7 @@ class Pairs:
             *(rubric, judge, settings),
             policy=_POLICY,
             cache=self._settings.cache,
-            budget=self._settings.ledger(judge),
+            budget=Ledger(*self._settings.ledger(judge)),
         )
 
     async def close(self) -> None:
@@ -193,7 +193,7 @@ def list_judges(service: ServiceDep) -> Response:
     count at their most.
     """
     names = (LEXICON, *service.settings.judges)
-    return as_json({"judges": [_judge(service.settings.ledger(name)) for name in names]})
+    return as_json({"judges": [_judge(Ledger(*service.settings.ledger(name))) for name in names]})
 
 
 def _judge(ledger: Ledger) -> dict[str, Any]:

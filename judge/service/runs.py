@@ -30,7 +30,6 @@ from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _MAX_NAME = 200
-_MAX_SNIPPETS = 1000
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
@@ -232,9 +231,8 @@ def search_studies(
     fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    rows = opened.search(q)
-    shown = rows if q.strip() and len(rows) <= _MAX_SNIPPETS else []
-    return as_json({"rows": rows, "snippets": opened.snippets(q, shown)})
+    rows, snippets = opened.search(q)
+    return as_json({"rows": rows, "snippets": snippets})
 
 
 @study_routes.get("/{run}/study")
@@ -303,22 +301,23 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
     values: dict[str, Any] = {"comment": review.comment}
     errors = reviews.errors_of(opened.row(row), rubric)
     if review.verdict == MISSED:
-        known = [label.name for label in rubric.codes.labels] if rubric.codes else []
-        categories = tuple(dict.fromkeys(review.categories))
-        if not review.text.strip() or (known and not categories) or set(categories) - set(known):
-            raise ProblemError(
-                422, f"a missed error has a text and categories of {', '.join(known) or 'none'}"
-            )
+        codes = {label.name for label in rubric.codes.labels} if rubric.codes else set()
         levels = [label.name for label in rubric.grades.labels] if rubric.grades else []
-        if review.level is not None and review.level not in levels:
-            raise ProblemError(422, f"an error's level is one of {', '.join(levels) or 'none'}")
-        if review.error in errors:
-            raise ProblemError(422, "the judge found this error, so it was not missed")
-        values |= {"categories": categories, "level": review.level, "text": review.text}
+        categories = set(review.categories)
+        fits = categories <= codes and bool(categories) == bool(codes) and review.text.strip()
+        if not fits or review.level not in (None, *levels) or review.error in errors:
+            raise ProblemError(
+                422,
+                "a missed error is none of the judge's, and has a text, a category of "
+                f"{', '.join(sorted(codes)) or 'none'} and a level of "
+                f"{', '.join(levels) or 'none'}",
+            )
+        names = tuple(dict.fromkeys(review.categories))
+        values |= {"categories": names, "level": review.level, "text": review.text}
     elif review.error in errors:
         error = errors[review.error]
-        categories = tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else ()
-        values |= {"categories": categories, "level": error["grade"], "text": error["text"]}
+        names = tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else ()
+        values |= {"categories": names, "level": error["grade"], "text": error["text"]}
     elif review.verdict in VERDICTS or (review.verdict == COMMENT and review.error is not None):
         raise ProblemError(409, "this study has no such error; the run may be new: load it again")
     return reviews.new_event(review.reader, review.study_id, review.error, review.verdict, **values)
