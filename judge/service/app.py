@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import python_multipart  # noqa: F401 - without it the first upload would fail, not the start
 import uvicorn
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -258,10 +258,8 @@ def _run_page(run: RunId, service: ServiceDep) -> Response:
 
 
 @routes.get("/compare")
-def _comparison_page(request: Request) -> Response:
-    """The key of a comparison's data is the query of its page."""
-    key = quote(request.url.query, safe="")
-    return _shell(RESULTS, source=f"comparison/{key}")
+def _comparison_page() -> Response:
+    return _shell(RESULTS, source="comparison")
 
 
 @routes.get("/read")

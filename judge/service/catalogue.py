@@ -87,7 +87,7 @@ class OpenRun(Run):
 
         With them, where they are not too many, the text around the first word in each.
         """
-        words = encodable(text).lower().split()
+        words = text.lower().split()
         rows = [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
         snippets = []
         for row in rows if words and len(rows) <= _MAX_SNIPPETS else ():
@@ -101,7 +101,7 @@ class OpenRun(Run):
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [encodable(search_text(record)) for record in self.records()]
+        return [search_text(record) for record in self.records()]
 
     def reviewed(self) -> dict[str, Any]:
         """Return the statistics of the run's reviews."""
@@ -120,7 +120,7 @@ class OpenRun(Run):
 
     def row_of(self, study_id: str) -> int | None:
         """Return the row of the study with that id, None where the run has none."""
-        return self._rows.get(encodable(study_id))
+        return self._rows.get(study_id)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -146,11 +146,6 @@ class OpenRun(Run):
         with (self.path / ANNOTATIONS).open("rb") as file:
             file.seek(self._offsets[row])
             return self.parsed(row + 1, file.readline())
-
-
-def encodable(text: str) -> str:
-    """Return `text` without half surrogate pairs, which no file can hold."""
-    return text.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,13 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from fastapi import Path as InPath
+from fastapi import Query as InQuery
 from fastapi.responses import Response
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from judge.running.records import first_of
 from judge.service import ProblemError
 from judge.service.jobs import Short
 from judge.service.service import JSON, Service, ServiceDep
@@ -120,37 +119,25 @@ class Comparisons:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _piece(query: ComparisonQuery, service: Service, name: str) -> Response:
-    request = await asyncio.to_thread(query.request, service)
-    kind = _KINDS.get(name.partition("-")[0], JSON)
-    return Response(await service.comparisons.piece(request, name), media_type=kind)
+Query = Annotated[ComparisonQuery, InQuery()]
 
 
 @routes.get("")
-async def compare_runs(query: Annotated[ComparisonQuery, Query()], service: ServiceDep) -> Response:
+async def compare_runs(query: Query, service: ServiceDep) -> Response:
     """Compare runs: a leaderboard with its tests, as `judge compare --format json` prints it.
 
     Runs that differ in what must agree are refused with the difference.
     """
-    return await _piece(query, service, "comparison")
+    return await comparison_piece(NUMBERS, query, service)
 
 
-@data_routes.get("/{key}/{piece}")
+@data_routes.get("/{piece}")
 async def comparison_piece(
-    key: str,
     piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figure)-\d{1,9})$")],
+    query: Query,
     service: ServiceDep,
 ) -> Response:
-    """Return `overview`, `columns`, the values of a metric, `figures` or one figure.
-
-    `key` is the query of the page, of which each piece has the name that it has in a page's file.
-    """
-    fields = {
-        name: values if name in ("run", "name", "allow") else values[-1]
-        for name, values in parse_qs(key, keep_blank_values=True).items()
-    }
-    try:
-        query = ComparisonQuery.model_validate(fields)
-    except ValidationError as error:
-        raise ProblemError(422, first_of(error)) from None
-    return await _piece(query, service, piece)
+    """Return `overview`, `columns`, the values of a metric, `figures` or one figure."""
+    request = await asyncio.to_thread(query.request, service)
+    kind = _KINDS.get(piece.partition("-")[0], JSON)
+    return Response(await service.comparisons.piece(request, piece), media_type=kind)

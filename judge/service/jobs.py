@@ -29,6 +29,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from judge import rubrics
 from judge.backends import LEXICON
 from judge.running.folder import MANIFEST
 from judge.service.settings import JOBS, ServiceSettings
@@ -63,20 +64,24 @@ _BODY = ("top_p", "seed", "reasoning_effort")
 """The parameters of `--body`."""
 
 Short = Annotated[str, Field(max_length=200)]
-Reply = Literal["auto", "text", "structured"]
-"""The form of reply that a model is asked for, as on the command line."""
 
 
 def _printable(text: str) -> str:
     return "".join(c for c in text if c.isprintable()).strip()
 
 
-class RunOptions(BaseModel):
+class JudgeChoice(BaseModel):
+    """By which rubric reports are judged, who judges, and how the judge is asked."""
+
+    rubric: Short = Field(description="A rubric's name.", examples=rubrics.built_in())
+    judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
+    prompt: Short | None = Field(default=None, description="For judges that read one.")
+    reply: Literal["auto", "text", "structured"] = "auto"
+
+
+class RunOptions(JudgeChoice):
     """The options of a run, as on the command line; "" and None are the default."""
 
-    rubric: Short
-    judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
-    prompt: Short = Field(default="", description="A prompt's name, for judges that read one.")
     section: Literal["", Section] = ""
     id_field: Short = ""
     candidate_field: Short = ""
@@ -90,7 +95,6 @@ class RunOptions(BaseModel):
     allow_missing: bool = Field(default=False, description="Leave out studies of one side only.")
     by: str = Field(default="", max_length=1000, description="Group rates by: fields, with commas.")
     max_cost: float | None = Field(default=None, gt=0, description="US dollars.")
-    reply: Reply = "auto"
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
     seed: int | None = Field(default=None, ge=-(2**63) + 1, lt=2**63)

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from fastapi import APIRouter
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
@@ -24,7 +24,7 @@ from judge.running.engine import judge_all
 from judge.running.records import StudyResult, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.service import ProblemError
-from judge.service.jobs import Reply
+from judge.service.jobs import JudgeChoice
 from judge.service.service import ServiceDep, as_json, log
 from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
 from judge.studies import StudySet, from_given
@@ -33,26 +33,21 @@ from judge.types import JudgeError
 
 Text = Annotated[str, Field(max_length=100_000)]
 """A report, short enough that the built-in judge takes seconds for it."""
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 # Somebody waits for the answer, so a long outage is reported and not waited for.
 _POLICY = RequestPolicy(max_outage=20.0)
 
 routes = APIRouter(prefix="/v1", tags=["annotations"])
 
 
-class Pair(BaseModel):
+class Pair(JudgeChoice):
     """A pair of reports to judge."""
 
     model_config = ConfigDict(extra="forbid")
 
     reference: Text = Field(description="The radiologist's report.", examples=["No effusion."])
     candidate: Text = Field(description="The model's report; it may be empty.")
-    rubric: Name = Field(description="A rubric's name.", examples=rubrics.built_in())
-    judge: Name = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
-    study_id: Name = "study"
+    study_id: Annotated[str, Field(min_length=1, max_length=200)] = "study"
     context: Text | None = Field(default=None, description="Clinical context of the study.")
-    prompt: Name | None = Field(default=None, description="For judges that read one.")
-    reply: Reply = Field(default="auto", description="The form of reply.")
 
 
 class Pairs:
@@ -102,7 +97,7 @@ class Pairs:
 
     def _load(self, rubric: str, judge: str, prompt: str | None, reply: str) -> JudgeSession:
         settings = backends.JudgeSettings(
-            prompt=prompt,
+            prompt=prompt or None,
             reply=None if reply == "auto" else reply,
             base_url=self._settings.judges.get(judge),
             environ=os.environ,
@@ -149,11 +144,12 @@ def _studies(pair: Pair, rubric: rubrics.Rubric) -> tuple[StudySet, str]:
         raise ProblemError(422, str(error)) from error
 
 
-def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str | None) -> None:
+def check_names(settings: ServiceSettings, choice: JudgeChoice) -> None:
     """Raise `ProblemError` for a judge that is not allowed, and an unknown rubric or prompt.
 
     A client names no prompt by a path.
     """
+    rubric, judge = choice.rubric, choice.judge
     if rubric not in rubrics.names():
         known = ", ".join(rubrics.names())
         raise ProblemError(422, f"unknown rubric {rubric!r}; there are: {known}")
@@ -162,10 +158,10 @@ def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str 
         raise ProblemError(
             403, f"the owner of this service allows the judges {allowed}; not {judge!r}"
         )
-    known_prompts = [name for name in prompts.names() if prompts.load(name).rubric == rubric]
-    if prompt and prompt not in known_prompts:
-        known = ", ".join(known_prompts)
-        raise ProblemError(422, f"unknown prompt {prompt!r}; {rubric} has: {known}")
+    of_rubric = [name for name in prompts.names() if prompts.load(name).rubric == rubric]
+    if choice.prompt and choice.prompt not in of_rubric:
+        known = ", ".join(of_rubric)
+        raise ProblemError(422, f"unknown prompt {choice.prompt!r}; {rubric} has: {known}")
 
 
 @routes.post("/annotations")
@@ -175,7 +171,7 @@ async def annotate(pair: Pair, service: ServiceDep) -> Response:
     An answer that was paid for once is free. A judge that fails, or whose answer cannot be read,
     gives an `outcome` without `measures`. Without room in the budget a new answer is refused (402).
     """
-    check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
+    check_names(service.settings, pair)
     return as_json(await service.pairs.annotate(pair))
 
 

@@ -68,7 +68,7 @@ async def start_run(form: RunFields, service: ServiceDep) -> Response:
 
     Where the budget of the judge has no room for an answer, it stops and says so.
     """
-    check_names(service.settings, form.rubric, form.judge, form.prompt)
+    check_names(service.settings, form)
 
     def create() -> jobs.Job:
         with _save_uploads(form, service) as (folder, files):
@@ -87,7 +87,7 @@ async def check_run(form: RunFields, service: ServiceDep) -> Response:
     No judge is asked and nothing is kept. `first` are the first three studies; `facts` and `costs`
     say what was read and what it may cost.
     """
-    check_names(service.settings, form.rubric, form.judge, form.prompt)
+    check_names(service.settings, form)
     with ExitStack() as stack:
         uploads = _save_uploads(form, service)
         folder, files = await asyncio.to_thread(stack.enter_context, uploads)

@@ -25,7 +25,8 @@ export const isFile = () => document.documentElement.dataset.mode === "file";
 
 /** @param {string} name */
 async function loadBytes(name) {
-  if (!isFile()) return (await answered(`/data/${document.documentElement.dataset.source}/${name}`)).arrayBuffer();
+  const { source } = document.documentElement.dataset;
+  if (!isFile()) return (await answered(`/data/${source}/${name}${location.search}`)).arrayBuffer();
   const text = atob(document.getElementById(`data-${name}`).textContent);
   const bytes = Uint8Array.from(text, (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
