@@ -6,13 +6,11 @@ import json
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from judge.running.folder import Stamp, append_line, stamp
 from judge.running.records import adapter, first_of
 from judge.types import JudgeError
-
-Entry = TypeVar("Entry")
 
 
 def append(file: Path, entry: Any) -> None:  # noqa: ANN401
@@ -27,7 +25,7 @@ def append(file: Path, entry: Any) -> None:  # noqa: ANN401
         raise JudgeError(f"this was not saved in {file.name}: {error.strerror}") from error
 
 
-def read(file: Path, form: type[Entry]) -> list[Entry]:
+def read(file: Path, form: type) -> list[Any]:
     """Return the entries of a journal in the order of their saves; without a file there are none.
 
     A line that a crash has cut short is skipped: its save was never confirmed. Raises `JudgeError`
@@ -54,7 +52,7 @@ def read(file: Path, form: type[Entry]) -> list[Entry]:
     return entries
 
 
-def read_again(file: Path, form: type[Entry]) -> tuple[Entry, ...]:
+def read_again(file: Path, form: type) -> tuple[Any, ...]:
     """Return the entries of a journal, which is read again when it has changed."""
     # A line that is appended meanwhile changes the stamp, and is read the next time.
     changed = stamp(file)
@@ -62,5 +60,5 @@ def read_again(file: Path, form: type[Entry]) -> tuple[Entry, ...]:
 
 
 @lru_cache(maxsize=16)
-def _cached(file: Path, form: type[Entry], _stamp: Stamp) -> tuple[Entry, ...]:
+def _cached(file: Path, form: type, _stamp: Stamp) -> tuple[Any, ...]:
     return tuple(read(file, form))

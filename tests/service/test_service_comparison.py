@@ -61,14 +61,6 @@ def test_it_says_what_the_command_line_says(service: Served) -> None:
     assert found == printed
 
 
-def test_models_can_be_named_and_where_runs_are_kept_is_never_told(service: Served) -> None:
-    query = asked(*RUNS[:2], name=["", "mine"])
-    assert service.client.get("/v1/comparison", params=query).json()["models"] == ["good", "mine"]
-    for rest, status in (({"name": ["one", "one"]}, 422), ({"sort": "nothing"}, 422)):
-        answer = service.client.get("/v1/comparison", params=asked(*RUNS[:2], **rest))
-        assert str(service.folder) not in is_problem(answer, status)
-
-
 def test_the_pieces_of_pages_are_those_of_a_file(service: Served) -> None:
     """The page says where its pieces are."""
 
@@ -97,14 +89,17 @@ def test_the_pieces_of_pages_are_those_of_a_file(service: Served) -> None:
     is_problem(piece("comparison"), 422)
 
 
-def test_what_cannot_be_compared_is_named(service: Served) -> None:
+def test_what_cannot_be_compared_is_named_without_its_folder(service: Served) -> None:
     for query, status, named in (
         ([], 422, "run"),
         (asked("nothing"), 404, "nothing"),
         (asked("green-good", "green-good"), 422, "green"),
         (asked("green-good", sort="nothing"), 422, "nothing"),
+        (asked(*RUNS[:2], name=["one", "one"]), 422, "one"),
     ):
-        assert named in is_problem(service.client.get("/v1/comparison", params=query), status)
+        said = is_problem(service.client.get("/v1/comparison", params=query), status)
+        assert named in said
+        assert str(service.folder) not in said
 
 
 def test_a_comparison_is_made_once_until_a_run_changes(service: Served) -> None:

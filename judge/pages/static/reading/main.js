@@ -260,8 +260,9 @@ class App {
       el("p", {}, "It gets no score, and is counted beside those that have one."),
       el("label", { for: "why" }, "Why?"), field,
       el("datalist", { id: "reasons" }, REASONS.map((value) => el("option", { value }))),
-      button("Cancel", ({ target }) => target.closest("dialog").close()),
-    ], "Save, next study", { on: { submit: end } });
+      el("p", { class: "tools" }, el("button", { class: "main" }, "Save, next study"),
+        button("Cancel", ({ target }) => target.closest("dialog").close())),
+    ], null, { on: { submit: end } });
   }
 
   #step(by) {
