@@ -105,10 +105,9 @@ def application(settings: ServiceSettings) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app, settings)
-    for router in (
-        *(pairs.routes, runs.routes, runs.study_routes, comparisons.routes, readings.routes),
-        *(runs.data_routes, comparisons.data_routes, routes),
-    ):
+    for module in (pairs, runs, comparisons, readings):
+        app.include_router(module.routes)
+    for router in (runs.data_routes, comparisons.data_routes, routes):
         app.include_router(router)
     return Guard(app, settings)
 

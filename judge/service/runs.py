@@ -37,7 +37,6 @@ _FILES = {
 }
 
 routes = APIRouter(prefix="/v1/runs", tags=["runs"])
-study_routes = APIRouter(prefix="/v1/runs", tags=["studies"])
 data_routes = APIRouter(prefix="/data/run", include_in_schema=False)
 
 
@@ -219,7 +218,7 @@ def run_piece(
     return Response(content, headers=headers, media_type=JSON)
 
 
-@study_routes.get("/{run}/search")
+@routes.get("/{run}/search")
 def search_studies(
     run: RunId,
     service: ServiceDep,
@@ -235,7 +234,7 @@ def search_studies(
     return as_json({"rows": rows, "snippets": snippets})
 
 
-@study_routes.get("/{run}/study")
+@routes.get("/{run}/study")
 def show_study(
     run: RunId,
     service: ServiceDep,
@@ -264,7 +263,7 @@ def show_study(
     return as_json(shown | ({"record": study} if record else {}))
 
 
-@study_routes.get("/{run}/reviews")
+@routes.get("/{run}/reviews")
 def list_reviews(run: RunId, service: ServiceDep) -> Response:
     """Return the reviews that count, and how right the judge was in the readers' eyes."""
     _, opened = service.catalogue.open(run)
@@ -272,7 +271,7 @@ def list_reviews(run: RunId, service: ServiceDep) -> Response:
     return as_json({"events": events, "statistics": opened.reviewed()})
 
 
-@study_routes.get("/{run}/reviews.csv", response_class=Response)
+@routes.get("/{run}/reviews.csv", response_class=Response)
 def export_reviews(run: RunId, service: ServiceDep) -> Response:
     """Export the reviews that count for a spreadsheet, one a row."""
     entry, opened = service.catalogue.open(run)
@@ -283,7 +282,7 @@ def export_reviews(run: RunId, service: ServiceDep) -> Response:
     )
 
 
-@study_routes.post("/{run}/reviews", status_code=201)
+@routes.post("/{run}/reviews", status_code=201)
 def add_review(run: RunId, review: Review, service: ServiceDep) -> Response:
     """Write a review down. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)

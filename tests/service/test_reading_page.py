@@ -140,56 +140,37 @@ def assert_blind(anna: ReadingPage, service: Served, requests: list[str]) -> Non
     assert not [url for url in (*asked, anna.page.url) if "mine" in url]
 
 
-def test_nothing_is_lost_while_the_service_is_away(service: Served, browser: Browser) -> None:
+def test_two_windows_lose_nothing_while_the_service_is_away(
+    service: Served, browser: Browser
+) -> None:
     port = service.url.rpartition(":")[2]
     reader = ReadingPage(browser, service, "again", "Ivy")
-    reader.page.wait_for_load_state("networkidle")  # the next study has been fetched ahead
-    service.kill()
-    reader.press("ArrowDown", "a", "1")
-    reader.page.wait_for_selector("#saved.waiting:has-text('Not saved yet')")
-    reader.press("G")
-    reader.at(2)
-    reader.press("ArrowDown", "b", "2")
-    reader.page.wait_for_selector("#card-0")
-    assert reader.saved() == []
-    context = reader.page.context
-    reader.page.close()
-    service.start(port)
-    reader.page = context.new_page()
-    reader.page.goto(f"{service.url}/read?run=again")
-    reader.at(2)
-    saved = reader.until_saved(lambda all_: len(all_) == 2)
-    first, second = sorted(saved, key=lambda one: not one.done)
-    assert (first.done, second.done) == (True, False)
-    assert [said(one)[0][1] for one in (first, second)] == [("a",), ("b",)]
-    reader.page.wait_for_selector("#saved.saved")
-
-
-def test_two_windows_keep_what_is_not_saved_yet(service: Served, browser: Browser) -> None:
-    reader = ReadingPage(browser, service, "again", "Olga")
     first, context = reader.page, reader.page.context
     second = context.new_page()
     second.goto(first.url)
     second.wait_for_selector(".editor")
     second.keyboard.press("n")
     second.wait_for_selector("main h2:has-text('2 of 3')")
-    context.route("**/readings", lambda route: route.abort())
+    first.wait_for_load_state("networkidle")  # the next study has been fetched ahead
+    service.kill()
     for page, code in ((first, "a"), (second, "b")):
         for key in ("ArrowDown", code, "1"):
             page.keyboard.press(key)
-        page.wait_for_selector("#saved.waiting")
+        page.wait_for_selector("#saved.waiting:has-text('Not saved yet')")
+    reader.press("G")
+    reader.at(2)
+    assert reader.saved() == []
     first.close()
     second.close()
-    context.unroute("**/readings")
+    service.start(port)
     reader.page = context.new_page()
     reader.page.goto(f"{service.url}/read?run=again")
+    reader.at(2)
     saved = reader.until_saved(lambda all_: len(all_) == 2)
-    assert sorted(said(one)[0][1] for one in saved) == [("a",), ("b",)]
+    assert sorted((one.done, said(one)[0][1]) for one in saved) == [(False, ("b",)), (True, ("a",))]
     reader.page.wait_for_selector("#saved.saved")
-    assert reader.page.evaluate("Object.keys(localStorage).sort()") == [
-        "judge.practised",
-        "judge.reader",
-    ]
+    kept = reader.page.evaluate("Object.keys(localStorage).sort()")
+    assert kept == ["judge.practised", "judge.reader"]
 
 
 def test_leaving_loses_no_comment_and_no_mark(service: Served, browser: Browser) -> None:
