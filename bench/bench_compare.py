@@ -27,11 +27,12 @@ from judge.running.records import FORMAT
 from judge.stats.table import TableBuilder, summarise
 
 SITES = 67
+FIELDS = ["site", "patient", "dataset"]
 
 
 def table_of(rubric: Rubric, rng: np.random.Generator, n: int, skill: float, failed: float):
     """The table of a run whose errors per study are Poisson counts that fall with `skill`."""
-    empty = TableBuilder(rubric, ["site", "patient"]).build()
+    empty = TableBuilder(rubric, FIELDS).build()
     columns = {name: np.zeros(n, dtype=int) for name in empty.columns}
     fates = np.random.default_rng(1)
     columns["study_id"] = np.char.add("study", np.arange(n).astype(str))
@@ -39,6 +40,7 @@ def table_of(rubric: Rubric, rng: np.random.Generator, n: int, skill: float, fai
     columns["class_inferred"] = np.zeros(n, dtype=bool)
     columns["site"] = np.char.add("site", fates.integers(0, SITES, n).astype(str))
     columns["patient"] = np.char.add("p", fates.integers(0, n * 3 // 4, n).astype(str))
+    columns["dataset"] = np.char.add("dataset", (np.arange(n) % 4).astype(str))
     hard = fates.gamma(2.0, 0.5, n)
     assert rubric.tally is not None
     levels = rubric.facet(rubric.tally.columns).labels
@@ -62,7 +64,7 @@ def table_of(rubric: Rubric, rng: np.random.Generator, n: int, skill: float, fai
     columns["outcome"] = np.where(lost, "failed", "annotated")
     columns["reason"] = np.where(lost, "timeout", None)
     columns["warnings"] = np.full(n, None)
-    free = ("site", "patient", "class_inferred")
+    free = (*FIELDS, "class_inferred")
     dtypes = {name: dtype for name, dtype in empty.dtypes.items() if name not in free}
     table = pd.DataFrame(columns).astype(dtypes)
     table.loc[lost, [measure.name for measure in rubric.measures]] = pd.NA
@@ -84,10 +86,9 @@ def write_run(folder: Path, rubric: Rubric, table: pd.DataFrame, model: str) -> 
         {"path": f"preds_{model}.json", "role": "preds", "sha256": model, "n_records": 1},
         {"path": "refs.json", "role": "refs", "sha256": "refs", "n_records": 1},
     ]
-    fields = ["site", "patient"]
-    with writing(folder, rubric, fields) as writer:
+    with writing(folder, rubric, FIELDS) as writer:
         summary = {**made_by, **summarise(table, rubric)}
-        manifest = {"format": FORMAT, **made_by, "inputs": files, "fields": fields}
+        manifest = {"format": FORMAT, **made_by, "inputs": files, "fields": FIELDS}
         writer.finish(table, summary, manifest)
 
 
@@ -108,12 +109,14 @@ def main() -> None:
                 folder = Path(work) / f"{name}-{at}"
                 write_run(folder, rubric, table, f"model{at}")
                 runs.append(str(folder))
+        by_both = ["--by", "dataset", "--by", "study_class", "--by", "dataset,study_class"]
         print(f"{'what':>34} {'wall s':>8} {'cpu s':>8} {'peak MB':>8}")
         for what, options in (
             ("leaderboard", ["--no-tests"]),
             ("with tests, by patient", []),
             ("with tests, studies independent", ["--patient-field", "none"]),
             ("with tests, by study class", ["--by", "study_class"]),
+            ("by data set, class and both", by_both),
             ("with tests, by site", ["--by", "site", "--format", "csv"]),
         ):
             command = [sys.executable, "-m", "judge", "compare", *runs, *options]

@@ -3,7 +3,7 @@
 Prints for each rubric the seconds and peak memory of writing it, the file's size, and in the
 browser the milliseconds from navigation until the list of studies stands there, until a
 choice of class and of severity, a sort, a search (once the texts are unpacked) and an
-opened study are drawn. Targets on two cores: 30 MB, 3,000 ms, 200 ms a filter.
+opened study are drawn. Targets on two cores: 30 MB, 2,000 ms until ready, 200 ms a filter.
 
     python bench/bench_page.py [--data FOLDER] [--studies N]
 """

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from judge.cache.entry import Entry, Unreadable
 
 _SHOWN = 20
-_BATCHES = ("batch", "rubric", "judge", "made", "state", "asked", "answered")
 
 
 @click.group("cache")
@@ -78,7 +77,7 @@ def info(options: _Info) -> None:
         "newest": max(times, default=None),
     }
     if options.form == "json":
-        from judge.tables.document import as_json
+        from judge.tables.data import as_json
 
         click.echo(as_json(facts | {"models": dict(models.most_common())}))
     else:
@@ -209,8 +208,8 @@ class _List:
 @command("list", group=batch, short_help="List the batches.")
 def list_(options: _List) -> None:
     """List the batches, the oldest first, in the state in which a command last saw them."""
-    from judge.tables.document import as_json
-    from judge.tables.run import Table
+    from judge.tables.data import as_json
+    from judge.tables.document import Table, columns
 
     with _ledger(options.cache) as ledger:
         batches = ledger.batches()
@@ -220,11 +219,14 @@ def list_(options: _List) -> None:
     rows = tuple(
         (
             *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
-            *(batch.remote_state or batch.state, f"{batch.n:,}", f"{batch.answered:,}"),
+            *(batch.remote_state or batch.state, batch.n, batch.answered),
         )
         for batch in batches
     )
-    print_tables([Table("Batches", _BATCHES, rows, 5)])
+    head = columns(
+        *("batch", "rubric", "judge", "made", "state", "asked||count", "answered||count")
+    )
+    print_tables(Table("batches", "Batches", head, rows))
 
 
 @options

@@ -22,14 +22,15 @@ from judge.cli.options import (
     option,
     options,
     require,
+    table_option,
 )
 from judge.cli.output import (
+    TABLE_FORMS,
     check_outputs,
     emit,
     note,
     note_figures,
-    print_facts,
-    print_tables,
+    print_document,
     tracked,
 )
 from judge.files import write_html
@@ -38,11 +39,11 @@ from judge.types import JudgeError
 if TYPE_CHECKING:
     from judge.comparing.comparison import ComparedRuns
     from judge.pages.comparison import Records
+    from judge.stats.metric import Metric
     from judge.stats.significance import Comparison
-    from judge.tables.leaderboard import Shown
 
-_CHOSEN_IN = ("table", "md", "latex")
-"""The formats of which --tables and --columns choose parts."""
+_ALIASES = {"pairs": "tests", "errors": "errors"}
+"""Formats that are a table as CSV."""
 
 
 @options
@@ -86,10 +87,7 @@ class _Compare(_Studies, MetricFileOptions, _Tests):
     columns: tuple[str, ...] = list_option(
         "--columns METRIC", "Metrics of the leaderboards, named as for --sort. Default: all."
     )
-    tables: tuple[str, ...] = list_option(
-        "--tables NAME",
-        "Tables to print: leaderboard, errors, tests, ranks, correlations. Default: all.",
-    )
+    table: tuple[str, ...] = table_option("leaderboard", "errors", "tests", "ranks", "correlations")
     figures: Path | None = figures_option()
     html: Path | None = html_option("Write a page with leaderboard, figures and studies.")
     highlight: tuple[str, ...] = option(
@@ -109,8 +107,8 @@ class _Compare(_Studies, MetricFileOptions, _Tests):
     )
     form: str = format_option(
         *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
-        text="csv has the leaderboard, pairs the tests, errors the errors by category, rexrank "
-        "ReXrank's columns, all as CSV.",
+        text="csv has one table, pairs and errors are csv with --table tests and errors, rexrank "
+        "has ReXrank's columns.",
     )
 
 
@@ -130,16 +128,14 @@ def compare(options: _Compare) -> None:
     from judge.comparing.run_choice import choice
     from judge.pages.comparison import MARK
     from judge.stats.metric import find
-    from judge.tables.leaderboard import TABLES, Shown, check_tables
 
-    require(options.form in _CHOSEN_IN, f"--format {', '.join(_CHOSEN_IN)}", "tables", "columns")
+    require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
     has_figures = bool(options.figures or options.html)
     require(has_figures, "--figures or --html", "highlight", "top_sites")
     require(options.tests, "--tests", "flips", "family", "primary", "resamples", "seed")
     require(options.form == "rexrank", "--format rexrank", "out", "model_info")
     if options.form == "rexrank" and options.by and not options.out:
         raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
-    check_tables(options.tables)
     check_outputs(options.html, options.figures, MARK)
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
@@ -173,7 +169,7 @@ def compare(options: _Compare) -> None:
     if options.form == "rexrank":
         _rexrank(comparison, options.out, options.model_info)
         return
-    _print(comparison, compared, options.form, Shown(options.tables or TABLES, columns))
+    _print(comparison, compared, options.form, columns, options.table)
 
 
 def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
@@ -194,11 +190,10 @@ def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) ->
     from judge.comparing.comparison import compare_runs
     from judge.comparing.run_choice import RunChoice
     from judge.stats.significance import Resampling
-    from judge.tables.leaderboard import TABLES, Shown
 
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
     compared, comparison = compare_runs(named, Resampling(), by=by)
-    _print(comparison, compared, form, Shown(TABLES, None))
+    _print(comparison, compared, form)
 
 
 def _records(comparison: Comparison, compared: ComparedRuns) -> Records:
@@ -227,39 +222,18 @@ def _write_page(comparison: Comparison, records: Records, options: _Compare) -> 
     note(f"page  {options.html}")
 
 
-def _print(comparison: Comparison, compared: ComparedRuns, form: str, shown: Shown) -> None:
-    from judge.tables import comparison as formats
-    from judge.tables.document import as_json
-    from judge.tables.leaderboard import all_tables
+def _print(
+    comparison: Comparison,
+    compared: ComparedRuns,
+    form: str,
+    columns: Sequence[Metric] | None = None,
+    tables: Sequence[str] = (),
+) -> None:
+    from judge.tables.comparison import as_data, comparison_document
 
-    if form == "table":
-        print_facts(_facts(comparison, compared))
-        print_tables(all_tables(comparison, shown))
-        emit(f"signature  {comparison.signature}")
-        return
-    if form == "json":
-        emit(as_json(formats.as_data(comparison, [run.described() for run in compared.runs])))
-    elif form in _CHOSEN_IN:
-        written = formats.as_markdown if form == "md" else formats.as_latex
-        emit(written(comparison, shown))
-    else:
-        rows = {
-            "csv": formats.as_csv,
-            "pairs": formats.pairs_as_csv,
-            "errors": formats.errors_as_csv,
-        }
-        emit(rows[form](comparison))
-    for text in comparison.notes:
-        note(text)
-
-
-def _facts(comparison: Comparison, compared: ComparedRuns) -> list[tuple[str, str]]:
-    panel = comparison.panel
-    facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
-    for rubric in dict.fromkeys(run.rubric for run in compared.runs):
-        judges = dict.fromkeys(run.judge for run in compared.runs if run.rubric == rubric)
-        facts.append((f"judge of {rubric}", ", ".join(judges)))
-    facts.append(("section", compared.runs[0].section))
-    if panel.is_clustered or (comparison.how and len(panel.models) > 1):
-        facts.append(("resampled by", panel.patient_field or "study"))
-    return facts + [("note", text) for text in comparison.notes]
+    if form in _ALIASES:
+        form, tables = "csv", (_ALIASES[form],)
+    document = comparison_document(comparison, compared, columns, complete=form == "csv")
+    is_json = form == "json"
+    data = as_data(comparison, [run.described() for run in compared.runs]) if is_json else None
+    print_document(document, form, data, tables)

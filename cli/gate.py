@@ -14,6 +14,7 @@ from judge.cli.options import (
     AlignOptions,
     ResamplingOptions,
     argument,
+    cache_option,
     command,
     format_option,
     list_option,
@@ -82,6 +83,7 @@ class _Drift(_Limits):
     out: Path | None = option(
         "--out DIR", "The folder of the new run. Default: beside EARLIER, with today's date."
     )
+    cache: Path | None = cache_option()
 
 
 @options
@@ -111,14 +113,20 @@ def gate(options: _Gate) -> None:
     if options.against and options.drift:
         raise click.UsageError("give --against or --drift, not both")
     require(earlier is not None, "--against or --drift", "metrics", "max_drop", "non_inferior")
-    require(options.drift is not None and options.run is None, "--drift and no RUN", "limit", "out")
+    require(
+        options.drift is not None and options.run is None,
+        "--drift and no RUN",
+        "limit",
+        "out",
+        "cache",
+    )
     if not (earlier or options.floors or options.ceilings):
         raise click.UsageError("name a check: --against, --drift, --min or --max")
     common, run = options.common, options.run
     if run is None:
         if options.drift is None:
             raise click.UsageError("name the RUN to check")
-        run, common = _ask_again(options.drift, options.limit, options.out), True
+        run, common = _ask_again(options, options.drift), True
     result = gates.gate(
         RunChoice(run, str(run)),
         RunChoice(earlier, str(earlier)) if earlier else None,
@@ -137,7 +145,7 @@ def gate(options: _Gate) -> None:
     click.get_current_context().exit(_EXIT[result.verdict])
 
 
-def _ask_again(path: Path, n: int, out: Path | None) -> Path:
+def _ask_again(options: _Drift, path: Path) -> Path:
     """Ask the judge of a run the same questions again, as another repeat; return the new run.
 
     The repeat is the date: the same command on the same day pays for no answer twice.
@@ -161,17 +169,17 @@ def _ask_again(path: Path, n: int, out: Path | None) -> Path:
     context = command_for(rubric).make_context(rubric.name, [*_words(earlier, arguments)])
     asked = RunOptions(**context.params)
     name = arguments["judge_name"] or LEXICON
-    studies = limited(read_context(rubric, asked, str(path), None, asked.section), n)
+    studies = limited(read_context(rubric, asked, str(path), None, asked.section), options.limit)
     session = JudgeSession.load(
         *(rubric.name, name, asked.judge_settings(name)),
         policy=asked.request_policy(),
-        cache=asked.cache,
+        cache=options.cache,
         repeat=int(today.strftime("%Y%m%d")),
     )
     with session, watching() as listener:
         finished = run_session(
             *(session, studies),
-            out=out or path.with_name(f"{path.name}-{today}"),
+            out=options.out or path.with_name(f"{path.name}-{today}"),
             arguments={**arguments, "preds": str(path), "refs": None},
             listener=listener,
         )

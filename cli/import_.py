@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.options import NEW_FOLDER, argument, command, format_option, option, options
-from judge.cli.output import emit, note, print_facts, print_tables
+from judge.cli.output import emit, note, print_tables
 from judge.cli.run_options import encoding_option, section_option
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def import_(options: _Import) -> None:
     from judge.readers import datasets, page_annotations
     from judge.readers.reader_runs import write_runs
     from judge.running.folder import Run
-    from judge.studies.names import known_section
+    from judge.studies.sections import known_section
 
     layout, files, reader, model = options.layout, options.files, options.reader, options.model
     section = known_section(options.section)
@@ -81,7 +81,7 @@ def import_(options: _Import) -> None:
         layout, readings, inputs, options.out, model=model, section=section, arguments=arguments
     )
     if options.form == "json":
-        from judge.tables.document import as_json
+        from judge.tables.data import as_json
 
         emit(as_json([{"run": str(run.path), **run.summary()} for run in runs]))
     else:
@@ -89,7 +89,8 @@ def import_(options: _Import) -> None:
 
 
 def _print_runs(runs: Sequence[Run], layout: str) -> None:
-    from judge.tables.run import Table, headline_figures
+    from judge.tables.document import Column, Table, columns
+    from judge.tables.run import headline_figures
 
     facts, rows, head = [("layout", layout), ("rubric", runs[0].rubric.title)], [], []
     readers_of: dict[str, list[str]] = {}
@@ -99,11 +100,12 @@ def _print_runs(runs: Sequence[Run], layout: str) -> None:
             readers_of.setdefault(text, []).append(name)
         figures = headline_figures(summary, run.rubric)
         head = [label for label, _ in figures]
-        counts = (f"{summary[name]:,}" for name in ("n_studies", "n_scored"))
+        counts = (summary[name] for name in ("n_studies", "n_scored"))
         rows.append((name, *counts, *(text for _, text in figures)))
     for text, names in readers_of.items():
         facts.append(("note", text if len(names) == len(runs) else f"{', '.join(names)}: {text}"))
-    print_facts(facts)
-    print_tables([Table("Readers", ("judge", "studies", "scored", *head), tuple(rows))])
+    figure_columns = [Column(label, label, "number") for label in head]
+    left = columns("judge", "studies||count", "scored||count")
+    print_tables(Table("readers", "Readers", [*left, *figure_columns], rows), facts=facts)
     for run in runs:
         note(f"run folder  {run.path}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.options import argument, command, format_option, options
-from judge.cli.output import emit, note, print_facts, print_summary, print_tables
+from judge.cli.output import emit, note, print_summary, print_tables
 from judge.cli.progress import (
     Owner,
     end_stopped,
@@ -244,7 +244,7 @@ def check_sections_differ(sets: Iterable[StudySet]) -> None:
 
 def _left_out(studies: StudySet) -> int:
     """Return how many of the references' studies were left out."""
-    from judge.studies.pair import ONLY_IN_PREDS
+    from judge.studies.join import ONLY_IN_PREDS
 
     # REFS may have some of the studies alone: the others were not to be judged.
     return sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
@@ -256,7 +256,7 @@ def limited(studies: StudySet, n: int | None) -> StudySet:
         return studies
     text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"
     note(text)
-    return replace(studies.drawn(n, _SEED), notes=(*studies.notes, text))
+    return replace(studies.sample(n, _SEED), notes=(*studies.notes, text))
 
 
 def _questions(studies: StudySet, shard: Shard | None, options: StudyOptions) -> StudySet:
@@ -359,7 +359,7 @@ def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
         return
     summaries = [run.summary for run in finished.values()]
     if len(finished) > 1 and options.form == "json":
-        from judge.tables.document import as_json
+        from judge.tables.data import as_json
 
         emit(as_json({summary["section"]: summary for summary in summaries}))
         return
@@ -369,7 +369,7 @@ def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
     if len(finished) > 1:
         from judge.tables.run import tracks_table
 
-        print_tables([tracks_table(summaries, rubric)])
+        print_tables(tracks_table(summaries, rubric))
 
 
 @options
@@ -391,7 +391,7 @@ def check(options: _Check) -> None:
     estimates the cost, and --limit 50 judges fifty studies.
     """
     from judge.running.preview import described, facts
-    from judge.tables.document import as_json
+    from judge.tables.data import as_json
 
     shard = options.chosen_shard()
     checked = [
@@ -408,7 +408,7 @@ def check(options: _Check) -> None:
             lines.append((f"study {study['study_id']}", ""))
             lines.append(("reference", _cut(study["reference"])))
             lines.append(("candidate", _cut(study["candidate"]) or "(empty)"))
-        print_facts(lines)
+        print_tables(facts=lines)
 
 
 def _cut(text: str) -> str:

@@ -18,8 +18,9 @@ from judge.cli.options import (
     options,
     patient_option,
     require,
+    table_option,
 )
-from judge.cli.output import emit, note, print_facts, print_lines, print_summary, print_tables
+from judge.cli.output import note, print_document, print_lines, print_summary, print_tables
 
 _WORST = 10
 
@@ -65,7 +66,7 @@ def audit(options: _Audit) -> None:
         print_lines(audit_lines(run.record(options.study_id), run.rubric, raw=options.raw))
     else:
         rows = worst_rows(run.table(), run.rubric, options.worst or _WORST)
-        print_tables([worst_table(rows, run.rubric)])
+        print_tables(worst_table(rows, run.rubric))
         if options.worst is None:
             note(f"judge audit {options.run} STUDY_ID shows one of them")
 
@@ -91,8 +92,7 @@ def errors(options: _Errors) -> None:
     """
     from judge.comparing.recurring import recurring_in
     from judge.comparing.run_choice import choice
-    from judge.tables import recurring as tables
-    from judge.tables.document import as_json
+    from judge.tables.recurring import as_data, recurring_document
 
     require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")
     require(options.form in ("table", "md"), "--format table or md", "top")
@@ -103,21 +103,10 @@ def errors(options: _Errors) -> None:
         allow=options.allow,
         patient_field=options.patient_field,
     )
-    if options.form == "json":
-        emit(as_json(tables.as_data(recurring)))
-    elif options.form == "csv":
-        emit(tables.as_csv(recurring))
-    elif options.form == "md":
-        emit(tables.as_markdown(recurring, options.top))
-    else:
-        print_facts(tables.facts(recurring))
-        table = tables.table(recurring, options.top)
-        print_tables([table] if table else [])
-        for text in tables.sentences(recurring):
-            emit(text)
-        emit(f"signature  {recurring.data['signature']}")
-        if table:
-            note("judge audit RUN STUDY_ID shows one of the examples")
+    document = recurring_document(recurring, options.top, complete=options.form == "csv")
+    print_document(document, options.form, as_data(recurring))
+    if options.form == "table" and document.tables:
+        note("judge audit RUN STUDY_ID shows one of the examples")
 
 
 @options
@@ -137,6 +126,7 @@ class _Rates:
         "Treat the studies of --readings as drawn at random, even if their runs do not say so.",
     )
     patient_field: str | None = patient_option()
+    table: tuple[str, ...] = table_option("rates", "corrected", "errors", "unread", "warnings")
     form: str = format_option("table", "json", "csv", "md")
 
 
@@ -165,4 +155,4 @@ def rates(options: _Rates) -> None:
         )
     else:
         summary = run.regrouped(options.by, options.patient_field)
-    print_summary(summary, run.rubric, options.form)
+    print_summary(summary, run.rubric, options.form, options.table)

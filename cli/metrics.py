@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from judge.cli.judging import read_sections
 from judge.cli.options import NEW_FILE, argument, by_option, command, list_option, option, options
-from judge.cli.output import note, print_facts, print_tables
+from judge.cli.output import note, print_tables
 from judge.cli.run_options import ReportOptions
 from judge.files import check_writable, replacing
 
@@ -138,7 +138,6 @@ def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
         if track.studies.omitted:
             facts.append((f"left out{named}", left_out(track.studies.omitted)))
     facts += class_facts(sum(tracks[0].studies.class_inferred), len(tracks[0].studies))
-    print_facts(facts)
     tables = []
     for grouping in by or ("",):
         fields = grouping.split(",") if grouping else []
@@ -146,4 +145,4 @@ def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
             track.section: [Figures(*group) for group in track.figures(fields)] for track in tracks
         }
         tables.append(metric_table(f"Metrics of {tracks[0].model}", figures, fields))
-    print_tables(tables)
+    print_tables(*tables, facts=facts)

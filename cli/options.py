@@ -51,6 +51,7 @@ RENAMED = {
         for role in ("id", "candidate", "reference", "class", "patient", "context", "prior")
     },
     "--reference-id-field": "--column reference_id=",
+    "--tables": "--table",
     "--top-p": "--body top_p=",
     "--seed": "--body seed=",
     "--sampling-seed": "--body seed=",
@@ -258,6 +259,21 @@ def format_option(*forms: str, text: str = "") -> Any:  # noqa: ANN401
     """Declare `--format` with its forms, the usual one first; `text` explains some of them."""
     help_text = f"What to print.{text and ' '}{text}"
     return option("--format", help_text, type=click.Choice(forms), default=forms[0])
+
+
+def table_option(*tables: str) -> Any:  # noqa: ANN401
+    """Declare `--table` of a command that prints these tables."""
+
+    def choose(ctx: Any, param: Any, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
+        names = _split(ctx, param, value)
+        if unknown := [name for name in names if name not in tables]:
+            raise click.BadParameter(
+                f"there is no table {unknown[0]!r}; there are: {', '.join(tables)}"
+            )
+        return names
+
+    help_text = f"Print this table alone (repeatable): {', '.join(tables)}."
+    return option("--table NAME", help_text, callback=choose)
 
 
 def list_option(declaration: str, help: str) -> Any:  # noqa: A002, ANN401

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from judge.cli.options import argument, command, format_option, options
-from judge.cli.output import note, print_tables
+from judge.cli.output import note, print_document
 
 
 @options
@@ -24,8 +24,7 @@ def reviews(options: _Reviews) -> None:
     """
     from judge.running.folder import Run
     from judge.service import reviews as service_reviews
-    from judge.tables.document import as_json
-    from judge.tables.run import review_tables
+    from judge.tables.run import reviews_document
 
     opened = Run(options.run)
     events = service_reviews.read(options.run)
@@ -41,8 +40,6 @@ def reviews(options: _Reviews) -> None:
     found = service_reviews.measured(
         events, lambda study_id: errors.get(study_id, frozenset()), opened.rubric
     )
-    if options.form == "json":
-        click.echo(as_json(found))
-        return
-    print_tables(review_tables(found, opened.rubric))
-    note(found["note"])
+    print_document(reviews_document(found, opened.rubric), options.form, found)
+    if options.form == "table":
+        note(found["note"])

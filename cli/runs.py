@@ -13,9 +13,7 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
-    from judge.tables.run import Table
-
-_COLUMNS = ("run", "model", "judge", "studies", "scored")
+    from judge.tables.document import Table
 
 
 @options
@@ -31,7 +29,7 @@ def runs(options: _Runs) -> None:
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
     from judge.running.session import RUNS
-    from judge.tables.document import as_json
+    from judge.tables.data import as_json
 
     folders = options.folders or (RUNS,)
     if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
@@ -41,7 +39,7 @@ def runs(options: _Runs) -> None:
         emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in rows]))
     elif rows:
         titles = dict.fromkeys(run["title"] for run in rows)
-        print_tables([_table(title, [r for r in rows if r["title"] == title]) for title in titles])
+        print_tables(*(_table(title, [r for r in rows if r["title"] == title]) for title in titles))
     else:
         places = ", ".join(map(str, folders))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
@@ -82,19 +80,21 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
-    from judge.tables.run import Table
+    from judge.tables.document import Column, Table, columns
 
     figures = list(dict.fromkeys(name for run in runs for name in run["figures"]))
     rows = tuple(
         (
             *(run["run"], run["model"] or NOTHING, run["judge"]),
-            *(f"{run[name]:,}" for name in ("studies", "scored")),
+            *(run[name] for name in ("studies", "scored")),
             *(run["figures"].get(name, "") for name in figures),
             str(run["finished"] or NOTHING)[:16],
         )
         for run in runs
     )
-    return Table(title, (*_COLUMNS, *figures, "finished"), rows, n_left=3)
+    left = columns("run", "model", "judge", "studies||count", "scored||count")
+    right = [Column(name, name, "number") for name in (*figures, "finished")]
+    return Table("runs", title, [*left, *right], rows)
 
 
 @options
@@ -195,7 +195,7 @@ def cite(options: _Cite) -> None:
     from judge.running.folder import Run
     from judge.signature import Signature
     from judge.tables.citation import citation, distinct
-    from judge.tables.document import as_json
+    from judge.tables.data import as_json
 
     opened = [Run(path) for path in dict.fromkeys(options.runs)]
     citations = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from judge.cli.options import argument, command, format_option, list_option, option, options
-from judge.cli.output import emit, note, print_facts, print_tables
+from judge.cli.output import emit, note, print_tables
 
 
 @options
@@ -42,8 +42,8 @@ def sample(options: _Sample) -> None:
     from judge.readers import annotation_store as store
     from judge.readers.sample import SAMPLE, sampled
     from judge.running.folder import Run
-    from judge.tables.document import as_json
-    from judge.tables.run import Table
+    from judge.tables.data import as_json
+    from judge.tables.document import Cell, Column, Table, columns
     from judge.text import group_value
 
     path = options.run
@@ -67,10 +67,11 @@ def sample(options: _Sample) -> None:
     for reader in sorted(read):
         unjudged = f", {not_judged[reader]:,} not judged" if not_judged[reader] else ""
         facts.append(("read", f"{read[reader]:,} by {reader}{unjudged}"))
-    print_facts(facts)
-    rows = [
-        (*map(group_value, stratum.key.values()), f"{stratum.n_studies:,}", f"{stratum.n_drawn:,}")
+    rows: list[tuple[Cell, ...]] = [
+        (*map(group_value, stratum.key.values()), stratum.n_studies, stratum.n_drawn)
         for stratum in sample.strata
     ]
-    print_tables([Table("Sample", (*sample.by, "studies", "drawn"), tuple(rows), len(sample.by))])
+    fields = [Column(field, field) for field in sample.by]
+    head = [*fields, *columns("studies||count", "drawn||count")]
+    print_tables(Table("sample", "Sample", head, rows), facts=facts)
     note(f"sample saved in {path / SAMPLE}")

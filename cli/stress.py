@@ -19,8 +19,15 @@ from judge.cli.options import (
     list_option,
     option,
     options,
+    table_option,
 )
-from judge.cli.output import check_outputs, note, note_figures, print_tables, put
+from judge.cli.output import (
+    check_outputs,
+    note,
+    note_figures,
+    print_document,
+    print_tables,
+)
 from judge.cli.progress import (
     end_stopped,
     end_uncovered,
@@ -76,7 +83,7 @@ class _Candidates:
         studies = read_references(self.refs, fields, self.section)
         if n_empty := sum(studies.omitted.values()):
             note(f"{n_empty:,} of the references are empty, and left out")
-        sample = studies.drawn(self.n, self.seed)
+        sample = studies.sample(self.n, self.seed)
         note(f"{len(sample):,} of {len(studies):,} studies, seed {self.seed}")
         return sample
 
@@ -87,7 +94,10 @@ class _Output:
 
     figures: Path | None = figures_option("errors found by class, false alarms by change")
     html: Path | None = html_option("Write a page with the tables and each changed report.")
-    form: str = format_option("table", "md", "csv", "json", text="csv has a figure a row.")
+    table: tuple[str, ...] = table_option(
+        *("detection", "matrix", "false_alarms", "monotone", "wrong_way", "stability", "hostile")
+    )
+    form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
 
 @options
@@ -170,7 +180,7 @@ def _make(options: _Candidates) -> None:
     """
     from judge.stress import candidates
     from judge.stress.perturbations import choose_perturbations
-    from judge.tables.run import Table
+    from judge.tables.document import Table, columns
 
     changes = choose_perturbations(options.changes, options.rubric)
     counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
@@ -178,9 +188,9 @@ def _make(options: _Candidates) -> None:
     for name, reasons in counts.items():
         n = reasons.pop(candidates.MADE, 0)
         why = "; ".join(f"{reason} ({k:,})" for reason, k in reasons.most_common())
-        rows.append((name, why, f"{n:,}", f"{reasons.total():,}"))
-    head = ("change", "why not made", "made", "not made")
-    print_tables([Table("Candidates", head, tuple(rows), n_left=2)])
+        rows.append((name, why, n, reasons.total()))
+    head = columns("change", "why|why not made", "made||count", "not_made|not made|count")
+    print_tables(Table("candidates", "Candidates", head, rows))
     note(f"written to {options.out}")
 
 
@@ -243,7 +253,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
 def _show(report: StressReport, options: _Output) -> None:
     """Print a report, after its page and figures: whoever reads the output may close it early."""
-    from judge.tables import stress as tables
+    from judge.tables.stress import stress_document
 
     data = report.plain()
     if options.figures:
@@ -258,4 +268,4 @@ def _show(report: StressReport, options: _Output) -> None:
         charts = stress_page_figures(data) if available() else None
         write_html(page(data, report.first.run.rubric, pairs(report), charts), options.html, MARK)
         note(f"page  {options.html}")
-    put(data, tables, options.form)
+    print_document(stress_document(data), options.form, data, options.table)

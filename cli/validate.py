@@ -18,8 +18,9 @@ from judge.cli.options import (
     html_option,
     option,
     options,
+    table_option,
 )
-from judge.cli.output import check_outputs, note, note_figures, put
+from judge.cli.output import check_outputs, note, note_figures, print_document
 from judge.files import write_html
 
 if TYPE_CHECKING:
@@ -58,7 +59,11 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
         "agreement with and among readers, counts, limits of agreement"
     )
     html: Path | None = html_option("Write a page with tables, counts and studies.")
-    form: str = format_option("table", "md", "latex", "csv", "json", text="csv has a number a row.")
+    table: tuple[str, ...] = table_option(
+        *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits"),
+        *("errors", "preference", "alternative_annotator"),
+    )
+    form: str = format_option("table", "md", "latex", "csv", "json", text="csv has one table.")
 
 
 @command("validate")
@@ -75,7 +80,7 @@ def validate(options: _Validate) -> None:
     """
     from judge.comparing.run_choice import choice
     from judge.pages.validation import MARK
-    from judge.tables import validation as tables
+    from judge.tables.validation import validation_document
     from judge.validating.raters import align_raters, open_raters
     from judge.validating.validation import compute_validation
 
@@ -96,7 +101,8 @@ def validate(options: _Validate) -> None:
     if options.html:
         write_html(pieces, options.html, MARK)
         note(f"page  {options.html}")
-    put(validation, tables, options.form)
+    document = validation_document(validation)
+    print_document(document, options.form, validation, options.table)
 
 
 def _page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:

@@ -24,7 +24,7 @@ from judge.running.session import run as run_session
 from judge.running.shards import Shard
 from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
-from judge.studies import StudySet, from_given
+from judge.studies import StudySet, from_python
 from judge.studies.study_set import attach_context
 from judge.text import harmless
 from judge.types import JudgeError
@@ -217,7 +217,7 @@ def _open(
     reports = {name: values.pop(name) for name in _REPORT_OPTIONS if name in values}
     shard, model = values.pop("shard", None), values.pop("model", None)
     context = context_of(rubric, values)
-    studies = from_given(
+    studies = from_python(
         references, candidates, reserved=reserved_names(rubrics.load(rubric)), **reports
     )
     studies = attach_context(studies, **context)

@@ -28,8 +28,9 @@ from judge.running.background_judge import BackgroundJudge
 from judge.running.records import StudyResult
 from judge.running.session import RequestPolicy
 from judge.signature import Signature
-from judge.studies import from_given
-from judge.studies.names import plain, says_nothing
+from judge.studies import from_python
+from judge.studies.columns import normalise_name
+from judge.studies.sections import says_nothing
 from judge.studies.study_set import CONTEXT_FIELDS, attach_context, prior_report
 from judge.types import Failed, JudgeError, Unparsed
 
@@ -213,9 +214,9 @@ class Reward(AbstractContextManager["Reward"]):
         # The reward of each completion, or the reason why it has none.
         context = dict(self._context)
         names = {*(context["context"] or ()), context["prior"], context["modality"]}
-        known = set(map(plain, CONTEXT_FIELDS)) if context["context"] is None else set()
+        known = set(map(normalise_name, CONTEXT_FIELDS)) if context["context"] is None else set()
         context_columns = {
-            n: column for n, column in columns.items() if n in names or plain(n) in known
+            n: column for n, column in columns.items() if n in names or normalise_name(n) in known
         }
         for name, column in {"reference": references, **context_columns}.items():
             if len(column) != len(completions):
@@ -234,7 +235,7 @@ class Reward(AbstractContextManager["Reward"]):
         ]
         if rows:
             fields = {n: [column[row] for row in rows] for n, column in context_columns.items()}
-            studies = from_given(
+            studies = from_python(
                 [references[row] for row in rows],
                 [reports[row] for row in rows],
                 study_ids=[str(row) for row in rows],

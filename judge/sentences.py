@@ -22,7 +22,7 @@ HEADINGS_SKIPPED = (
     "|reason for exam|reason for examination|type of exam|type of examination"
     "|recommendation|recommendations|notification"
 )
-"""Headings whose text says nothing of what this study shows."""
+"""Headings of sections without findings."""
 
 HEADINGS_READ = (
     "findings|finding|impression|impressions|conclusion|conclusions|findings and impression"
@@ -99,7 +99,7 @@ def lines(report: str) -> list[str]:
     return [" ".join(report[start:end].split()) for start, end in sentences(report)]
 
 
-def skips(sentence: str) -> bool | None:
+def opens_skipped_section(sentence: str) -> bool | None:
     """Return whether `sentence` opens a section that is not read; None where it opens none."""
     if ":" not in sentence:
         return None

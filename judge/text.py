@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 NOTHING = "n/a"
 _NO_VALUE = "(none)"
@@ -21,41 +20,14 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def counted(n: int, one: str, more: str) -> str:
+def counted(n: int, singular: str, plural: str) -> str:
     """Return a number with the thing that it counts, `1 study`, `1,024 studies`."""
-    return f"{n:,} {one if n == 1 else more}"
-
-
-def estimate(value: Mapping[str, Any], *, is_rate: bool = False) -> str:
-    """Return a statistic with its interval, `0.712 [0.690, 0.734]`, a rate as `rate` does.
-
-    Studies of which it is undefined are counted behind it.
-    """
-    if is_rate:
-        text = rate(value)
-    elif value["low"] is None:
-        text = number(value["value"])
-    else:
-        text = f"{number(value['value'])} [{number(value['low'])}, {number(value['high'])}]"
-    return f"{text} ({value['n_undefined']} undefined)" if value.get("n_undefined") else text
+    return f"{n:,} {singular if n == 1 else plural}"
 
 
 def percent(value: float | None) -> str:
     """Return a share as a percentage with one decimal."""
     return NOTHING if value is None else f"{100 * value:.1f}%"
-
-
-def share(value: Mapping[str, Any]) -> str:
-    """Return a share with its interval, where it has one, `71.0% [65.5, 76.0]`."""
-    if value["low"] is None:
-        return percent(value["value"])
-    return f"{percent(value['value'])} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
-
-
-def rate(value: Mapping[str, Any]) -> str:
-    """Return a rate with numerator, denominator and interval, `201/283 71.0% [65.5, 76.0]`."""
-    counts = f"{value['k']}/{value['n']}"
-    return f"{counts} {share(value)}"
 
 
 def group_value(value: object) -> str:

@@ -30,7 +30,7 @@ from judge.types import MODALITIES, JudgeError, Message, Study
 
 FOLDER = Path(__file__).parent
 PAIR, REPORT, PHRASES = "", "report", "phrases"
-"""What a question is about: two reports, one report, or a report and phrases."""
+"""The subject of a question: two reports, one report, or a report and phrases."""
 CHAT, GREEN = "chat", "green"
 """The layouts: a model's own chat template, or the one that GREEN models were trained on."""
 TEXT, STRUCTURED = "text", "structured"

@@ -1,4 +1,4 @@
-"""The rubrics: what is asked, how the answer is read, what it is worth.
+"""The rubrics: their questions, readers of replies, and numbers.
 
 Each rubric is a folder beside this file whose `__init__` defines `RUBRIC`, or an entry point of the
 group `judge.rubrics` of an installed package, whose `cases/` and prompts (`prompts/NAME.yaml`) lie
@@ -56,7 +56,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Rubric:
-    """Return the rubric called `name`; raises `JudgeError` where there is none that works."""
+    """Return the rubric called `name`; raises `JudgeError` for an unknown or faulty one."""
     if name in built_in():
         plugins.RUBRICS.check_unique(name)
         rubric: Rubric = importlib.import_module(f"judge.rubrics.{name}").RUBRIC
@@ -91,12 +91,12 @@ def _guarded(name: str, owner: object, functions: Iterable[str]) -> dict[str, An
 
 
 def prompt_files(name: str) -> dict[str, Path]:
-    """Return the prompts that lie beside the rubric of a package, by the stem of their file."""
+    """Return the prompt files of a package's rubric by their stems."""
     return {path.stem: path for path in sorted((_folder(name) / "prompts").glob("*.yaml"))}
 
 
 def cases(name: str) -> Path:
-    """Return the folder of completions with what must come out of them."""
+    """Return the folder of completions with their expected results."""
     return _folder(name) / "cases"
 
 

@@ -11,7 +11,7 @@ from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statist
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
 ERROR = "error"
-"""The kind of item that says what is wrong with the candidate."""
+"""The kind of the items that are errors of the candidate."""
 
 CATEGORY = Facet(
     "category",
@@ -62,7 +62,7 @@ def no_urgent(mistake: Literal["missed", "false"], measure: str, words: str) -> 
     )
 
 
-def error(
+def error_item(
     categories: Iterable[str], graded_by: str, grade: str, text: str, edit: Edit | None = None
 ) -> Item:
     """Return an error of these categories, whose facet `graded_by` has the value `grade`."""
@@ -165,7 +165,7 @@ def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ..
     return (*by_grade, *by_both)
 
 
-class Counting:
+class ItemCounter:
     """Counts items by the measures that count some, in the order of these."""
 
     def __init__(self, measures: Iterable[Measure]) -> None:
@@ -219,12 +219,12 @@ GRADED_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), gra
 COUNTS = count_measures(GRADED_ERROR, GRADES, CATEGORY)
 """The errors of each level, `n_significant` and `n_insignificant`, and then the twelve counts."""
 
-_counting = Counting(COUNTS)
+_counting = ItemCounter(COUNTS)
 _LEAST_SIGNIFICANT = 2
 """The lowest severity of a discrepancy that counts as clinically significant."""
 
 
-def stated(annotation: Annotation) -> dict[str, int]:
+def error_counts(annotation: Annotation) -> dict[str, int]:
     """Return `COUNTS` of a study as the answer states them, or as a reader lists the errors."""
     if not annotation.stated_counts:
         return _counting(annotation)
@@ -236,6 +236,6 @@ def stated(annotation: Annotation) -> dict[str, int]:
     return {**sums, **twelve}
 
 
-def level_of(discrepancy: Discrepancy) -> str:
-    """Return the significance of what rules found: severity 2 or more is significant."""
+def significance_of(discrepancy: Discrepancy) -> str:
+    """Return the significance of a discrepancy: severity 2 or more is significant."""
     return SIGNIFICANT if discrepancy.severity >= _LEAST_SIGNIFICANT else INSIGNIFICANT

@@ -1,4 +1,4 @@
-"""What a rubric is: what it declares, how its answers are read and what is made of them.
+"""The contract of a rubric: its declarations, its reader of replies and its numbers.
 
 Whatever prints, groups, tests, draws or serves works from these declarations. What a rubric
 does not declare is shown nowhere.
@@ -69,7 +69,7 @@ class Source:
 
 
 @lru_cache(1)
-def _works() -> dict[str, Source]:
+def _sources() -> dict[str, Source]:
     text = Path(__file__).with_name("sources.yaml").read_text("utf-8")
     works: dict[str, dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
     return {
@@ -80,7 +80,7 @@ def _works() -> dict[str, Source]:
 
 def source(key: str) -> Source:
     """Return the work of sources.yaml with this key; raises KeyError."""
-    return _works()[key]
+    return _sources()[key]
 
 
 Scale = tuple[float | None, float | None]
@@ -106,7 +106,7 @@ class Measure:
     measure that every scored study has. `role` is where it is shown: a `score` in lists, filters
     and histograms, a `count` in lists, a `check` with the scores of a single study, `other` in the
     table of studies. `needs` names what else than `counts` it is made of that a reader may not be
-    asked for (`rubrics.reading`): a kind of items, a label, the `edit` of an item, the `reference`.
+    asked for (`rubrics.derived`): a kind of items, a label, the `edit` of an item, the `reference`.
     """
 
     name: str
@@ -182,7 +182,7 @@ Tone = Literal["good", "mild", "notable", "serious", "critical"]
 Meaning = Literal[
     "insignificant", "significant", "not actionable", "actionable", "urgent", "emergent"
 ]
-"""What a level of errors means: one of a scale of two, or of four."""
+"""The meaning of a level of errors, on a scale of two or of four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Tally:
 
 
 class Parse(Protocol):
-    """Reads an answer; raises `UnparsedError` for what cannot be read with certainty.
+    """Reads an answer; raises `UnparsedError` for an answer that cannot be read with certainty.
 
     `complete` says that the judge reported to have ended by itself.
     """
@@ -360,7 +360,7 @@ class Rubric:
                 )
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
-        """Return the numbers of a study; raises `JudgeError` for what is not as declared."""
+        """Return the numbers of a study; raises `JudgeError` for undeclared ones."""
         measures = self.measure(annotation, study)
         if wrong := self._wrong(annotation, measures):
             packages = plugins.RUBRICS.packages(self.name)
@@ -387,7 +387,7 @@ class Rubric:
         return next(filter(None, faults), None)
 
     def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
-        """Return what an item has that is not declared, or lacks; None where nothing is wrong."""
+        """Return why an item does not fit the declarations, None for one that does."""
         if wrong := self._undeclared(kind, labels):
             return wrong
         known = self._kinds[kind]

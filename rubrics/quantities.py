@@ -1,4 +1,4 @@
-"""What different rubrics can all say of a study, under one name: counts of errors, a score."""
+"""Quantities that different rubrics share under one name: counts of errors, a score."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEVELS = (SIGNIFICANT, *_SCALE)
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One number that is said of a study; `measures` are what it is the sum of in a rubric.
+    """A number of a study: in a rubric, the sum of its `measures`.
 
     A `rating` is a field of a reader's run. `is_level` is true of the errors of a level, which
     rates are of; `category` is there for a count of the errors of one category.
@@ -60,8 +60,8 @@ def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[st
     }
 
 
-def at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the measures that count the errors of a level or worse; none where it has no such.
+def measures_at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the measures that count the errors of a level or worse, if the rubric has it.
 
     What is significant on a scale of two stands for `actionable`, the nearest of the other scale.
     """
@@ -83,7 +83,7 @@ def quantities_of(
 ) -> dict[str, Quantity]:
     """Return the quantities of a rubric by name, those that it has the measures for.
 
-    A level that a reader `lacks` (`rubrics.reading`) is in no category's count: no error has it.
+    A level that a reader `lacks` (`rubrics.derived`) is in no category's count: no error has it.
     With a `level` significant errors are those of that level or worse, else the rubric's own.
 
     `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
@@ -98,7 +98,9 @@ def quantities_of(
         name: (measure,) for name, measure in _LEVELS.items() if measure in known
     }
     if level is not None:
-        counted = {SIGNIFICANT: measures} if (measures := at_level(rubric, level, lacks)) else {}
+        counted = (
+            {SIGNIFICANT: measures} if (measures := measures_at_level(rubric, level, lacks)) else {}
+        )
     quantities += [
         Quantity(name, f"{name} errors", "count", measures, is_level=True)
         for name, measures in counted.items()

@@ -1,4 +1,4 @@
-"""Rubrics that ask several questions about a study, later ones by what was answered before.
+"""Rubrics that ask several questions about a study, the later ones by earlier answers.
 
 Each question is asked, kept, paid for and asked again by itself. Their answers make one
 completion, which is what the rubric's `parse` reads and a run's folder keeps.
@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from judge import jsonio
-from judge.rubrics.contract import Rubric
-from judge.types import Completion, JudgeError, Study, UnparsedError, Usage
+from judge.types import Completion, Study, UnparsedError, Usage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -29,7 +28,7 @@ _CUT = {"text", "finish_reason"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the default `prompt`, the form of a reply, and how an answer is read.
+    """A question: its default `prompt`, the form of a reply, and the reader of the answer.
 
     `check` is called as `Parse`, with the texts that the step's `study` holds.
     """
@@ -73,7 +72,7 @@ def check_end(completion: Completion) -> None:
         raise UnparsedError(reason, detail or completion.text)
 
 
-def composed(answers: Mapping[str, Completion]) -> Completion:
+def combine_answers(answers: Mapping[str, Completion]) -> Completion:
     """Return the answers to a study's steps as one completion, whose text is JSON of them all."""
     written = {
         name: {"text": answer.text, "finish_reason": answer.finish_reason}
@@ -100,7 +99,7 @@ def composed(answers: Mapping[str, Completion]) -> Completion:
     )
 
 
-def parts(text: str) -> dict[str, str]:
+def split_answers(text: str) -> dict[str, str]:
     """Return the raw answers in the text of such a completion, by their step's name."""
     try:
         value = jsonio.read(text)
@@ -111,7 +110,7 @@ def parts(text: str) -> dict[str, str]:
     answers: dict[str, str] = {}
     for name, part in value.items():
         if isinstance(part, dict) and part.keys() == _CUT:
-            with of_step(name):
+            with naming_step(name):
                 check_end(Completion(str(part["text"]), str(part["finish_reason"]), ""))
         if not isinstance(part, str):
             raise UnparsedError("unexpected form", f"{name}: no text")
@@ -120,29 +119,10 @@ def parts(text: str) -> dict[str, str]:
 
 
 @contextmanager
-def of_step(name: str) -> Iterator[None]:
+def naming_step(name: str) -> Iterator[None]:
     """Let an `UnparsedError` of the block say which step's answer it is about."""
     try:
         yield
     except UnparsedError as error:
         detail = f"{name}: {error.detail}" if error.detail else name
         raise UnparsedError(error.reason, detail) from error
-
-
-def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
-    """Return the rubric as it reads answers to a prompt that declares `scale`, None for none.
-
-    Raises `JudgeError` for a scale where the rubric has no use for one.
-    """
-    if scale is None:
-        return rubric
-    if rubric.on_scale is None:
-        raise JudgeError(f"a prompt of the rubric {rubric.name} declares no scale: it has none")
-    parse, form = rubric.on_scale(scale)
-    return replace(rubric, parse=parse, reply_model=form)
-
-
-def asked_by(rubric: Rubric, prompt: str, model: str) -> Rubric:
-    """Return the rubric as it reads answers of the model to the prompt, both by their names."""
-    parse = rubric.parse_for(prompt, model) if rubric.parse_for else None
-    return replace(rubric, parse=parse) if parse else rubric

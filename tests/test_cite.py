@@ -10,13 +10,13 @@ import pytest
 from support import EXAMPLES, ROOT, Invoke
 
 from judge import Run, rubrics
-from judge.rubrics.contract import Source, _works
+from judge.rubrics.contract import Source, _sources
 from judge.signature import Signature
 from judge.tables.citation import citation, program
 
 PAIR = (str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json"))
 KEY = re.compile(r"@\w+\{([^,\s]+),")
-WORKS = [*_works().values()]
+WORKS = [*_sources().values()]
 
 
 def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
@@ -30,9 +30,9 @@ def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
         "GREEN (Ostmeier et al. 2024), version 3 of the rubric",
         "rule-based baseline: never report its numbers as those of a judge model",
         "Every study was scored.",
-        "GREEN 0.678 [0.529, 0.798]",
-        "no significant error (studies without clinically significant errors) 4/15 26.7% ",
-        "For study_class normal (5 studies, 5 scored): GREEN 0.800 [0.439, 0.953]; no ",
+        "Over all studies, GREEN was 0.678 (95% CI 0.529-0.798); 26.7% of studies (4/15; 95% CI ",
+        "10.9-52.0) had no clinically significant error",
+        "For study_class normal (5 studies, 5 scored), GREEN was 0.800 (95% CI 0.439-0.953); 60.0%",
         f"The signature of the run is {run.signature}.",
     ):
         assert part in text
@@ -52,7 +52,7 @@ def test_latex_bibtex_and_json_say_the_same(invoke: Invoke, judged_examples: Pat
     )
     cited = [key for found in re.findall(r"\\cite\{([^}]*)\}", latex) for key in found.split(",")]
     assert cited == KEY.findall(bibtex)
-    assert r"26.7\% [10.9, 52.0]" in latex
+    assert r"26.7\% of studies (4/15; 95\% CI 10.9-52.0)" in latex
     assert "%" not in re.sub(r"\\%", "", latex)
     assert r"prompt:none\textbar{}section:findings" in latex
     found = json.loads(data)

@@ -119,7 +119,7 @@ def test_settings_of_servers_are_given_by_key(invoke: Invoke) -> None:
         (("green", PREDS, REFS, "--column", "id=x", "--column", "id=y"), "given twice"),
         (("green", PREDS, REFS, "--body", "seed=x1y", "--body", "top_p=0,5"), "KEY=JSON"),
         (("green", PREDS, REFS, "--column", "reference_id=x"), "--references"),
-        (("compare", "a", "b", "--format", "csv", "--columns", "green"), "--format"),
+        (("compare", "a", "b", "--format", "json", "--columns", "green"), "--format"),
         (("compare", "a", "b", "--top-sites", "3"), "--figures or --html"),
         (("compare", "a", "b", "--no-tests", "--flips", "200"), "--tests"),
         (("errors", "a", "--common"), "two runs"),

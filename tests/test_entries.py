@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.rubrics.reply_text import is_no_entry, twice
+from judge.rubrics.replies import first_repeat, is_no_entry
 
 DENIALS = """
 None. | N/A | - | 2 | No errors | No matched findings | No findings are missing. | not an error
@@ -41,5 +41,5 @@ def test_what_is_said_of_the_reports_is_one(text: str) -> None:
 
 
 def test_the_same_words_are_the_same_entry() -> None:
-    assert twice(["Left effusion", "nodule", "- left EFFUSION."]) == "- left EFFUSION."
-    assert twice(["left effusion", "right effusion"]) is None
+    assert first_repeat(["Left effusion", "nodule", "- left EFFUSION."]) == "- left EFFUSION."
+    assert first_repeat(["left effusion", "right effusion"]) is None

@@ -62,9 +62,12 @@ def test_a_run_is_written_and_opened(
 def test_what_is_printed_is_short_and_a_notebook_shows_a_table(runs: dict[str, Run]) -> None:
     assert repr(runs["bad"]) == f"Run({str(runs['bad'].path)!r})"
     board = compare(runs, tests=None)
-    assert board.signature in str(board)
-    assert len(str(board).splitlines()) == 2 + len(board.figures)
-    assert "<table" in board._repr_html_()
+    for result in (board, runs["bad"]):
+        text = str(result)
+        assert result.signature in text
+        assert len(text.splitlines()) < 20
+        assert "<table" in result._repr_html_()
+    assert "0.333" in str(board)
 
 
 def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke) -> None:
@@ -85,7 +88,9 @@ def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
     board = compare(runs, by=["site"], tests=Resampling(resamples=200, flips=200))
     assert isinstance(board, Leaderboard)
     first = board.figures.iloc[0]
-    assert (first["model"], first["rank"], first["n"]) == ("good", 1, 3)
+    assert (first["model"], first["rank"], first["green_n"]) == ("good", 1, 3)
+    with pytest.raises(JudgeError, match="leaderboard, errors, tests"):
+        board.frame("nothing")
     assert set(board.tests["model"]) | set(board.tests["other"]) == {"good", "bad"}
     assert set(board.tests["row"]) == {"all", "group"}
     words = [f"{name}={found.path}" for name, found in runs.items()]

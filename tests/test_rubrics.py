@@ -21,7 +21,7 @@ import yaml
 
 from judge import rubrics
 from judge.rubrics.contract import Rubric, StructuredReply
-from judge.rubrics.questions import asked_by
+from judge.rubrics.derived import for_prompt
 from judge.types import (
     Annotation,
     Item,
@@ -56,7 +56,7 @@ def _study(case: Mapping[str, Any]) -> Study:
 def _form(rubric: Rubric, case: Mapping[str, Any]) -> Rubric | StructuredReply:
     """What reads and writes answers of the form that a case is in."""
     if "reply" not in case:
-        return asked_by(rubric, case.get("prompt", ""), case.get("model", ""))
+        return for_prompt(rubric, case.get("prompt", ""), case.get("model", ""))
     assert case["reply"] == "structured"
     assert rubric.structured is not None
     return rubric.structured

@@ -23,7 +23,7 @@ from judge.running.records import (
     to_record,
 )
 from judge.running.session import JudgeSession, RequestPolicy, write_run
-from judge.studies import StudySet, from_given
+from judge.studies import StudySet, from_python
 from judge.types import Annotated, Completion, Failed, Study, Unparsed
 
 GREEN = rubrics.load("green")
@@ -40,7 +40,7 @@ def judged(studies: StudySet) -> list[StudyResult]:
 
 
 def judged_pair(reference: str, candidate: str, at: int = 0) -> StudyResult:
-    studies = from_given(
+    studies = from_python(
         [reference],
         [candidate],
         study_ids=[f"s{at}"],
@@ -130,7 +130,7 @@ def three(**change: object) -> StudySet:
         "study_ids": ["1", "2", "3"],
         "study_classes": ["normal", "normal", "abnormal"],
     }
-    return from_given(**(columns | change))  # type: ignore[arg-type]
+    return from_python(**(columns | change))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from support import EXAMPLES, Invoke
 
 from judge import rubrics
-from judge.rubrics.categories import error
-from judge.rubrics.reading import as_read
+from judge.rubrics.categories import error_item
+from judge.rubrics.derived import restrict
 from judge.stats.table import TableBuilder, summarise
 from judge.types import Annotated, Annotation, Edit, Item, Measures, Study
 
@@ -108,7 +108,9 @@ def test_recall_and_precision_are_ratios_of_sums() -> None:
 
 
 def correction(severity: int, *categories: str) -> Item:
-    return error(categories, "severity", f"severity{severity}", "why", Edit("insert", None, "z"))
+    return error_item(
+        categories, "severity", f"severity{severity}", "why", Edit("insert", None, "z")
+    )
 
 
 def test_fineradscore_says_what_urgent_is_missed_or_false() -> None:
@@ -122,9 +124,9 @@ def test_fineradscore_says_what_urgent_is_missed_or_false() -> None:
     assert (statistics["no_missed_urgent"]["k"], statistics["no_missed_urgent"]["n"]) == (2, 3)
     assert statistics["no_false_urgent"]["k"] == 2
     assert "urgent_recall" not in statistics
-    without_categories = as_read(FINERADSCORE, {"category": "no category was asked for"})
+    without_categories = restrict(FINERADSCORE, {"category": "no category was asked for"})
     assert without_categories.measured(missed, study)["n_missed_urgent"] is None
-    without_emergent = as_read(FINERADSCORE, {"severity4": "the scale ends with urgent"})
+    without_emergent = restrict(FINERADSCORE, {"severity4": "the scale ends with urgent"})
     assert without_emergent.measured(missed, study)["n_missed_urgent"] == 2
 
 

@@ -21,7 +21,7 @@ import judge
 from judge.running import records
 from judge.signature import Signature
 from judge.stats.table import FIXED
-from judge.studies.names import FIELD_NAMES
+from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotation, Completion
 
 

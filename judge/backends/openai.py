@@ -12,7 +12,8 @@ from judge.backends.servers import CHAT, NO_KEY, OPENAI_URL, Connection, Pool, S
 from judge.backends.structured import LABELS, NEXT, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
-from judge.rubrics.questions import Step, on_scale
+from judge.rubrics.derived import on_scale
+from judge.rubrics.questions import Step
 from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
 
 if TYPE_CHECKING:

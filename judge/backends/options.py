@@ -13,7 +13,7 @@ from judge import jsonio, official, plugins, rubrics
 from judge.backends.base import Form, JudgeSettings
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
-from judge.rubrics.questions import on_scale
+from judge.rubrics.derived import on_scale
 from judge.types import JudgeError
 
 MAX_TOKENS = 2048

@@ -15,7 +15,7 @@ from judge.running.folder import ANNOTATIONS, Run
 from judge.signature import digests
 from judge.stats.scores import Values
 from judge.stats.table import OUTCOMES, patient_numbers
-from judge.studies.names import FIELD_NAMES, as_text
+from judge.studies.columns import FIELD_NAMES, as_text
 from judge.types import Annotated, JudgeError
 
 SIDES = ("references", "candidates")

@@ -102,7 +102,7 @@ class ComparedRun:
 class ComparedRuns:
     """Runs on the same studies; `signature_parts` are those of metrics and options."""
 
-    loaded: AlignedRuns
+    aligned: AlignedRuns
     panel: ScoreMatrix
     runs: tuple[ComparedRun, ...]
     signature_parts: tuple[str, ...]
@@ -127,19 +127,19 @@ def compare_runs(
     runs have; `allow` names what may differ: the `judge` or the `prompt` of a rubric's runs, the
     `references` of all. Raises `JudgeError` that says what differs.
     """
-    aligned_runs = read_scores(choices, by, allow, patient_field, metrics, common=common)
+    compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
     if how is not None and how.primary is not None:
-        how = replace(how, primary=find(aligned_runs.panel.metrics, how.primary).name)
+        how = replace(how, primary=find(compared.panel.metrics, how.primary).name)
     comparison = compare(
-        aligned_runs.panel,
+        compared.panel,
         sort=sort,
         by=by,
         how=how,
-        signature=comparison_signature(aligned_runs, how, by),
-        notes=aligned_runs.notes,
+        signature=comparison_signature(compared, how, by),
+        notes=compared.notes,
         track=track,
     )
-    return aligned_runs, comparison
+    return compared, comparison
 
 
 def read_scores(
@@ -153,23 +153,23 @@ def read_scores(
 ) -> ComparedRuns:
     """Open runs and align them on studies as `compare_runs` does; raises as it does."""
     runs = opened(choices)
-    loaded = align([(run.shown, run.run) for run in runs])
-    notes = check(runs, loaded, allow, common=common)
+    aligned = align([(run.shown, run.run) for run in runs])
+    notes = check(runs, aligned, allow, common=common)
     runs = [
         replace(run, outcomes=Counter(outcomes))
-        for run, outcomes in zip(runs, loaded.outcomes.T.tolist(), strict=True)
+        for run, outcomes in zip(runs, aligned.outcomes.T.tolist(), strict=True)
     ]
     models = tuple(dict.fromkeys(run.model for run in runs))
-    values, per, tallies = _rubric_values(runs, loaded, models)
-    patients = loaded.patients(patient_field)
+    values, per, tallies = _rubric_values(runs, aligned, models)
+    patients = aligned.patients(patient_field)
     group_fields = fields_of(*by)
     names = [*group_fields, *GROUP_FIELDS, *([patients[0]] if patients else [])]
     merged = {
-        name: loaded.field(name, _JUDGE_AGAIN if name in group_fields else "")
+        name: aligned.field(name, _JUDGE_AGAIN if name in group_fields else "")
         for name in dict.fromkeys(names)
     }
-    values |= _file_values(metrics, loaded.study_ids, models, {metric.name for metric in values})
-    notes += _file_notes(metrics, values, loaded.study_ids, models)
+    values |= _file_values(metrics, aligned.study_ids, models, {metric.name for metric in values})
+    notes += _file_notes(metrics, values, aligned.study_ids, models)
     notes += [note for _, note in merged.values() if note]
     notes += _run_notes(runs)
     if any(run.run.summary()["n_class_inferred"] for run in runs):
@@ -177,7 +177,7 @@ def read_scores(
     judged = {(run.rubric, run.model) for run in runs}
     panel = ScoreMatrix(
         models,
-        loaded.study_ids,
+        aligned.study_ids,
         tuple(values),
         {metric.name: grid for metric, grid in values.items()},
         {name: tuple(column) for name, (column, _) in merged.items() if column is not None},
@@ -196,7 +196,7 @@ def read_scores(
     files = [file.sha256 for file in metrics]
     allowed = [what for what in ALLOWED if what in allow]
     return ComparedRuns(
-        loaded,
+        aligned,
         panel,
         tuple(runs),
         (
@@ -237,14 +237,14 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
 
 
 def check(
-    runs: Sequence[ComparedRun], loaded: AlignedRuns, allow: Collection[str], *, common: bool
+    runs: Sequence[ComparedRun], aligned: AlignedRuns, allow: Collection[str], *, common: bool
 ) -> list[str]:
     """Raise `JudgeError` that lists all that differs and must not; return notes.
 
     `allow` names what may differ: `judge`, `prompt`, `references`.
     """
     differing, notes = _settings(runs, allow)
-    n = len(loaded.study_ids)
+    n = len(aligned.study_ids)
     most = max(run.run.summary()["n_studies"] for run in runs)
     if most > n:
         if not (common and n):
@@ -253,7 +253,7 @@ def check(
             differing.append(("studies", remedy, sizes))
         notes.append(f"compared on the {n:,} studies that all runs have, of up to {most:,}")
     if n and len({run.section for run in runs}) == 1:  # of another section all references differ
-        for name, other, ids in loaded.differing_texts("references"):
+        for name, other, ids in aligned.differing_texts("references"):
             where = f"others for {len(ids):,} of {n:,} studies, {ids[0]!r} among them"
             if "references" in allow:
                 notes.append(f"{name} and {other} judged different references (allowed): {where}")
@@ -357,13 +357,13 @@ def _rubric_of(run: ComparedRun) -> Rubric:
 
 
 def _rubric_values(
-    runs: Sequence[ComparedRun], loaded: AlignedRuns, models: Sequence[str]
+    runs: Sequence[ComparedRun], aligned: AlignedRuns, models: Sequence[str]
 ) -> tuple[dict[Metric, Values], dict[str, Values], dict[str, Counts]]:
     """Return each metric's values, the denominators of ratios, and the counts of tallies."""
     values: dict[Metric, Values] = {}
     per: dict[str, Values] = {}
     tallies: dict[str, Counts] = {}
-    shape = (len(loaded.study_ids), len(models))
+    shape = (len(aligned.study_ids), len(models))
     figures: dict[str, list[Metric]] = {}
     for index, run in sorted(enumerate(runs), key=lambda pair: (pair[1].rubric, pair[0])):
         rubric = _rubric_of(run)
@@ -377,7 +377,7 @@ def _rubric_values(
             )
         model = models.index(run.model)
         measures = [name for metric in metrics for name in (*metric.measures, *metric.per)]
-        columns = loaded.numbers(index, [*measures, *tally])
+        columns = aligned.numbers(index, [*measures, *tally])
         first = {metric.name: metric for metric in values}
         for metric in metrics:
             number = sum_measures(
@@ -452,7 +452,7 @@ def records(
 ) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
     """Return the records of some studies, by model and rubric, then by study id."""
     return {
-        key: compared.loaded.records(index, wanted[key])
+        key: compared.aligned.records(index, wanted[key])
         for index, run in enumerate(compared.runs)
         if wanted.get(key := (run.model, run.rubric))
     }

@@ -108,10 +108,10 @@ def gate(
     chosen = [replace(run, model="run")]
     if earlier is not None:
         chosen.append(replace(earlier, model="earlier"))
-    aligned, comparison = compare_runs(
+    compared, comparison = compare_runs(
         chosen, how, common=common, allow=allow, patient_field=patient_field
     )
-    if drift and (differing := aligned.loaded.differing_texts("candidates")):
+    if drift and (differing := compared.aligned.differing_texts("candidates")):
         ids = differing[0][2]
         raise JudgeError(
             f"{run.shown} and {chosen[1].shown} judged other candidates for {len(ids):,} studies, "
@@ -120,7 +120,7 @@ def gate(
     known = comparison.panel.metrics
     floors = {SCORED: LEAST_SCORED} | {_name(known, name): v for name, v in (floors or {}).items()}
     ceilings = {_name(known, name): value for name, value in (ceilings or {}).items()}
-    outcomes = aligned.runs[0].outcomes
+    outcomes = compared.runs[0].outcomes
     n_studies = sum(outcomes.values())
     scored = outcomes.get(OUTCOMES[Annotated], 0) / n_studies if n_studies else None
     checks = [
@@ -129,10 +129,10 @@ def gate(
         for name, limit in limits.items()
     ]
     if earlier is not None:
-        compared = [find(known, name) for name in metrics] or [
+        tested = [find(known, name) for name in metrics] or [
             metric for metric in known if metric.what in ("score", "rate")
         ]
-        checks += _compared(comparison, compared, max_drop, drift=drift, non_inferior=non_inferior)
+        checks += _compared(comparison, tested, max_drop, drift=drift, non_inferior=non_inferior)
     return Gate(tuple(checks), comparison.notes, comparison.signature)
 
 

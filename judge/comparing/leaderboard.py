@@ -4,51 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
-from judge.comparing.recurring import recurring_in
+from judge.comparing.recurring import Recurring, recurring_in
 from judge.comparing.run_choice import Runs, choices
+from judge.display import Displayed
 from judge.running.folder import Run
-from judge.stats.significance import Resampling
-from judge.tables import recurring
-from judge.tables.comparison import error_rows, figure_rows, pair_rows
+from judge.stats.significance import Comparison, Resampling
 
 _USUAL = Resampling()
 
 
 @dataclass(frozen=True, repr=False)
-class Leaderboard:
-    """Models side by side.
+class Leaderboard(Displayed):
+    """Models side by side; `print` shows the leaderboard.
 
-    `figures` has one row a group, model and metric, best model first: `n` (the studies that
-    the figure rests on), `value` with its 95% interval `low` to `high`, `rank` (1 is best).
-    `tests` has one row a group, metric and pair of models: the difference with its interval,
-    `p` and Holm's `p_holm`; it is empty where nothing was tested. `errors` has one row a group,
-    rubric, model, category and level. `notes` are remarks on the numbers,
-    `signature` names everything that made them.
+    Each DataFrame has the columns of `judge compare --format csv`.
     """
 
-    figures: pd.DataFrame
-    tests: pd.DataFrame
-    errors: pd.DataFrame
-    notes: tuple[str, ...]
-    signature: str
+    comparison: Comparison
 
-    def __repr__(self) -> str:
-        return f"{self._overall.to_string(index=False)}\n{self.signature}"
+    @cached_property
+    def figures(self) -> pd.DataFrame:
+        """One row a group and model, best first: its rank, and each metric `x` with its interval.
 
-    def _repr_html_(self) -> str:
-        return f"{self._overall.to_html(index=False)}<p>{escape(self.signature)}</p>"
+        `x_n` counts the studies that the figure rests on; of a rate, `x_k` of them are free of
+        errors.
+        """
+        return self.frame("leaderboard")
+
+    @cached_property
+    def tests(self) -> pd.DataFrame:
+        """One row a group, metric and pair of models: the difference, `p` and Holm's `p_holm`."""
+        return self.frame("tests") if self.comparison.tests else pd.DataFrame()
+
+    @cached_property
+    def errors(self) -> pd.DataFrame:
+        """One row a group, rubric, level and model: errors per scored study, by category."""
+        return self.frame("errors")
 
     @property
-    def _overall(self) -> pd.DataFrame:
-        columns = ["model", "label", "n", "value", "low", "high", "rank"]
-        return self.figures.loc[self.figures["row"] == "all", columns]
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the numbers must know."""
+        return self.comparison.notes
+
+    @property
+    def signature(self) -> str:
+        """The line that names everything that changes the numbers."""
+        return self.comparison.signature
 
 
 def compare(
@@ -98,13 +106,14 @@ def compare(
         patient_field=patient_field,
         metrics=files,
     )
-    return Leaderboard(
-        pd.DataFrame(figure_rows(comparison)),
-        pd.DataFrame(pair_rows(comparison)),
-        pd.DataFrame(error_rows(comparison)),
-        comparison.notes,
-        comparison.signature,
-    )
+    return Leaderboard(comparison)
+
+
+@dataclass(frozen=True)
+class RecurringErrors(Displayed):
+    """Errors that recur in one run, or in two on the same studies."""
+
+    recurring: Recurring
 
 
 def recurring_errors(
@@ -119,11 +128,11 @@ def recurring_errors(
     The rows are those of `judge errors --format csv`, and so are what is refused and the
     default of `min_studies`. `examples` are ids of studies, joined by "; ".
     """
-    errors = recurring_in(
+    recurring = recurring_in(
         choices(runs),
         min_studies,
         common=common,
         allow=allow,
         patient_field=patient_field,
     )
-    return pd.DataFrame(recurring.rows(errors))
+    return RecurringErrors(recurring).frame()

@@ -13,8 +13,8 @@ from judge.metrics import added
 from judge.metrics.pooled import COLUMNS
 from judge.stats.metric import Metric, metric_for_column, off_scale, scale_of
 from judge.stats.scores import Values
-from judge.studies.load import id_of, load
-from judge.studies.names import NamedFields
+from judge.studies.columns import NamedFields
+from judge.studies.load import load, to_id
 from judge.types import JudgeError
 
 _ID, _MODEL = "study_id", "model"
@@ -103,7 +103,7 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
         )
     models: tuple[str | None, ...] = (None,) * len(study_ids)
     if _MODEL in columns:
-        models = tuple(id_of(value) for value in columns.pop(_MODEL))
+        models = tuple(to_id(value) for value in columns.pop(_MODEL))
         if None in models:
             raise JudgeError(
                 f"{path}: record {models.index(None) + 1} of {len(models)} has no text or number "

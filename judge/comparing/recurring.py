@@ -120,11 +120,11 @@ def _between(
     patient_field: str | None,
 ) -> Recurring:
     compared = read_scores(choices, allow=allow, patient_field=patient_field, common=common)
-    runs, names = compared.loaded.runs, " and ".join(compared.loaded.names)
+    runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
     _check_categories(runs, names)
-    is_scored = np.asarray(compared.loaded.is_scored.all(axis=1))
+    is_scored = np.asarray(compared.aligned.is_scored.all(axis=1))
     if not is_scored.any():
         raise JudgeError(
             f"none of {len(is_scored):,} studies was scored in both {names}; judge audit RUN says "
@@ -315,12 +315,12 @@ def _error_counts(rubric: Rubric) -> list[str]:
 def _findings(item: Item, candidate: str) -> Sequence[str]:
     """Return the findings that an error's text names; else those that its edit changes."""
     rules = lexicon.load()
-    findings = lexicon.named(item.text, rules)
+    findings = lexicon.named_findings(item.text, rules)
     if findings or item.edit is None:
         return findings
     is_new = item.edit.kind == "insert" or item.edit.line is None
     before = "" if is_new else lines(candidate)[item.edit.line or 0]
-    return lexicon.changed(before, item.edit.corrected, rules)
+    return lexicon.changed_findings(before, item.edit.corrected, rules)
 
 
 def _named(group: Group, rubric: Rubric) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.running.folder import Run
-from judge.studies.names import model_of
+from judge.studies.columns import model_of
 from judge.types import JudgeError
 
 

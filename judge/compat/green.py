@@ -18,7 +18,7 @@ import pandas as pd
 from judge.api import JudgeOptions, annotate
 from judge.backends.options import is_green
 from judge.rubrics.categories import KEY, SIGNIFICANT
-from judge.studies.load import encodable
+from judge.studies.load import replace_surrogates
 from judge.types import Category, JudgeError
 
 # The columns of the package's table.
@@ -95,8 +95,8 @@ class GREEN:
         self.error_counts = counts.astype(float if scores.isna().any() else int)
         table = pd.DataFrame(
             {
-                "reference": [encodable(text) for text in references],
-                "predictions": [encodable(text) for text in candidates],
+                "reference": [replace_surrogates(text) for text in references],
+                "predictions": [replace_surrogates(text) for text in candidates],
                 "green_analysis": self.completions,
                 "green_score": self.green_scores,
             }

@@ -21,8 +21,8 @@ from judge.rubrics.quantities import measure_of
 from judge.running.background_judge import BackgroundJudge
 from judge.running.records import StudyResult, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
-from judge.studies import from_given
-from judge.studies.names import says_nothing
+from judge.studies import from_python
+from judge.studies.sections import says_nothing
 from judge.studies.study_set import attach_context
 from judge.types import Annotated, JudgeError
 
@@ -71,7 +71,7 @@ def _radiology_judge(
             return Score.unscored(reason=reason, explanation=why, metadata=metadata)
         takes_context = session.rubric.takes_context
         fields = (state.metadata or {}) if takes_context else {}
-        studies = from_given(
+        studies = from_python(
             [target.text],
             [state.output.completion],
             study_ids=[str(state.sample_id)],

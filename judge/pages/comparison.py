@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from judge.stats.metric import Metric
 from judge.stats.scores import GROUP_FIELDS, Cell, Group, ScoreMatrix, group_cells, groups_of
 from judge.stats.significance import Comparison, PairTest
 from judge.study.view import judged_view
+from judge.tables.document import definitions, p_value
 from judge.tables.leaderboard import (
     correlation_tables,
     difference_and_interval,
@@ -23,10 +24,8 @@ from judge.tables.leaderboard import (
     figure_and_interval,
     group_name,
     judged_tests,
-    p_value,
     panels,
 )
-from judge.tables.run import definitions
 from judge.text import group_value, in_natural_order
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
@@ -137,7 +136,7 @@ def overview(c: Comparison) -> dict[str, Any]:
         "sort": c.sort,
         "groups": [*_tested_groups(c), *_other_groups(c)],
         "rubrics": {name: declared(rubrics.load(name)) for name in rubric_names(c)},
-        "correlations": [asdict(table) for table in correlation_tables(c)],
+        "correlations": [table.plain() for table in correlation_tables(c)],
         "tested": _tested(c),
         "signature": c.signature,
         "notes": list(c.notes),
@@ -211,7 +210,7 @@ def _group(group: Group, part: ScoreMatrix, order: Sequence[int]) -> dict[str, A
             metric.name: [_cell(cell, metric) for cell in group.cells[metric.name]]
             for metric in part.metrics
         },
-        "errors": [asdict(table) for table in error_tables(part, group.key, order)],
+        "errors": [table.plain() for table in error_tables(part, group.key, order)],
     }
 
 

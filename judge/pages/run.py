@@ -89,7 +89,7 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
         "has_prompt": has_prompt(summary),
         "headline": [_tile(summary, statistic) for statistic in rubric.shown("groups")],
         "facts": [{"name": name, "value": value} for name, value in facts],
-        "tables": [asdict(printed) for printed in tables(summary, rubric)],
+        "tables": [printed.plain() for printed in tables(summary, rubric)],
         "figures": {
             "rates": [_rates(summary, statistic) for statistic in rates],
             "tally": _tally(summary, rubric),

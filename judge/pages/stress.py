@@ -145,7 +145,7 @@ def overview(report: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     return {
         "notes": [report["judge"]["note"]] if report["judge"]["note"] else [],
         "facts": [{"name": name, "value": value} for name, value in facts(report)],
-        "tables": [asdict(table) for table in tables(report)],
+        "tables": [table.plain() for table in tables(report)],
         "rubric": declared(rubric),
         "outcomes": [label.format(level=level) for label in OUTCOMES.values()],
         "signature": report["signature"],
@@ -157,11 +157,11 @@ def view(pair: Pair, rubric: Rubric) -> dict[str, Any]:
     record, fields = pair.record, pair.record["fields"]
     sides = ("reference", "candidate")
     words = [re.findall(r"\s+|\w+|.", record[side]) for side in sides]
-    matcher = SequenceMatcher(None, *words, autojunk=False)
+    matcher = SequenceMatcher(None, words[0], words[1], autojunk=False)
     is_rewritten = matcher.ratio() < _LEAST_SHARED
     edits = [] if is_rewritten else [e for e in matcher.get_opcodes() if e[0] != "equal"]
     places = [[edit[1:3] for edit in edits], [edit[3:5] for edit in edits]]
-    answer, truth = record["answer"], fields.get("truth")
+    truth, is_read = fields.get("truth"), record["annotation"] is not None
     return {
         **{name: fields.get(name) for name in ("group", "change", "base", "significance")},
         "expected": _expected(fields),
@@ -175,9 +175,8 @@ def view(pair: Pair, rubric: Rubric) -> dict[str, Any]:
             side: [asdict(part) for part in segments(record[side], _spans(words[at], places[at]))]
             for at, side in enumerate(sides)
         },
-        "record": judged_view(record, rubric),
         # The raw answer is shown where it could not be read.
-        "answer": answer["text"] if answer and record["annotation"] is None else None,
+        "record": {**judged_view(record, rubric), "answer": None if is_read else record["answer"]},
     }
 
 

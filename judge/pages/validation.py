@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from judge.pages.comparison import packet_numbers
 from judge.pages.run import declared
 from judge.rubrics import Rubric
 from judge.stats.agreement import mean_of
-from judge.stats.bootstrap import Codes
+from judge.stats.intervals import Codes
 from judge.stats.scores import Values
 from judge.study.view import judged_view
 from judge.tables.validation import facts, tables
@@ -133,7 +133,7 @@ def overview(data: Beside, rows: Sequence[int]) -> dict[str, Any]:
     ends = ("value", "low", "high")
     return {
         "facts": [{"name": name, "value": value} for name, value in facts(report)],
-        "tables": [asdict(table) for table in tables(report)],
+        "tables": [table.plain() for table in tables(report)],
         "raters": [
             {"name": rater.name, "is_reader": rater.is_reader, "rubric": declared(rater.rubric)}
             for rater in data.raters

@@ -11,11 +11,12 @@ from typing import Any, Final, Literal
 
 from judge import jsonio
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
-from judge.rubrics.green.layout import MATCHED, matched_finding
-from judge.rubrics.reading import REFERENCE
+from judge.rubrics.derived import REFERENCE
+from judge.rubrics.green.parse import MATCHED, matched_item
 from judge.running.records import SampleRead
+from judge.studies.columns import normalise_name
 from judge.studies.load import decode, read_content, read_delimited
-from judge.studies.names import Section, plain
+from judge.studies.sections import Section
 from judge.types import (
     Annotated,
     Annotation,
@@ -93,9 +94,9 @@ class Cells:
     def choice(self, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """Return the choice named in a cell; raises `FaultError` for an unknown one."""
         text = self.needed(name)
-        if plain(text) not in choices:
+        if normalise_name(text) not in choices:
             raise self.fault(f"{name} is {text[:40]!r}; it must be one of {', '.join(choices)}")
-        return choices[plain(text)]
+        return choices[normalise_name(text)]
 
     def fault(self, why: str) -> FaultError:
         """Return an error with the row and the reason."""
@@ -167,7 +168,7 @@ class Reading:
 class Readings:
     """The readings of one reader, in the order of the studies.
 
-    `lacks` and `own_categories` are as in `judge.rubrics.reading.as_read`. `source` is the file
+    `lacks` and `own_categories` are as in `judge.rubrics.derived.restrict`. `source` is the file
     with the candidates, `class_source` where the study classes come from, None for classes that are
     to be inferred. `left_out` has the reason for each study that could not be read.
     """
@@ -205,7 +206,7 @@ class Row:
     def item(self, rubric: RubricName) -> Item:
         """Return an error as an item of an annotation."""
         if self.category == MATCHED:
-            return matched_finding(self.text)
+            return matched_item(self.text)
         labels: dict[str, tuple[str, ...]] = {_GRADED_BY[rubric]: (str(self.level),)}
         if self.category:
             labels[CATEGORY.name] = tuple(self.category.split(","))

@@ -28,11 +28,11 @@ from judge.readers.annotations import (
 )
 from judge.readers.tidy_table import tidy
 from judge.rubrics.categories import CATEGORY, LEVELS
-from judge.rubrics.green.layout import MATCHED
-from judge.rubrics.reading import EDIT
+from judge.rubrics.derived import EDIT
+from judge.rubrics.green.parse import MATCHED
 from judge.running.records import adapter, first_of
 from judge.sentences import lines
-from judge.studies.names import stem_of
+from judge.studies.columns import stem_of
 from judge.studies.study_set import InputFile
 from judge.types import Edit, JudgeError, Side
 

@@ -10,7 +10,7 @@ from judge.readers import annotation_store as store
 from judge.readers.annotation_store import PageReading
 from judge.readers.annotations import Reading, Readings
 from judge.readers.sample import kept_sample, read_of
-from judge.rubrics.reading import EDIT, REFERENCE
+from judge.rubrics.derived import EDIT, REFERENCE
 from judge.running.folder import Run
 from judge.running.records import study_of
 from judge.studies.study_set import InputFile

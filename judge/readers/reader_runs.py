@@ -13,13 +13,14 @@ from judge import rubrics
 from judge.plugins import version
 from judge.readers.annotations import Readings
 from judge.rubrics.contract import Rubric
-from judge.rubrics.reading import as_read
+from judge.rubrics.derived import restrict
 from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
 from judge.running.records import StudyResult, adapter
 from judge.running.session import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, reserved_names
-from judge.studies.names import Section, model_of, renamed, tidy_column
+from judge.studies.columns import model_of, one_type, rename_reserved
+from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.text import counted
 from judge.types import Annotation, JudgeError
@@ -61,7 +62,7 @@ def write_runs(
         raise JudgeError(f"{out} is not empty; {ANOTHER}")
     with atomic_folder(out) as place:
         for folder, reader in by_folder.items():
-            rubric = as_read(rubrics.load(reader.rubric), reader.lacks, reader.own_categories)
+            rubric = restrict(rubrics.load(reader.rubric), reader.lacks, reader.own_categories)
             studies = _study_set(reader, inputs, rubric, model, section)
             _write_run(place / folder, layout, reader, studies, rubric, arguments)
     return [Run(out / folder) for folder in by_folder]
@@ -76,9 +77,9 @@ def _study_set(
 ) -> StudySet:
     studies = [reading.study for reading in readings.readings]
     names = dict.fromkeys(name for study in studies for name in study.fields)
-    columns = {name: tidy_column([study.fields.get(name) for study in studies]) for name in names}
+    columns = {name: one_type([study.fields.get(name) for study in studies]) for name in names}
     columns = {name: column for name, column in columns.items() if set(column) != {None}}
-    fields = renamed(columns, reserved_names(rubric))
+    fields = rename_reserved(columns, reserved_names(rubric))
     pairs = zip(columns, fields, strict=True)
     new_names = [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
     models = {str(value) for value in columns.get("model", ()) if value is not None}

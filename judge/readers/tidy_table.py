@@ -21,10 +21,10 @@ from judge.readers.annotations import (
     only,
 )
 from judge.rubrics.categories import CATEGORY, category_of
-from judge.rubrics.fineradscore.answers import severity_of
-from judge.rubrics.green.layout import MATCHED
-from judge.rubrics.reading import EDIT, own_name
-from judge.studies.names import plain
+from judge.rubrics.derived import EDIT, category_name
+from judge.rubrics.fineradscore.parse import severity_of
+from judge.rubrics.green.parse import MATCHED
+from judge.studies.columns import normalise_name
 from judge.types import JudgeError
 
 _STUDY_COLUMNS = ("reference", "candidate", "model", "study_class", "patient")
@@ -74,7 +74,7 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
 
 
 def _is_matched(category: str | None) -> bool:
-    return plain(category or "") in ("matched", "matchedfinding", "matchedfindings")
+    return normalise_name(category or "") in ("matched", "matchedfinding", "matchedfindings")
 
 
 def _fields(rows: Sequence[Cells]) -> dict[str, object]:
@@ -118,7 +118,7 @@ def _category(row: Cells) -> str | None:
     if text is None or _is_matched(text):
         return MATCHED if text else None
     known = category_of(text)
-    name = known.value if known else own_name(text)
+    name = known.value if known else category_name(text)
     if name is None:
         raise row.fault(f"category is {text[:40]!r}; it must be a to f, 1 to 6, or words")
     return name

@@ -31,7 +31,7 @@ from judge.signature import Signature
 from judge.stats.agreement import krippendorff
 from judge.stats.table import patients, reserved_names
 from judge.studies import StudySet
-from judge.studies.names import free_name
+from judge.studies.columns import free_name
 from judge.text import NOTHING, counted, number
 from judge.types import Annotated, Annotation, Failed, Item, JudgeError, Outcome, Study, Unparsed
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import plugins
 from judge.backends.base import AskError, StudyError
-from judge.rubrics.questions import Step, Steps, check_end, composed
+from judge.rubrics.questions import Step, Steps, check_end, combine_answers
 from judge.running.records import CachedAnswer, StudyResult, read
 from judge.studies import StudySet
 from judge.text import harmless
@@ -282,7 +282,7 @@ def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange
             is_unread = isinstance(exchange.outcome, Unparsed)
             parts[is_unread][exchange.step] = exchange.answers[-1].completion
         read_parts, unread = parts
-        whole = composed(read_parts | dict(islice(unread.items(), 1)))
+        whole = combine_answers(read_parts | dict(islice(unread.items(), 1)))
         outcome, measures = read(session.rubric, study, whole)
         if unread and not isinstance(outcome, Unparsed):
             raise ValueError(f"the answer to {min(unread)} cannot be read, and all of them can")

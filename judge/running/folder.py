@@ -22,7 +22,7 @@ import shutil
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,8 +30,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
+from judge.display import Displayed
 from judge.rubrics.contract import Rubric
-from judge.rubrics.questions import asked_by, on_scale
+from judge.rubrics.derived import for_prompt, on_scale
 from judge.running.records import (
     FORMAT,
     Manifest,
@@ -180,7 +181,15 @@ def stamp(path: Path) -> Stamp | None:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-class Run:
+@dataclass(frozen=True)
+class Rates(Displayed):
+    """The rates of a run by group, as a summary holds them."""
+
+    summary: Mapping[str, Any]
+    rubric: Rubric
+
+
+class Run(Displayed):
     """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`."""
 
     def __init__(self, path: str | Path) -> None:
@@ -217,14 +226,14 @@ class Run:
             if scale := self.manifest.get("scale"):
                 rubric = on_scale(rubric, (scale[0], scale[1]))
             prompt_and_judge = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            rubric = asked_by(rubric, *prompt_and_judge)
+            rubric = for_prompt(rubric, *prompt_and_judge)
             if self.combined is not None:
                 return self.combined.rubric(rubric)
             if self.reading is None:
                 return rubric
-            from judge.rubrics.reading import as_read
+            from judge.rubrics.derived import restrict
 
-            return as_read(rubric, self.reading["lacks"], self.reading["own"])
+            return restrict(rubric, self.reading["lacks"], self.reading["own"])
         except JudgeError as error:
             package = parts.get("package") if name not in rubrics.names() else None
             lacks = f"; install its package, {package}" if package else ""
@@ -312,12 +321,7 @@ class Run:
         One row a group of the fields `by`, and a last one for all studies (`row` tells which).
         `n_scored` is the denominator of the figures; each has its 95% interval beside it.
         """
-        import pandas as pd
-
-        from judge.tables.document import rate_rows
-
-        by = [by] if isinstance(by, str) else by
-        return pd.DataFrame(rate_rows(self.regrouped(by), self.rubric))
+        return Rates(self.regrouped([by] if isinstance(by, str) else by), self.rubric).frame()
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
         """Yield each study with its `Annotated`, `Unparsed` or `Failed`, as the references come."""

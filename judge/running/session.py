@@ -21,7 +21,7 @@ from judge.backends.base import StudyError
 from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
-from judge.rubrics.questions import asked_by, on_scale
+from judge.rubrics.derived import for_prompt, on_scale
 from judge.running.engine import (
     Answer,
     Progress,
@@ -35,7 +35,7 @@ from judge.running.records import FORMAT, CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
-from judge.studies.names import says_nothing
+from judge.studies.sections import says_nothing
 from judge.studies.study_set import mentions_prior, prior_report
 from judge.types import JudgeError
 
@@ -106,7 +106,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     ) -> None:
         if judge.prompt is not None:
             rubric = on_scale(rubric, judge.prompt.scale)
-            rubric = asked_by(rubric, judge.prompt.name, judge.version)
+            rubric = for_prompt(rubric, judge.prompt.name, judge.version)
         self.rubric = rubric
         self.judge = judge
         if judge.runs_inline:  # one at a time, and the same each time
@@ -417,7 +417,7 @@ def missing_prior_note(judge: Judge, studies: StudySet) -> CountedNote:
         for reference, prior in zip(studies.references, column, strict=False)
     )
     text = "{n} of {of} references seem to compare with an earlier examination, whose report "
-    why = "the judge is not shown (--prior-field shows it)"
+    why = "the judge is not shown (--column prior shows it)"
     return CountedNote(text + ("this judge does not read" if is_unread else why), n, len(studies))
 
 

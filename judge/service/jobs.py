@@ -34,7 +34,7 @@ from judge.backends import LEXICON
 from judge.running.folder import MANIFEST
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import exit_cause, worker
-from judge.studies.names import Section
+from judge.studies.sections import Section
 from judge.types import MODALITIES, JudgeError
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"

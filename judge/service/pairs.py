@@ -27,7 +27,7 @@ from judge.service import ProblemError
 from judge.service.jobs import JudgeChoice
 from judge.service.service import ServiceDep, as_json, log
 from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
-from judge.studies import StudySet, from_given
+from judge.studies import StudySet, from_python
 from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
@@ -136,7 +136,7 @@ async def _judge_pair(session: JudgeSession, studies: StudySet) -> StudyResult:
 def _studies(pair: Pair, rubric: rubrics.Rubric) -> tuple[StudySet, str]:
     fields = {} if pair.context is None else {"context": [pair.context]}
     try:
-        studies = from_given(
+        studies = from_python(
             [pair.reference], [pair.candidate], study_ids=[pair.study_id], fields=fields
         )
         return with_classes(attach_context(studies, context=None if rubric.takes_context else ()))

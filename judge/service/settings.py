@@ -18,7 +18,7 @@ from pathlib import Path
 from judge import backends, rubrics
 from judge.backends import LEXICON
 from judge.running.cost import Prices, SpendingLimit
-from judge.studies.names import MAX_INPUT
+from judge.studies.columns import MAX_INPUT
 from judge.types import JudgeError, Usage
 
 FILE = "spent.sqlite"

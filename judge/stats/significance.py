@@ -314,9 +314,12 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
             low[n_units < LEAST_UNITS] = np.nan
             p, method = mcnemar(values, pairs), "mcnemar mid-p"
         p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
-        sizes = (column.tolist() for column in (*pairs, n, n_units))
-        numbers = map(_known, (differences[0], low, high, p))
-        tests[name] = [PairTest(*row, None, method) for row in zip(*sizes, *numbers, strict=True)]
+        sizes = zip(*(column.tolist() for column in (*pairs, n, n_units)), strict=True)
+        numbers = zip(_known(differences[0]), _known(low), _known(high), _known(p), strict=True)
+        tests[name] = [
+            PairTest(a, b, size, size_units, *number, None, method)
+            for (a, b, size, size_units), number in zip(sizes, numbers, strict=True)
+        ]
         scored = ~np.isnan(values)
         if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
             undefined.add(name)

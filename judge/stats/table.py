@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
 from judge.stats.intervals import Codes, bounds, estimate
-from judge.studies.names import FIELD_NAMES
+from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from judge.stress.report_edits import (
     apply_edits,
 )
 from judge.studies import read_pair
+from judge.studies.columns import KNOWN_NAMES, NamedFields
+from judge.studies.join import join_tables
 from judge.studies.load import load
-from judge.studies.names import KNOWN_NAMES, NamedFields
-from judge.studies.pair import pair
 from judge.studies.study_set import StudySet
 from judge.types import JudgeError, Study
 
@@ -47,7 +47,7 @@ def read_references(
     # Both sides are in one table: a fault of the file is reported once.
     both = refs.assign(**{_BLANK: "-"})
     named = replace(fields, candidate=_BLANK)
-    return pair(both, both, fields=named, section=section, allow_missing=True)
+    return join_tables(both, both, fields=named, section=section, allow_missing=True)
 
 
 def make_candidates(

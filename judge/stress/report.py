@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judge.display import Displayed
 from judge.plugins import version
 from judge.rubrics.contract import Scale
 from judge.running.folder import MANIFEST, Run
@@ -37,8 +38,8 @@ Frame = pd.DataFrame
 RunLike = Run | str | Path
 
 
-@dataclass(frozen=True)
-class StressReport:
+@dataclass(frozen=True, repr=False)
+class StressReport(Displayed):
     """The figures of a stress test.
 
     All but those of stability are of the `first` of its repeats.

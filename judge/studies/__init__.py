@@ -1,7 +1,8 @@
 """Reading studies: candidates and references from files or lists, joined by study id."""
 
-from judge.studies.names import FIELD_NAMES, SECTIONS, NamedFields, Section
-from judge.studies.pair import from_given, read_pair
+from judge.studies.columns import FIELD_NAMES, NamedFields
+from judge.studies.join import from_python, read_pair
+from judge.studies.sections import SECTIONS, Section
 from judge.studies.study_set import InputFile, StudySet
 
 __all__ = [
@@ -11,6 +12,6 @@ __all__ = [
     "NamedFields",
     "Section",
     "StudySet",
-    "from_given",
+    "from_python",
     "read_pair",
 ]

@@ -1,4 +1,4 @@
-"""Files and what Python holds, each as one DataFrame: a row a record, its index the study ids.
+"""Reads files and Python objects into a DataFrame: one row a record, indexed by study id.
 
 The index is named after the field that the ids are from, None where records are only numbered.
 `attrs["name"]` is what messages call the records, `attrs["file"]` their `InputFile`, if any.
@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pandas as pd
 
 from judge import jsonio
-from judge.studies.names import (
+from judge.studies.columns import (
     KNOWN_NAMES,
     MAX_INPUT,
     TEXT,
     NamedFields,
-    listed,
-    matching,
-    the_field,
+    columns_for,
+    find_column,
+    join_names,
 )
 from judge.studies.study_set import InputFile
 from judge.types import JudgeError
@@ -56,7 +56,7 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a source holds, decompressed; `sha256` is of the bytes before that."""
+    """The decompressed bytes of a source; `sha256` is of the bytes before that."""
 
     name: str
     data: bytes
@@ -67,7 +67,7 @@ class Content:
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
     """Read a file, or standard input (`-`), for the role `preds`, `refs`, `both` or another."""
     content = read_content(source, fields.encoding, fields.max_input)
-    if content.data.startswith(_PARQUET):
+    if content.data.startswith(_PARQUET) or content.name.lower().endswith(".parquet"):
         columns = _read_parquet(content, fields.max_input)
     else:
         columns = _read_text(content.name, decode(content))
@@ -77,13 +77,15 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFr
 
 
 def load_object(name: str, value: Any) -> pd.DataFrame:  # noqa: ANN401
-    """Read what Python holds as a file is read; records without ids are numbered from 0."""
+    """Read a Python object as a file is read; records without ids are numbered from 0."""
     if isinstance(value, pd.DataFrame):
         _check_names(name, list(map(str, value.columns)))
         columns = {str(column): list(value[column]) for column in value.columns}
         index, label = list(value.index), str(value.index.name)
         if index != list(range(len(value))):
-            columns[label if matching([label], "id") and label not in columns else _INDEX] = index
+            columns[label if columns_for([label], "id") and label not in columns else _INDEX] = (
+                index
+            )
     elif isinstance(value, pd.Series):
         columns = {KEYS: list(value.index), TEXT: list(value)}
     elif hasattr(value, "features") and hasattr(value, "num_rows"):
@@ -100,10 +102,10 @@ def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
     is_other = isinstance(values, str | bytes | Mapping | set | frozenset)
     if is_other or hasattr(values, "columns") or not isinstance(values, Iterable):
         raise JudgeError(f"{name} is one {type(values).__name__}; give a list with a value a study")
-    return list(map(_cleaned, values))
+    return list(map(_clean, values))
 
 
-def encodable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return `text` with U+FFFD for lone surrogates, which JSON can escape and no file hold."""
     try:
         text.encode()
@@ -112,10 +114,10 @@ def encodable(text: str) -> str:
     return text
 
 
-def id_of(value: object) -> str | None:
-    """Return an id as text, None where the value is none; 17.0 is 17, as of a column with a gap."""
+def to_id(value: object) -> str | None:
+    """Return an id as text, None for a missing value; 17.0 becomes 17."""
     if isinstance(value, str):
-        return encodable(value) if value.strip() else None
+        return replace_surrogates(value) if value.strip() else None
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
@@ -151,7 +153,7 @@ def decode(content: Content) -> str:
         text = content.data.decode(encoding).removeprefix("\ufeff")
     except (LookupError, ValueError) as error:
         raise JudgeError(
-            f"{content.name} is no text in {encoding} ({error}): name its --encoding, or {_FORMS}"
+            f"{content.name} is not text in {encoding}; name its --encoding, or {_FORMS}"
         ) from error
     if not text.strip():
         raise JudgeError(f"{content.name} is empty")
@@ -275,8 +277,7 @@ def _read_parquet(content: Content, max_input: int) -> Columns:
         return _from_arrow(pa.Table.from_batches(batches, file.schema_arrow))
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
-        reason = str(error).partition(". ")[0]
-        raise JudgeError(f"{content.name} is a broken Parquet file: {reason}") from error
+        raise JudgeError(f"{content.name} is a damaged Parquet file; write it again") from error
 
 
 def _from_arrow(table: pa.Table) -> Columns:
@@ -305,10 +306,12 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")
-    columns = {encodable(field): list(map(_cleaned, values)) for field, values in columns.items()}
+    columns = {
+        replace_surrogates(field): list(map(_clean, values)) for field, values in columns.items()
+    }
     id_field = _id_field(name, columns, wanted)
     values = list(range(first, first + count)) if id_field is None else columns.pop(id_field)
-    ids = [id_of(value) for value in values]
+    ids = [to_id(value) for value in values]
     if None in ids:
         row = ids.index(None)
         value = str(values[row])[:40]
@@ -316,7 +319,9 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
             f"{name}: record {row + 1} of {count} has no id in {id_field!r}: {value!r}"
         )
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
-    again = [field for field in matching(columns, "id") if list(map(id_of, columns[field])) == ids]
+    again = [
+        field for field in columns_for(columns, "id") if list(map(to_id, columns[field])) == ids
+    ]
     for field in (KEYS, _INDEX, *(again if id_field == KEYS else ())):
         columns.pop(field, None)
     frame = pd.DataFrame(columns, pd.Index(ids, dtype=object, name=id_field), dtype=object)
@@ -326,8 +331,8 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
 
 def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
     if wanted:
-        return the_field(columns, wanted, "--id-field", name)
-    matches = matching(columns, "id")
+        return find_column(columns, wanted, "--column id", name)
+    matches = columns_for(columns, "id")
     # pandas' orient="index" numbers the rows: two such files would be joined by row.
     is_numbered = columns.get(KEYS) == [str(row) for row in range(len(columns.get(KEYS, ())))]
     if matches and (KEYS not in columns or is_numbered):
@@ -337,13 +342,15 @@ def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
 
 def _check_names(name: str, columns: Sequence[str]) -> None:
     if repeated := sorted(column for column, n in Counter(columns).items() if n > 1):
-        raise JudgeError(f"{name} has columns of the same name: {listed(repeated)}; rename them")
+        raise JudgeError(
+            f"{name} has columns of the same name: {join_names(repeated)}; rename them"
+        )
 
 
-def _cleaned(value: Any) -> Any:  # noqa: ANN401
+def _clean(value: Any) -> Any:  # noqa: ANN401
     """Return a value as Python's own: None for NaN and pandas' NA, no lone halves of surrogates."""
     if isinstance(value, str):
-        return encodable(value)
+        return replace_surrogates(value)
     if type(value).__module__ == "numpy":
         value = value.tolist()
     if type(value).__name__ in ("NAType", "NaTType"):

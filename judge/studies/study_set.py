@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 from judge import jsonio
-from judge.studies.names import Section, as_text, plain, the_field
+from judge.studies.columns import as_text, find_column, normalise_name
+from judge.studies.sections import Section
 from judge.types import MODALITIES, JudgeError, Study
 
 CONTEXT_FIELDS = (
@@ -89,29 +90,29 @@ def attach_context(
     prior: str | None = None,
     modality: str | None = None,
 ) -> StudySet:
-    """Return studies whose judge is shown some of their fields.
+    """Return the studies with the fields that the judge is shown.
 
     `context` names fields; None is those called as in `CONTEXT_FIELDS` but for the fields of the
     candidates' file alone, whose author must not choose what the judge reads. `modality` is a code
     of `MODALITIES` or a field. Raises `JudgeError` for a field or a value that will not do.
     """
     if context is None:
-        rank = {plain(name): place for place, name in enumerate(CONTEXT_FIELDS)}
-        known = [name for name in studies.fields if plain(name) in rank]
+        rank = {normalise_name(name): place for place, name in enumerate(CONTEXT_FIELDS)}
+        known = [name for name in studies.fields if normalise_name(name) in rank]
         names = [name for name in known if name not in studies.of_candidates]
-        names.sort(key=lambda name: rank[plain(name)])
+        names.sort(key=lambda name: rank[normalise_name(name)])
     else:
-        names = [the_field(studies.fields, name, "--context-field") for name in context]
+        names = [find_column(studies.fields, name, "--column context") for name in context]
     shown = JudgeContext(tuple(dict.fromkeys(names)))
     if prior:
-        field = the_field(studies.fields, prior, "--prior-field")
+        field = find_column(studies.fields, prior, "--column prior")
         if not any(map(prior_report, studies.fields[field])):
-            raise JudgeError(f"the field {field} of --prior-field is empty for every study")
+            raise JudgeError(f"the field {field} of --column prior is empty for every study")
         shown = replace(shown, prior=field)
     if modality is not None:
         option = f"--modality ({', '.join(MODALITIES)})"
         code = _modality(modality)
-        by_field = None if code else the_field(studies.fields, modality, option)
+        by_field = None if code else find_column(studies.fields, modality, option)
         shown = replace(shown, modality=code, modality_field=by_field)
     columns = {name: studies.fields[name] for name in shown.fields}
     for row, study_id in enumerate(studies.study_ids) if columns else ():
@@ -124,7 +125,7 @@ def attach_context(
 
 @lru_cache(maxsize=4096, typed=True)
 def read_context(field: str, value: object) -> Mapping[str, str]:
-    """Return what a field's value says of the patient, each thing by its name.
+    """Return the patient's data in a field's value, by name.
 
     An object gives its own names; ReXrank's text, `Age:50-60.Gender:M.Indication: ...`, those of
     its labels; any other value that of the field.
@@ -183,7 +184,8 @@ def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field
         if known != value:
             by = f"field {source} gives" if source == first else f"fields {first} and {source} give"
             raise JudgeError(
-                f"the {by} two values of {name}: {known!r} and {value!r}; choose by --context-field"
+                f"the {by} two values of {name}: {known!r} and {value!r}; "
+                "choose by --column context"
             )
     return {name: value for name, (_, value) in merged.items()}
 
@@ -265,7 +267,7 @@ class StudySet:
             every_reference=picked(self.every_reference) if self.every_reference else (),
         )
 
-    def drawn(self, n: int, seed: int) -> Self:
+    def sample(self, n: int, seed: int) -> Self:
         """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
 
         def lot(row: int) -> str:

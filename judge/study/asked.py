@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from judge import official
-from judge.rubrics.questions import parts
+from judge.rubrics.questions import split_answers
 from judge.running.records import study_of
 from judge.signature import Signature
 from judge.types import JudgeError, Message, Study, UnparsedError, Usage
@@ -80,7 +80,7 @@ class AskedQuestions:
             (prompt,) = self._prompts.values()
             yield "", prompt.about(study)
             return
-        answers = parts(record["answer"]["text"]) if record["answer"] else {}
+        answers = split_answers(record["answer"]["text"]) if record["answer"] else {}
         known: dict[str, str] = {}
         while now := steps.coming(study, known):
             for step in now:

@@ -1,4 +1,4 @@
-"""What a paper says of a run: a text for its methods section, and the works behind its numbers."""
+"""A paragraph about a run for the methods section of a paper, and the works to cite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
 from judge.stats.table import by_grouping
 from judge.tables.latex import escaped
-from judge.text import counted, estimate, group_value, left_out, number
+from judge.text import counted, group_value, left_out, number
 
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
     "mean": ("for means on the logit or logarithmic scale", ()),
@@ -25,15 +25,19 @@ _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
         (source("efron1993bootstrap"), source("wilson1927probable")),
     ),
 }
-_TOLD = {"context": "the patient's context", "prior": "an earlier report", "modality": "modality"}
+_CONTEXT = {
+    "context": "the patient's context",
+    "prior": "an earlier report",
+    "modality": "modality",
+}
 _NONE = "none"
 _MOST_GROUPS = 6
-"""More groups than this are for a table."""
+"""More groups than this are left to a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """The works that are cited at one place of a text."""
+    """The works that are cited at a place of a text."""
 
     sources: tuple[Source, ...]
 
@@ -47,38 +51,37 @@ class Citation:
     @property
     def sources(self) -> list[Source]:
         """The works that it cites, each once, in the order of the text."""
-        return distinct(
-            one for part in self.pieces if isinstance(part, Cited) for one in part.sources
-        )
+        cited = [piece.sources for piece in self.pieces if isinstance(piece, Cited)]
+        return distinct(work for works in cited for work in works)
 
     @property
     def text(self) -> str:
         """The text with authors and years in parentheses."""
         return "".join(
-            f" ({'; '.join(one.short for one in part.sources)})"
-            if isinstance(part, Cited)
-            else part
-            for part in self.pieces
+            f" ({'; '.join(work.short for work in piece.sources)})"
+            if isinstance(piece, Cited)
+            else piece
+            for piece in self.pieces
         )
 
     @property
     def latex(self) -> str:
         r"""The text for LaTeX, its works as \\cite of the keys that their BibTeX has."""
         return "".join(
-            rf"~\cite{{{','.join(one.key for one in part.sources)}}}"
-            if isinstance(part, Cited)
-            else " ".join(escaped(words) if words else "" for words in part.split(" "))
-            for part in self.pieces
+            rf"~\cite{{{','.join(work.key for work in piece.sources)}}}"
+            if isinstance(piece, Cited)
+            else " ".join(escaped(words) if words else "" for words in piece.split(" "))
+            for piece in self.pieces
         )
 
 
 def distinct(sources: Iterable[Source]) -> list[Source]:
     """Return the works, each once by its key, in their order."""
-    return list({one.key: one for one in sources}.values())
+    return list({source.key: source for source in sources}.values())
 
 
 def program(version: str) -> Source:
-    """Return this program, of the version that made a run, as a work to cite."""
+    """Return this program in the version that made a run, as a work to cite."""
     return Source(
         f"judge-{version}",
         "misc",
@@ -96,10 +99,15 @@ def citation(
     rubric: Rubric,
     packages: Sequence[str] = (),
 ) -> Citation:
-    """Return the text about a run.
+    """Return the paragraph about a run.
 
-    `parts` are those of its signature by name, `packages` the names and versions of those that add
-    its rubric, where it is not built in.
+    Args:
+        manifest: The run's manifest.
+        summary: The run's summary.
+        parts: The parts of the run's signature by name.
+        rubric: The run's rubric.
+        packages: Names and versions of the packages that add the rubric, if any.
+
     """
     version = parts.get("version", "unknown")
     model = f"of {summary['model']} " if summary.get("model") else ""
@@ -110,45 +118,49 @@ def citation(
         f"reference reports with {rubric.title}"
     )
     shown = _shown(rubric)
-    told: list[str | Cited] = [
+    pieces: list[str | Cited] = [
         compared,
         *([Cited(rubric.sources)] if rubric.sources else []),
         f", version {parts['rubric'].partition(':')[2]} of the rubric in {tool}",
         Cited((program(version),)),
         ". ",
         *_judge(manifest, parts),
-        f"{_told(parts)}{_coverage(manifest, summary, parts)} ",
-        f"For all studies: {_figures(summary, shown)}. ",
+        f"{_context(parts)}{_coverage(manifest, summary, parts)} ",
+        f"Over all studies, {_figures(summary, shown)}. ",
         *(f"{group} " for group in _groups(summary, rubric)),
     ]
-    told += _intervals(summary, shown)
-    told.append(f"The signature of the run is {summary['signature']}.")
-    return Citation(tuple(_plain(one) if isinstance(one, str) else one for one in told))
+    pieces += _intervals(summary, shown)
+    pieces.append(f"The signature of the run is {summary['signature']}.")
+    return Citation(tuple(_plain(p) if isinstance(p, str) else p for p in pieces))
 
 
 def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[str | Cited]:
-    with_interval = [one for one in shown if summary["statistics"][one.name]["low"] is not None]
     kinds: dict[str, None] = {}
-    for one in with_interval:
-        kinds[one.kind] = None
-        if one.kind == "mean" and _is_at_end(summary, one):
+    for statistic in shown:
+        if summary["statistics"][statistic.name]["low"] is None:
+            continue
+        kinds[statistic.kind] = None
+        if statistic.kind == "mean" and _is_at_end(summary, statistic):
             kinds["end"] = None
-    told: list[str | Cited] = []
-    named: tuple[Source, ...] = ()
+    pieces: list[str | Cited] = []
+    cited: tuple[Source, ...] = ()
     by = f" by {summary['intervals_by']}" if "intervals_by" in summary else ""
     for kind in kinds:
-        words, sources = _INTERVALS[kind]
-        told.append(f"{', ' if told else f'Brackets hold 95% confidence intervals{by}, '}{words}")
-        if new := tuple(one for one in sources if one not in named):
-            told.append(Cited(new))
-        named += new
-    return [*told, ". "] if told else []
+        text, sources = _INTERVALS[kind]
+        start = ", " if pieces else f"95% confidence intervals (CI) were computed{by} "
+        pieces.append(f"{start}{text}")
+        if new := tuple(source for source in sources if source not in cited):
+            pieces.append(Cited(new))
+        cited += new
+    return [*pieces, ". "] if pieces else []
 
 
-def _is_at_end(summary: Mapping[str, Any], one: Statistic) -> bool:
-    found = [block["statistics"][one.name]["value"] for block in (summary, *summary["rates"])]
-    means = [1 / value if value and one.is_reciprocal else value for value in found]
-    return any(mean is not None and mean in one.scale for mean in means)
+def _is_at_end(summary: Mapping[str, Any], statistic: Statistic) -> bool:
+    """Return whether a mean is an end of its scale, where its interval is Wilson's."""
+    blocks = (summary, *summary["rates"])
+    values = [block["statistics"][statistic.name]["value"] for block in blocks]
+    means = [1 / value if value and statistic.is_reciprocal else value for value in values]
+    return any(mean is not None and mean in statistic.scale for mean in means)
 
 
 def _plain(text: str) -> str:
@@ -163,15 +175,15 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
     note = f" ({judge['note']})" if judge["note"] else ""
     if combined and combined["of"] == "judge":
         signatures = [Signature.parse(part["signature"]) for part in combined["parts"]]
-        each = [f"{one['judge']}{_asked(one)}" for one in signatures]
+        judges = [f"{signature['judge']}{_settings(signature)}" for signature in signatures]
         by_rule = (
-            f"The judges were {'; '.join(each)}{note}. Each number of a study is theirs combined "
+            f"The judges were {'; '.join(judges)}{note}. Each number of a study is theirs combined "
             f"by the rule {combined['rule']}"
         )
         alphas = [
-            f"{one['label']} {number(one['value'])}"
-            for one in combined.get("agreement", ())
-            if one["value"] is not None
+            f"{measure['label']} {number(measure['value'])}"
+            for measure in combined.get("agreement", ())
+            if measure["value"] is not None
         ]
         if not alphas:
             return [f"{by_rule}. "]
@@ -180,34 +192,34 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
             Cited((source("krippendorff2011alpha"),)),
             f" is {'; '.join(alphas)}. ",
         ]
-    told = f"The judge was {judge['version']}{note}{_asked(parts)}. "
+    text = f"The judge was {judge['version']}{note}{_settings(parts)}. "
     if combined:
-        told += (
+        text += (
             f"Each candidate was compared with those of the references {names} that its study has, "
             f"and a study's numbers were combined by the rule {combined['rule']}. "
         )
-    return [told]
+    return [text]
 
 
-def _asked(parts: Mapping[str, str]) -> str:
-    told = []
+def _settings(parts: Mapping[str, str]) -> str:
+    settings = []
     if (prompt := parts.get("prompt", _NONE)) != _NONE:
-        told.append(f"with the prompt {prompt}")
+        settings.append(f"with the prompt {prompt}")
     if sampling := parts.get("sampling"):
-        told.append(f"with {sampling.replace(',', ', ')}")
+        settings.append(f"with {sampling.replace(',', ', ')}")
     if (n := parts.get("reask", "0")) != "0":
         times = "once" if n == "1" else f"up to {n} times"
-        told.append(f"{times} more where an answer could not be parsed")
-    return f", asked {', '.join(told)}" if told else ""
+        settings.append(f"{times} more where an answer could not be parsed")
+    return f", asked {', '.join(settings)}" if settings else ""
 
 
-def _told(parts: Mapping[str, str]) -> str:
+def _context(parts: Mapping[str, str]) -> str:
     known = [
-        f"{what} ({parts[name].replace(',', ', ')})"
-        for name, what in _TOLD.items()
+        f"{label} ({parts[name].replace(',', ', ')})"
+        for name, label in _CONTEXT.items()
         if parts.get(name, _NONE) != _NONE
     ]
-    return f"The judge was told {_listed(known)}. " if known else ""
+    return f"The judge was given {_listed(known)}. " if known else ""
 
 
 def _coverage(
@@ -215,12 +227,13 @@ def _coverage(
 ) -> str:
     n, scored = summary["n_studies"], summary["n_scored"]
     combined = manifest.get("combined")
-    told = "Every study was scored"
+    text = "Every study was scored"
     if n != scored:
-        told = f"{scored:,} of {n:,} studies were scored; {_lost(summary, combined)} in no figure"
-    gone = f"; left out before that: {left_out(summary['omitted'])}" if summary["omitted"] else ""
+        text = f"{scored:,} of {n:,} studies were scored; {_lost(summary, combined)} in no figure"
+    if summary["omitted"]:
+        text += f"; left out before that: {left_out(summary['omitted'])}"
     shard = f" These are shard {parts['shard']} of a set." if "shard" in parts else ""
-    return f"{told}{gone}.{shard}"
+    return f"{text}.{shard}"
 
 
 def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str:
@@ -237,8 +250,8 @@ def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str
 
 
 def _shown(rubric: Rubric) -> Sequence[Statistic]:
-    found = (*rubric.shown("groups"), *rubric.shown("compare"))
-    return list({one.name: one for one in found}.values())
+    shown = (*rubric.shown("groups"), *rubric.shown("compare"))
+    return list({statistic.name: statistic for statistic in shown}.values())
 
 
 def _groups(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
@@ -250,33 +263,45 @@ def _grouping(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
         return []
     shown = rubric.shown("groups")
     inferred = _inferred(summary) if "study_class" in summary["by"] else ""
-    told = []
+    texts = []
     for row in summary["rates"]:
         group = " and ".join(f"{name} {group_value(row[name])}" for name in summary["by"])
         n = f"{counted(row['n_studies'], 'study', 'studies')}, {row['n_scored']:,} scored"
-        told.append(f"For {group} ({n}{inferred}): {_figures(row, shown)}.")
-    return told
+        texts.append(f"For {group} ({n}{inferred}), {_figures(row, shown)}.")
+    return texts
 
 
 def _inferred(summary: Mapping[str, Any]) -> str:
-    n, of = summary["n_class_inferred"], summary["n_studies"]
+    n, n_studies = summary["n_class_inferred"], summary["n_studies"]
     if not n:
         return ""
-    some = f" for {n:,} of all {of:,}" if n < of else ""
+    some = f" for {n:,} of all {n_studies:,}" if n < n_studies else ""
     return f"; class inferred from the reference{some}"
 
 
-def _named(one: Statistic) -> str:
-    if one.kind == "rate" and one.definition:
-        return f"{one.label} ({one.definition})"
-    return one.definition or one.label
-
-
 def _figures(block: Mapping[str, Any], statistics: Sequence[Statistic]) -> str:
-    return "; ".join(
-        f"{_named(one)} {estimate(block['statistics'][one.name], is_rate=one.kind == 'rate')}"
-        for one in statistics
-    )
+    figures = [_figure(block["statistics"][statistic.name], statistic) for statistic in statistics]
+    return "; ".join(figures)
+
+
+def _figure(data: Mapping[str, Any], statistic: Statistic) -> str:
+    """Return `26.7% of studies (4/15; 95% CI 10.9-52.0) had no clinically significant error`."""
+    is_rate = statistic.kind == "rate"
+    scale, digits = (100, 1) if is_rate else (1, 3)
+    ends = (data["value"], data["low"], data["high"])
+    value, low, high = (None if end is None else scale * end for end in ends)
+    beside = [f"{data['k']}/{data['n']}"] if is_rate else []
+    if low is not None:
+        to = " to " if low < 0 else "-"
+        beside.append(f"95% CI {number(low, digits)}{to}{number(high, digits)}")
+    if n := data.get("n_undefined"):
+        beside.append(f"undefined in {counted(n, 'study', 'studies')}")
+    figure = number(value, digits) + ("%" if is_rate and value is not None else "")
+    brackets = f" ({'; '.join(beside)})" if beside else ""
+    without = (statistic.definition or "").removeprefix("studies without ")
+    if is_rate and without != statistic.definition and without:
+        return f"{figure} of studies{brackets} had no {re.sub(r'errors', 'error', without)}"
+    return f"{statistic.definition or statistic.label} was {figure}{brackets}"
 
 
 def _listed(names: Sequence[str]) -> str:

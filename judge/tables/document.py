@@ -1,140 +1,227 @@
-"""A summary in each format that a machine or a page can take."""
+"""What a command prints: facts, notes and typed tables, whatever writes them out."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from judge.rubrics import Rubric
-from judge.stats.table import fields_of, row_name
-from judge.tables.run import (
-    Table,
-    headline,
-    run_title,
-    signatures,
-    tables,
-    unread_lines,
-)
-from judge.text import group_value, harmless
+from judge.text import NOTHING, number, percent
+from judge.types import JudgeError
 
+Kind = str
+"""How the cells of a column are printed: as `text`, a `rank`, a `count` or a p-value (`p`), or
 
-def as_json(data: object) -> str:
-    """Return `data` as indented JSON; a number that is no number raises ValueError."""
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+`number` 0.712 [0.690, 0.734], `plus_minus` 3.21 ± 0.04, `share` 71.0% [65.5, 76.0], `rate` the same
+after 201/283, `per_study` 12 (0.800), `difference` +0.256 [+0.089, +0.487], `points` the same in
+percentage points, `range` 1 to 3, `of` 2 of 3, `fraction` 2/3, `short` 0.12 or 12.3, `dollars` the
+same after $.
+"""
+Fact = tuple[str, str]
 
 
-def as_markdown(summary: Mapping[str, Any], rubric: Rubric) -> str:
-    """Return the whole summary as Markdown tables, the signature last."""
-    parts = [
-        Table(run_title(summary, rubric), ("", ""), tuple(headline(summary, rubric)), n_left=2)
-    ]
-    parts += tables(summary, rubric)
-    text = "\n\n".join(markdown_table(table) for table in parts)
-    lines = [f"{name.capitalize()}: `{line}`" for name, line in signatures(summary)]
-    return "\n\n".join([text, *map(markdown_text, unread_lines(summary, rubric)), *lines])
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95% interval, `k` of `n`, or `why` it has no value.
 
-
-def rate_rows(summary: Mapping[str, Any], rubric: Rubric) -> list[dict[str, object]]:
-    """Return one row a group and a last one for all studies, numbers unrounded.
-
-    The row for all studies has empty group fields; `row` tells it (`all`) from a group
-    whose fields are missing (`group`). The signature stands in every row.
+    `note` is printed behind it. `kind` overrides that of the column, for tables with a different
+    figure in each row.
     """
-    by = fields_of(*summary["by"])
-    rows = [_flat(row_name(summary["by"], row), row, by, rubric) for row in summary["rates"]]
-    rows.append(_flat("all", summary, by, rubric))
-    made_by = {"signature": summary["signature"]}
-    if "readings" in summary:
-        made_by["corrected_signature"] = summary["readings"]["signature"]
-    return [{**row, **made_by} for row in rows]
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    k: int | None = None
+    n: int | None = None
+    why: str = ""
+    note: str = ""
+    kind: Kind | None = None
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any], kind: Kind | None = None, note: str = "") -> Estimate:
+        """Return the estimate that a summary or a report holds as JSON."""
+        value = next(data[name] for name in ("value", "rate", "mean") if name in data)
+        ends = data.get("low"), data.get("high"), data.get("k"), data.get("n")
+        return cls(value, *ends, why=data.get("reason") or "", note=note, kind=kind)
 
 
-def as_csv(summary: Mapping[str, Any], rubric: Rubric) -> str:
-    """Return the rows of `rate_rows` as CSV."""
-    return rows_as_csv(rate_rows(summary, rubric))
+Cell = str | int | float | Estimate | None
 
 
-def rows_as_csv(rows: Sequence[Mapping[str, object]], head: Sequence[str] = ()) -> str:
-    """Return rows as CSV below the names of their columns, which are `head` where none is there."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=rows[0] if rows else head, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its `name` in CSV, the `label` that people read, and how its cells are printed.
 
-
-def markdown_table(table: Table) -> str:
-    """Return one table as Markdown under a heading."""
-    rule = [":--" if at < table.n_left else "--:" for at in range(len(table.head))]
-    rows = [[markdown_text(cell) for cell in row] for row in (table.head, *table.rows)]
-    lines = ["| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:])]
-    note = ["", f"{markdown_text(table.note)}."] if table.note else []
-    return "\n".join([f"## {markdown_text(table.title)}", "", *lines, *note])
-
-
-# What would end a cell, begin HTML, an entity or a link, or vanish as emphasis or code.
-_MARKDOWN = re.compile(
-    r"[\\|*`]|(?<!\w)_|_(?!\w)|(?<=\])[(\[]|<(?=[A-Za-z/!?])|&(?=#?\w+;)", re.ASCII
-)
-_ENTITIES = {"<": "&lt;", "&": "&amp;"}
-
-
-def markdown_text(text: str) -> str:
-    """Return text for one line of Markdown: what it says is shown, and nothing is done."""
-    line = " ".join(harmless(text).split())
-    return _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), line)
-
-
-def own_columns(fields: Sequence[str], columns: Collection[str]) -> dict[str, str]:
-    """Return the column of each field in a CSV that has `columns` of its own.
-
-    A field that is called as one of those stands as `by_` and its name.
+    `better` says which end is the best, whose figure LaTeX prints in bold.
     """
-    found: dict[str, str] = {}
-    for field in dict.fromkeys(fields):
+
+    name: str
+    label: str
+    kind: Kind = "text"
+    better: Literal["high", "low"] | None = None
+    digits: int = 3
+
+
+def columns(*specs: str) -> list[Column]:
+    """Return columns by name, or `name|label` and `name|label|kind`."""
+    parts = ([*spec.split("|"), "", ""][:3] for spec in specs)
+    return [Column(name, label or name, kind or "text") for name, label, kind in parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; `name` is what --table calls it, and `note` is printed below it."""
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[tuple[Cell, ...]]
+    note: str = ""
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The labels of the columns."""
+        return tuple(column.label for column in self.columns)
+
+    @property
+    def n_left(self) -> int:
+        """How many columns at the left hold text and ranks; numbers follow."""
+        kinds = [column.kind for column in self.columns]
+        is_number = [kind not in ("text", "rank") for kind in kinds]
+        return is_number.index(True) if True in is_number else len(kinds)
+
+    @property
+    def texts(self) -> list[tuple[str, ...]]:
+        """The rows as they are printed; ranks that models share have an equals sign."""
+        printed = []
+        for index, column in enumerate(self.columns):
+            cells = [row[index] for row in self.rows]
+            texts = [cell_text(cell, column) for cell in cells]
+            if column.kind == "rank":
+                counts = Counter(texts)
+                texts = [f"{t}=" if counts[t] > 1 and t != NOTHING else t for t in texts]
+            printed.append(texts)
+        return list(zip(*printed, strict=True))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the printed table as JSON's types, for a page."""
+        texts = {"title": self.title, "head": self.head, "rows": self.texts, "note": self.note}
+        return {**texts, "n_left": self.n_left}
+
+
+def field_columns(fields: Sequence[str], columns: Collection[Column]) -> list[Column]:
+    """Return columns for the user's fields beside others; `by_` avoids a name that is taken."""
+    taken = {"row", "n_studies", "signature"}
+    taken |= {f"{column.name}{end}" for column in columns for end in ("", *_SUFFIXES)}
+    renamed: list[Column] = []
+    for field in fields:
         name = field
-        while name in columns or (name != field and name in (*fields, *found.values())):
+        while name in taken or (name != field and name in fields):
             name = f"by_{name}"
-        found[field] = name
-    return found
+        taken.add(name)
+        renamed.append(Column(name, field))
+    return renamed
 
 
-_CORRECTED = {
-    "n": "read",
-    "n_studies": "of",
-    "value": "corrected",
-    **{end: f"corrected_{end}" for end in ("low", "high")},
-    **{name: name for name in ("labels", "labels_low", "labels_high")},
-    "weight": "weight",
-    "worth": "worth",
-    "why_not": "not_corrected",
-}
-"""The columns of what readings correct, after the statistic's name."""
+_SUFFIXES = ("_low", "_high", "_k", "_n", "_why")
 
 
-def _flat(kind: str, row: Mapping[str, Any], by: list[str], rubric: Rubric) -> dict[str, object]:
-    figures: dict[str, object] = {
-        name: row[name] for name in ("n_studies", "n_scored", "n_unparsed", "n_failed")
-    }
-    may_be_undefined = {one.name for one in rubric.measures if one.undefined is not None}
-    for statistic in rubric.shown("groups"):
-        found = row["statistics"][statistic.name]
-        keys = {"value": statistic.kind, "low": "low", "high": "high", "n_undefined": "undefined"}
-        if statistic.kind == "rate":
-            keys = {"k": "k", "n": "n", **keys}
-        if not may_be_undefined & {*statistic.measures, *statistic.per}:
-            del keys["n_undefined"]
-        figures |= {f"{statistic.name}_{name}": found[key] for key, name in keys.items()}
-    for statistic in rubric.statistics:
-        if found := row["statistics"][statistic.name].get("corrected"):
-            figures |= {f"{statistic.name}_{_CORRECTED[key]}": found[key] for key in _CORRECTED}
-    columns = own_columns(by, ("row", *figures, "signature", "corrected_signature"))
-    fields = {
-        column: group_value(row[name]) if kind != "all" and name in row else ""
-        for name, column in columns.items()
-    }
-    return {"row": kind, **fields, **figures}
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a command prints: facts and notes, tables, remarks below them, and signatures."""
+
+    title: str
+    facts: tuple[Fact, ...] = ()
+    notes: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    remarks: tuple[str, ...] = ()
+    signatures: tuple[Fact, ...] = ()
+
+    @property
+    def head(self) -> list[Fact]:
+        """The facts, then the notes."""
+        return [*self.facts, *(("note", note) for note in self.notes)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tables, each once."""
+        return tuple(dict.fromkeys(table.name for table in self.tables))
+
+    def only(self, names: Collection[str]) -> Document:
+        """Return the document with the tables of these names alone.
+
+        Raises:
+            JudgeError: For a name that no table has.
+
+        """
+        for name in names:
+            if name not in self.names:
+                there = ", ".join(self.names) or "none"
+                raise JudgeError(f"--table {name}: there is no such table here; there are: {there}")
+        return replace(self, tables=tuple(table for table in self.tables if table.name in names))
+
+
+def definitions(named: Iterable[tuple[str, str | None]]) -> str:
+    """Return the definitions of figures, for the note of a table."""
+    return "; ".join(f"{label}: {text}" for label, text in named if text)
+
+
+def cell_text(cell: Cell, column: Column) -> str:
+    """Return a cell as it is printed."""
+    if cell is None:
+        return NOTHING
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, Estimate):
+        figure, interval = estimate_texts(cell, cell.kind or column.kind, column.digits)
+        return " ".join(filter(None, (figure, interval, cell.note)))
+    if column.kind == "share":
+        return percent(cell)
+    if column.kind == "p":
+        return p_value(cell)
+    return f"{cell:,}" if isinstance(cell, int) else number(cell, column.digits)
+
+
+def estimate_texts(estimate: Estimate, kind: Kind, digits: int = 3) -> tuple[str, str]:
+    """Return a figure and its interval as they are printed; an interval that is lacking is ""."""
+    counts = f"{estimate.k}/{estimate.n}"
+    value, low, high = estimate.value, estimate.low, estimate.high
+    has_interval = low is not None and high is not None
+    if kind in ("fraction", "of"):
+        return counts if kind == "fraction" else f"{estimate.k:,} of {estimate.n:,}", ""
+    if value is None:
+        return f"{counts} {NOTHING}" if kind == "rate" else NOTHING, ""
+    if kind == "per_study":
+        return f"{estimate.k} ({number(value, digits)})", ""
+    if kind in ("short", "dollars"):
+        text = f"{value:,.1f}" if value >= 10 else f"{value:.2g}"
+        return f"{'$' if kind == 'dollars' else ''}{text}", ""
+    if kind == "range":
+        return f"{low} to {high}", ""
+    if kind == "plus_minus" and high is not None:
+        return number(value, digits), f"± {number(high - value, digits)}"
+    if kind in ("difference", "points"):
+        scale, digits, unit = (100, 1, " points") if kind == "points" else (1, digits, "")
+        figure = f"{signed(scale * value, digits)}{unit}"
+        ends = [signed(scale * end, digits) for end in (low, high) if end is not None]
+    elif kind in ("share", "rate"):
+        figure = percent(value) if kind == "share" else f"{counts} {percent(value)}"
+        ends = [f"{100 * end:.1f}" for end in (low, high) if end is not None]
+    else:
+        figure = number(value, digits)
+        ends = [number(end, digits) for end in (low, high) if end is not None]
+    return figure, f"[{', '.join(ends)}]" if has_interval else ""
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value; below 0.001 it says just that."""
+    if value is None:
+        return NOTHING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def signed(value: float, digits: int) -> str:
+    """Return a difference with its sign; one that is rounded to 0 has none."""
+    text = f"{value:+z.{digits}f}"
+    return text.lstrip("+") if float(text) == 0 else text

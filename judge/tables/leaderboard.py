@@ -1,22 +1,30 @@
-"""A comparison as plain tables."""
+"""The tables of a comparison: leaderboards, errors, tests, ranks and correlations."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from judge import rubrics
+from judge.rubrics.contract import Label, Rubric, Tally
 from judge.stats.metric import Metric
-from judge.stats.scores import Cell, Group, ScoreMatrix, item_counts, parts_of
-from judge.stats.significance import Comparison, PairTest, model_order
-from judge.tables.run import Table, definitions
-from judge.text import NOTHING, group_value, number, percent
-from judge.types import JudgeError
-
-TABLES = ("leaderboard", "errors", "tests", "ranks", "correlations")
-"""What is printed of a comparison, in this order."""
+from judge.stats.scores import Cell as Score
+from judge.stats.scores import Group, ItemCounts, ScoreMatrix, item_counts, parts_of
+from judge.stats.significance import ALPHA, Comparison, PairTest, model_order
+from judge.stats.table import fields_of, row_name
+from judge.tables.document import (
+    Cell,
+    Column,
+    Estimate,
+    Kind,
+    Table,
+    definitions,
+    estimate_texts,
+    field_columns,
+)
+from judge.text import group_value
 
 _WIDEST = 6
 """Metrics that fit beside each other on a page."""
@@ -24,67 +32,45 @@ _WIDEST = 6
 _ALL_PAIRS = 15
 """Up to six models every pair is printed; beyond, each with the next in rank."""
 
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Which of the `TABLES` are printed, and which metrics the leaderboards have: None is all."""
-
-    tables: Collection[str] = TABLES
-    metrics: tuple[Metric, ...] | None = None
+_MODEL = Column("model", "model")
 
 
-EVERYTHING = Shown()
+def leaderboard_tables(
+    comparison: Comparison, metrics: Sequence[Metric] | None = None, *, complete: bool = False
+) -> list[Table]:
+    """Return what is printed of a comparison: its leaderboards, then the rest.
 
-
-def check_tables(names: Sequence[str]) -> None:
-    """Raise `JudgeError` for a table that a comparison has not."""
-    for name in names:
-        if name not in TABLES:
-            raise JudgeError(f"no table {name!r} in a comparison; choose of {', '.join(TABLES)}")
-
-
-def figure(cell: Cell, metric: Metric) -> str:
-    """Return a figure with its 95% interval: `0.712 [0.690, 0.733]`, a rate `71.0% [65.5, 76.0]`.
-
-    Of a metric whose scale is unknown it is mean ± 1.96 standard errors, `3.21 ± 0.04`.
+    `metrics` are the columns of the leaderboards, by default all. `complete` is for CSV: all
+    groups, metrics and pairs, each with columns that say which.
     """
-    return " ".join(filter(None, figure_and_interval(cell, metric)))
+    shown = comparison.panel.metrics if metrics is None else metrics
+    parts = [list(shown)] if complete else _parts(shown)
+    n_groups = range(len(comparison.groups))
+    tables = [] if complete else _summary(comparison, parts)
+    tables += [
+        board(comparison, group, part, complete=complete) for group in n_groups for part in parts
+    ]
+    if complete:
+        for group, panel in zip(comparison.groups, panels(comparison), strict=True):
+            order = model_order(group, comparison.sort)
+            for table in error_tables(panel, group.key, order, complete=True):
+                tables.append(_with_group(comparison, group, table))
+    else:
+        tables += error_tables(comparison.panel, {}, comparison.order)
+    if comparison.tests and len(comparison.panel.models) > 1:
+        tested = n_groups if complete else [0]
+        chosen = comparison.panel.metrics if complete else [comparison.sorted_by]
+        for make in (differences_table, ranks_table):
+            tables += [
+                make(comparison, group, metric, complete=complete)
+                for group in tested
+                for metric in chosen
+            ]
+    return tables + correlation_tables(comparison, complete=complete)
 
 
-def figure_and_interval(cell: Cell, metric: Metric) -> tuple[str, str]:
-    """Return the two texts of `figure`; the second is empty where there is no interval."""
-    if metric.kind == "rate":
-        if cell.low is None or cell.high is None:
-            return percent(cell.value), ""
-        return percent(cell.value), f"[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
-    if cell.value is None or cell.low is None or cell.high is None:
-        return number(cell.value), ""
-    if metric.scale is not None:
-        return number(cell.value), f"[{number(cell.low)}, {number(cell.high)}]"
-    return number(cell.value), f"± {number(cell.high - cell.value)}"
-
-
-def rank_text(cell: Cell, cells: Sequence[Cell]) -> str:
-    """Return a rank, with an equals sign where models share it."""
-    if cell.rank is None:
-        return NOTHING
-    shared = sum(other.rank == cell.rank for other in cells) > 1
-    return f"{cell.rank}{'=' if shared else ''}"
-
-
-def group_name(key: Mapping[str, object]) -> str:
-    """Return what a group is called in a heading."""
-    if not key:
-        return "all studies"
-    return ", ".join(f"{name} {group_value(value)}" for name, value in key.items())
-
-
-def columns(comparison: Comparison, shown: Shown = EVERYTHING) -> list[list[Metric]]:
-    """Return the metrics of each table of a leaderboard.
-
-    One table where they fit a page, else one for each rubric and one for what files gave.
-    """
-    metrics = comparison.panel.metrics if shown.metrics is None else shown.metrics
+def _parts(metrics: Sequence[Metric]) -> list[list[Metric]]:
+    """Return the metrics of each leaderboard: one, or one for each rubric and one for files."""
     if len(metrics) <= _WIDEST:
         return [list(metrics)]
     parts: dict[str | None, list[Metric]] = {}
@@ -93,132 +79,271 @@ def columns(comparison: Comparison, shown: Shown = EVERYTHING) -> list[list[Metr
     return list(parts.values())
 
 
-def rows_of(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> list[int]:
-    """Return the models' numbers in a table of these metrics, by the rank of the chosen one.
+def _with_group(
+    comparison: Comparison, group: Group, table: Table, metric: Metric | None = None
+) -> Table:
+    """Return the table with columns that say which group and which metric it is about."""
+    fields = fields_of(*comparison.by)
+    columns: list[Column] = [Column("row", "row"), *field_columns(fields, table.columns)]
+    cells: list[Cell] = [row_name(comparison.by, group.key)]
+    for field in fields:
+        value = group.key.get(field)
+        cells.append(value if isinstance(value, int | float | None) else str(value))
+    columns.append(Column("n_studies", "studies", "count"))
+    cells.append(group.n_studies)
+    if metric is not None:
+        columns.append(Column("metric", "metric"))
+        cells.append(metric.name)
+    rows = tuple((*cells, *row) for row in table.rows)
+    return replace(table, columns=(*columns, *table.columns), rows=rows)
 
-    A model that no run of a rubric is of does not stand among that rubric's metrics alone.
+
+def group_name(key: Mapping[str, object]) -> str:
+    """Return the name of a group in a heading."""
+    if not key:
+        return "all studies"
+    return ", ".join(f"{name} {group_value(value)}" for name, value in key.items())
+
+
+def panels(comparison: Comparison) -> list[ScoreMatrix]:
+    """Return the studies of each of the comparison's groups, in their order."""
+    return [part for _, part in parts_of(comparison.panel, comparison.by)]
+
+
+def metric_kind(metric: Metric) -> Kind:
+    """Return how a metric's figures are printed: with ± where its scale is unknown."""
+    if metric.kind == "rate":
+        return "share"
+    return "plus_minus" if metric.scale is None else "number"
+
+
+def figure(cell: Score, metric: Metric, n_studies: int | None = None) -> Estimate:
+    """Return a model's figure; one that rests on fewer than `n_studies` says on how many."""
+    note = f"(n {cell.n})" if n_studies not in (None, cell.n) else ""
+    return Estimate(
+        *(cell.value, cell.low, cell.high, cell.k, cell.n), note=note, kind=metric_kind(metric)
+    )
+
+
+def figure_and_interval(cell: Score, metric: Metric) -> tuple[str, str]:
+    """Return the two texts of a figure; the second is empty where there is no interval."""
+    return estimate_texts(figure(cell, metric), metric_kind(metric))
+
+
+def difference(test: PairTest, metric: Metric, sign: int = 1) -> Estimate:
+    """Return a's figure less b's, or with `sign` -1 b's less a's."""
+    if test.difference is None:
+        return Estimate(None)
+    low, high = test.low, test.high
+    if low is not None and high is not None:
+        low, high = sorted((sign * low, sign * high))
+    return Estimate(sign * test.difference, low, high, kind=_difference_kind(metric))
+
+
+def difference_and_interval(test: PairTest, metric: Metric, sign: int = 1) -> tuple[str, str]:
+    """Return the two texts of a difference, of rates in percentage points."""
+    return estimate_texts(difference(test, metric, sign), _difference_kind(metric))
+
+
+def _difference_kind(metric: Metric) -> Kind:
+    return "points" if metric.kind == "rate" else "difference"
+
+
+def _models(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> list[int]:
+    """Return the models of a table of these metrics, by rank.
+
+    A table of one rubric has the models that were judged by it.
     """
-    is_of_one = len({metric.rubric for metric in metrics}) == 1
+    is_one_rubric = len({metric.rubric for metric in metrics}) == 1
     return [
         model
         for model in model_order(group, comparison.sort)
-        if not is_of_one or comparison.panel.has_run(model, metrics[0])
+        if not is_one_rubric or comparison.panel.has_run(model, metrics[0])
     ]
 
 
-def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Table:
-    """Return the leaderboard of one group, ranked by the metric that was chosen.
+def board(
+    comparison: Comparison, index: int, metrics: Sequence[Metric], *, complete: bool = False
+) -> Table:
+    """Return the leaderboard of a group, ranked by the metric that was chosen.
 
-    A figure whose denominator is not the group's number of studies says so. Where all its
-    metrics are of one rubric, the title names that, and the headings need not. Ranks by a metric
-    that has its figures in another table say so.
+    A figure whose denominator is not the group's number of studies says so. A star marks a model
+    that a test tells from the next in rank.
     """
-    by = comparison.sorted_by
-    ranked = group.cells[by.name]
+    group, by = comparison.groups[index], comparison.sorted_by
+    ranks = group.cells[by.name]
+    models = _models(comparison, group, metrics)
+    ahead = _ahead(comparison, index, models)
     rows = []
-    for model in rows_of(comparison, group, metrics):
-        cells = [rank_text(ranked[model], ranked), comparison.panel.models[model]]
+    for model in models:
+        cells: list[Cell] = [ranks[model].rank, comparison.panel.models[model]]
         for metric in metrics:
-            cell = group.cells[metric.name][model]
-            short = f" (n {cell.n})" if cell.n != group.n_studies else ""
-            cells.append(figure(cell, metric) + short)
+            cell = figure(group.cells[metric.name][model], metric, group.n_studies)
+            if metric == by and model in ahead:
+                cell = replace(cell, note=f"{cell.note} *".strip())
+            cells.append(cell)
         rows.append(tuple(cells))
+    title, is_one_rubric = _board_title(comparison, group, metrics)
+    columns = [
+        Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank"),
+        _MODEL,
+        *(
+            Column(
+                metric.name,
+                metric.short if is_one_rubric else metric.label,
+                metric_kind(metric),
+                "high" if metric.higher_is_better else "low",
+            )
+            for metric in metrics
+        ),
+    ]
+    notes = [definitions((m.label, m.definition) for m in metrics)] if index == 0 else []
+    if ahead and by in metrics:
+        notes.append(f"*: differs from the next in rank, p (Holm) < {ALPHA:g}")
+    note = "; ".join(filter(None, notes))
+    table = Table("leaderboard", title, tuple(columns), tuple(rows), note)
+    return _with_group(comparison, group, table) if complete else table
+
+
+def _board_title(
+    comparison: Comparison, group: Group, metrics: Sequence[Metric]
+) -> tuple[str, bool]:
+    """Return a leaderboard's title, and whether it names the rubric of all its metrics."""
+    by = comparison.sorted_by
     title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
-    kinds = {metric.rubric for metric in metrics}
-    rubric = next(iter(kinds)) if len(kinds) == 1 else None
+    names = {metric.rubric for metric in metrics}
+    rubric = next(iter(names)) if len(names) == 1 else None
     is_part = len(metrics) < len(comparison.panel.metrics)
     if rubric is not None:
         name = rubrics.load(rubric).title
         title += f", {name}" if is_part or name not in by.label else ""
-    elif kinds == {None} and is_part:
+    elif names == {None} and is_part:
         title += ", other metrics"
-    labels = (metric.label if rubric is None else metric.short for metric in metrics)
-    head = ("rank" if by in metrics else f"rank by {by.label}", "model", *labels)
-    is_first = group is comparison.groups[0]
-    note = definitions((one.label, one.definition) for one in metrics if is_first)
-    return Table(title, head, tuple(rows), 2, note)
+    return title, rubric is not None
 
 
-def summary(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:
-    """Return a row a model of all studies, where the leaderboards are several.
+def _ahead(comparison: Comparison, index: int, models: Sequence[int]) -> set[int]:
+    """Return the models that a test tells from the next in rank, by the chosen metric."""
+    if not comparison.tests:
+        return set()
+    tests = {(test.a, test.b): test for test in comparison.tests[index][comparison.sort]}
+    return {
+        model
+        for model, following in pairwise(models)
+        if tests[min(model, following), max(model, following)].is_significant
+    }
 
-    It has each rubric's first metric and its rates, and all that came from files, as figures
-    alone; their intervals and the rest follow in the leaderboards.
+
+def _summary(comparison: Comparison, parts: Sequence[Sequence[Metric]]) -> list[Table]:
+    """Return a row for each model over all studies, where the leaderboards are several.
+
+    It has each rubric's first metric and its rates, and all that came from files, without
+    intervals.
     """
-    parts = columns(comparison, shown)
+    if len(parts) < 2:
+        return []
     metrics = [
         metric
         for part in parts
-        for at, metric in enumerate(part)
-        if at == 0 or metric.kind == "rate" or metric.rubric is None
+        for position, metric in enumerate(part)
+        if position == 0 or metric.kind == "rate" or metric.rubric is None
     ]
-    if len(parts) < 2:
-        return []
     by, group = comparison.sorted_by, comparison.groups[0]
-    ranked = group.cells[by.name]
     rows = tuple(
         (
-            rank_text(ranked[model], ranked),
+            group.cells[by.name][model].rank,
             comparison.panel.models[model],
             *(
-                figure_and_interval(group.cells[metric.name][model], metric)[0]
+                Estimate(group.cells[metric.name][model].value, kind=metric_kind(metric))
                 for metric in metrics
             ),
         )
         for model in model_order(group, by.name)
     )
     short = Counter(metric.short for metric in metrics)
-    head = (one.short if short[one.short] == 1 else one.label for one in metrics)
+    columns = (
+        Column("rank", "rank", "rank"),
+        _MODEL,
+        *(
+            Column(m.name, m.short if short[m.short] == 1 else m.label, metric_kind(m))
+            for m in metrics
+        ),
+    )
     title = f"Summary, ranked by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
-    return [Table(title, ("rank", "model", *head), rows, n_left=2)]
+    return [Table("leaderboard", title, columns, rows)]
 
 
 def error_tables(
-    panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int]
+    panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int], *, complete: bool = False
 ) -> list[Table]:
-    """Return what each model gets wrong, a table a rubric with a tally.
+    """Return the errors of each model by category, per scored study, a table for each rubric.
 
-    `panel` has the studies of one group, whose fields are `key`; models come in `order`. The
-    figures are items a study that was scored for the model; where those are not all of the
-    group it says how many. An item with several labels of the tally's rows is counted for each
-    of them, and once in the last column.
+    `panel` has the studies of one group, whose fields are `key`; models come in `order`. An error
+    with several categories is counted in each of them, and once in the last column.
     """
-    found = []
+    tables = []
     for name in panel.tallies:
         rubric = rubrics.load(name)
-        tally = rubric.tally
-        counts = {one.model: one for one in item_counts(panel, rubric)}
-        if tally is None or not counts:
-            continue
-        across, down = rubric.facet(tally.rows), rubric.facet(tally.columns)
-        some = {label for one in counts.values() for (label, _), n in one.cuts.items() if n.value}
-        shown = [one for one in across.labels if one.modality is None or one.name in some]
-        labels = [*(label.name for label in shown), None]
-        n_studies = len(panel.study_ids)
-        short = {model: one.n_scored < n_studies for model, one in counts.items()}
-        rows = tuple(
-            (
-                level.label,
-                panel.models[model] + (f" (n {counts[model].n_scored:,})" if short[model] else ""),
-                *(number(counts[model].cuts[label, level.name].value) for label in labels),
+        counts = {count.model: count for count in item_counts(panel, rubric)}
+        if rubric.tally is not None and counts:
+            tables.append(
+                _error_table(panel, rubric, rubric.tally, key, order, counts, complete=complete)
             )
-            for level in down.labels
-            for model in order
-            if model in counts
+    return tables
+
+
+def _error_table(
+    panel: ScoreMatrix,
+    rubric: Rubric,
+    tally: Tally,
+    key: Mapping[str, object],
+    order: Sequence[int],
+    counts: Mapping[int, ItemCounts],
+    *,
+    complete: bool,
+) -> Table:
+    categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns)
+    labels: list[Label | None] = [
+        label
+        for label in categories.labels
+        if label.modality is None
+        or any(
+            count.cuts[label.name, grade.name].value
+            for count in counts.values()
+            for grade in grades.labels
         )
-        title = f"{tally.title}, per study: {group_name(key)} ({n_studies:,}), {rubric.title}"
-        texts = [across.text(label.name) for label in shown]
-        if across.has_codes:  # whole labels for columns would not fit a page
-            title += f": {', '.join(texts)}"
-            texts = [f"({label.name})" for label in shown]
-        head = (down.label, "model", *texts, f"all {rubric.kind(tally.kind).plural}")
-        found.append(Table(title, head, rows, n_left=2))
-    return found
+    ]
+    labels.append(None)
+    n_studies = len(panel.study_ids)
 
+    def row(grade: Label, model: int) -> tuple[Cell, ...]:
+        count, name = counts[model], panel.models[model]
+        cuts = [count.cuts[label.name if label else None, grade.name] for label in labels]
+        if complete:
+            figures: list[Cell] = [
+                Estimate(
+                    cut.value, cut.low, cut.high, int(cut.numerator or 0) if cut.n else None, cut.n
+                )
+                for cut in cuts
+            ]
+            return (rubric.name, grade.label, name, *figures)
+        short = f" (n {count.n_scored:,})" if count.n_scored < n_studies else ""
+        return (grade.label, name + short, *(cut.value for cut in cuts))
 
-def panels(comparison: Comparison) -> list[ScoreMatrix]:
-    """Return the studies of each of the comparison's groups, in their order."""
-    return [part for _, part in parts_of(comparison.panel, comparison.by)]
+    title = f"{tally.title}, per study: {group_name(key)} ({n_studies:,}), {rubric.title}"
+    if categories.has_codes:  # whole labels for columns would not fit a page
+        title += f": {', '.join(categories.text(label.name) for label in labels if label)}"
+    columns = [Column(tally.columns, grades.label), _MODEL]
+    for label in labels:
+        if label is None:
+            columns.append(Column("all", f"all {rubric.kind(tally.kind).plural}", "number"))
+        else:
+            text = f"({label.name})" if categories.has_codes else categories.text(label.name)
+            columns.append(Column(label.label.replace(" ", "_"), text, "number"))
+    if complete:
+        columns = [Column("rubric", "rubric"), Column("level", grades.label), *columns[1:]]
+    rows = tuple(row(grade, model) for grade in grades.labels for model in order if model in counts)
+    return Table("errors", title, tuple(columns), rows)
 
 
 def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:
@@ -230,134 +355,103 @@ def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[Pai
     ]
 
 
-def shown_pairs(comparison: Comparison, index: int) -> list[PairTest]:
-    """Return the tests that are printed of a group, by the metric that models are ranked by.
-
-    All of them where there are few, else each model with the next in rank.
-    """
-    tests = judged_tests(comparison, index, comparison.sorted_by)
+def _printed_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:
+    """Return the tests that are printed: all where there are few, else those of next ranks."""
+    tests = judged_tests(comparison, index, metric)
     if len(tests) <= _ALL_PAIRS:
         return tests
-    order = rows_of(comparison, comparison.groups[index], [comparison.sorted_by])
+    order = _models(comparison, comparison.groups[index], [metric])
     pairs = {(test.a, test.b): test for test in tests}
-    return [pairs[min(one, other), max(one, other)] for one, other in pairwise(order)]
+    return [pairs[min(pair), max(pair)] for pair in pairwise(order)]
 
 
-def p_value(value: float | None) -> str:
-    """Return a p-value; below 0.001 it says just that."""
-    if value is None:
-        return NOTHING
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def tests_table(comparison: Comparison, index: int) -> Table:
-    """Return the paired tests of a group, the better model of each pair first."""
-    metric = comparison.sorted_by
-    models = comparison.panel.models
-    tests = judged_tests(comparison, index, metric)
-    shown = shown_pairs(comparison, index)
-    ranks = {model: i for i, model in enumerate(model_order(comparison.groups[index], metric.name))}
+def differences_table(
+    comparison: Comparison, index: int, metric: Metric, *, complete: bool = False
+) -> Table:
+    """Return the paired tests of a group by a metric, the better model of each pair first."""
+    group, models = comparison.groups[index], comparison.panel.models
+    tests: Sequence[PairTest] = comparison.tests[index][metric.name]
+    shown = tests if complete else _printed_tests(comparison, index, metric)
+    ranks = {model: rank for rank, model in enumerate(model_order(group, metric.name))}
     rows = []
-    for test in sorted(shown, key=lambda t: sorted((ranks[t.a], ranks[t.b]))):
+    for test in sorted(shown, key=lambda test: sorted((ranks[test.a], ranks[test.b]))):
         first, second = sorted((test.a, test.b), key=ranks.__getitem__)
-        parts = difference_and_interval(test, metric, 1 if first == test.a else -1)
-        rows.append(
-            (
-                *(models[first], models[second], str(test.n), " ".join(filter(None, parts))),
-                *(p_value(test.p), p_value(test.p_holm), test.method),
-            )
+        cells: tuple[Cell, ...] = (
+            *(models[first], models[second], test.n),
+            difference(test, metric, 1 if first == test.a else -1),
+            *(test.p, test.p_holm, test.method),
         )
-    more = "" if len(shown) == len(tests) else f", {len(shown)} of {len(tests)} pairs"
-    title = f"Differences in {metric.label}: {group_name(comparison.groups[index].key)}{more}"
-    head = ("model", "other", "studies", "difference", "p", "p (Holm)", "test")
-    return Table(title, head, tuple(rows), 2, comparison.correction)
+        rows.append((*cells, test.is_significant) if complete else cells)
+    n = len(judged_tests(comparison, index, metric))
+    more = "" if len(shown) == n else f", {len(shown)} of {n} pairs"
+    columns = (
+        _MODEL,
+        Column("other", "other"),
+        Column("n", "studies", "count"),
+        Column("difference", "difference", _difference_kind(metric)),
+        Column("p", "p", "p"),
+        Column("p_holm", "p (Holm)", "p"),
+        Column("test", "test"),
+        *([Column("significant", "significant")] if complete else []),
+    )
+    title = f"Differences in {metric.label}: {group_name(group.key)}{more}"
+    table = Table("tests", title, columns, tuple(rows), comparison.correction)
+    return _with_group(comparison, group, table, metric) if complete else table
 
 
-def difference_and_interval(test: PairTest, metric: Metric, sign: int = 1) -> tuple[str, str]:
-    """Return a difference, of rates in percentage points, and its 95% interval.
-
-    With `sign` -1 it is b's figure less a's. The second text is empty where there is no
-    interval.
-    """
-    if test.difference is None:
-        return NOTHING, ""
-    scale, digits, unit = (100, 1, " points") if metric.kind == "rate" else (1, 3, "")
-    text = f"{signed(sign * scale * test.difference, digits)}{unit}"
-    if test.low is None or test.high is None:
-        return text, ""
-    low, high = sorted((sign * test.low, sign * test.high))
-    return text, f"[{signed(scale * low, digits)}, {signed(scale * high, digits)}]"
-
-
-def signed(value: float, digits: int) -> str:
-    """Return a difference with its sign; one that is rounded to 0 has none."""
-    text = f"{value:+z.{digits}f}"
-    return text.lstrip("+") if float(text) == 0 else text
-
-
-def ranks_table(comparison: Comparison, index: int) -> Table:
+def ranks_table(
+    comparison: Comparison, index: int, metric: Metric, *, complete: bool = False
+) -> Table:
     """Return how sure each model's rank is: its 95% interval and how often it came first."""
-    group, metric = comparison.groups[index], comparison.sorted_by
+    group = comparison.groups[index]
     cells, rank_shares = group.cells[metric.name], comparison.rank_shares[index][metric.name]
     rows = []
-    for model in rows_of(comparison, group, [metric]):
-        shares = rank_shares[model]
-        row = [comparison.panel.models[model], rank_text(cells[model], cells)]
+    for model in _models(comparison, group, [metric]):
+        shares, rank = rank_shares[model], cells[model].rank
+        row: list[Cell] = [comparison.panel.models[model], rank]
+        if rank is not None and not complete:
+            row[1] = f"{rank}{'=' if sum(cell.rank == rank for cell in cells) > 1 else ''}"
         if shares is None:
-            row += [NOTHING] * 4
+            row += [None] * 4
         else:
-            row.append(f"{shares.low} to {shares.high}")
-            row += [percent(sum(shares.shares[:top])) for top in (1, 2, 3)]
+            row.append(Estimate(rank, shares.low, shares.high))
+            row += [sum(shares.shares[:top]) for top in (1, 2, 3)]
         rows.append(tuple(row))
+    columns = (
+        _MODEL,
+        Column("rank", "rank", "count"),
+        Column("interval", "95% interval", "range"),
+        *(
+            Column(name.replace(" ", "_"), name, "share")
+            for name in ("first", "first 2", "first 3")
+        ),
+    )
     title = f"Ranks by {metric.label}: {group_name(group.key)}"
-    head = ("model", "rank", "95% interval", "first", "first 2", "first 3")
-    return Table(title, head, tuple(rows))
+    table = Table("ranks", title, columns, tuple(rows))
+    return _with_group(comparison, group, table, metric) if complete else table
 
 
-def correlation_tables(comparison: Comparison) -> list[Table]:
-    """Return how the metrics correlate over studies, a table a measure."""
-    found = comparison.correlations
-    if found is None:
+def correlation_tables(comparison: Comparison, *, complete: bool = False) -> list[Table]:
+    """Return the correlations of the metrics over studies, a table for each coefficient."""
+    correlations = comparison.correlations
+    if correlations is None:
         return []
-    least, most = min(map(min, found.n)), max(map(max, found.n))
+    least, most = min(map(min, correlations.n)), max(map(max, correlations.n))
     counts = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     title = f"Correlation over studies and models, n {counts}: "
-    measures = {
-        "Pearson": found.pearson,
-        "Spearman": found.spearman,
-        "Kendall tau-b": found.kendall,
-    }
+    labels = correlations.labels
+    columns = [Column("metric", ""), *(Column(text, text, "number", digits=2) for text in labels)]
     tables = []
-    for name, matrix in measures.items():
-        cells = ([number(value, 2) for value in row] for row in matrix)
-        rows = tuple((label, *row) for label, row in zip(found.labels, cells, strict=True))
-        tables.append(Table(title + name, ("", *found.labels), rows))
+    for name, matrix in (
+        ("Pearson", correlations.pearson),
+        ("Spearman", correlations.spearman),
+        ("Kendall tau-b", correlations.kendall),
+    ):
+        rows: list[tuple[Cell, ...]] = [
+            (label, *row) for label, row in zip(labels, matrix, strict=True)
+        ]
+        if complete:
+            rows = [(name, *row) for row in rows]
+        left = [Column("coefficient", "")] if complete else []
+        tables.append(Table("correlations", title + name, (*left, *columns), tuple(rows)))
     return tables
-
-
-def all_tables(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:
-    """Return what is printed of a comparison: its leaderboards, then the rest."""
-    boards = [
-        board(comparison, group, metrics)
-        for group in comparison.groups
-        for metrics in columns(comparison, shown)
-    ]
-    has_boards = "leaderboard" in shown.tables
-    boards = [*summary(comparison, shown), *boards] if has_boards else []
-    return boards + further_tables(comparison, shown)
-
-
-def further_tables(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:
-    """Return the errors, tests, ranks and correlations.
-
-    Those of single groups are in the machine-readable formats only.
-    """
-    tables = []
-    if "errors" in shown.tables:
-        tables += error_tables(comparison.panel, {}, comparison.order)
-    if comparison.tests and len(comparison.panel.models) > 1:
-        if "tests" in shown.tables:
-            tables.append(tests_table(comparison, 0))
-        if "ranks" in shown.tables:
-            tables.append(ranks_table(comparison, 0))
-    return tables + (correlation_tables(comparison) if "correlations" in shown.tables else [])

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.stats.metric import Metric
-from judge.stats.scores import Cell
+from judge.stats.scores import Cell as Score
+from judge.tables.document import Cell, Column, Table
 from judge.tables.leaderboard import figure, group_name
-from judge.tables.run import Table
-from judge.text import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,28 +16,30 @@ class Figures:
     """A group of studies, by its fields' values (none: all studies), and its figures."""
 
     key: Mapping[str, object]
-    cells: tuple[tuple[Metric, Cell], ...]
+    cells: tuple[tuple[Metric, Score], ...]
 
 
 def metric_table(title: str, sections: Mapping[str, Sequence[Figures]], by: Sequence[str]) -> Table:
-    """Return one table: for each group and metric how many studies and the figure, by section.
-
-    A group that a section has no study of has no figure there.
-    """
+    """Return one table: for each group and metric how many studies and the figure, by section."""
     several = len(sections) > 1
-    head = [*(["studies of"] if by else []), "metric"]
+    columns = [Column("group", "studies of")] if by else []
+    columns.append(Column("metric", "metric"))
     for section in sections:
-        head += [f"{section}: studies", section] if several else ["studies", "figure"]
+        n, value = (f"{section}: studies", section) if several else ("studies", "figure")
+        columns += [Column(n, n, "count"), Column(value, value, "number")]
     groups: dict[str, dict[str, Figures]] = {}
-    for section, found in sections.items():
-        for one in found:
-            groups.setdefault(group_name(one.key), {})[section] = one
+    for section, parts in sections.items():
+        for part in parts:
+            groups.setdefault(group_name(part.key), {})[section] = part
     rows = []
-    for name, of in groups.items():
-        for metric in dict.fromkeys(metric for one in of.values() for metric, _ in one.cells):
-            row = [*([name] if by else []), metric.label]
+    for name, by_section in groups.items():
+        metrics = dict.fromkeys(m for part in by_section.values() for m, _ in part.cells)
+        for metric in metrics:
+            row: list[Cell] = [*([name] if by else []), metric.label]
             for section in sections:
-                cell = dict(of[section].cells).get(metric) if section in of else None
-                row += [str(cell.n), figure(cell, metric)] if cell else ["0", NOTHING]
+                cell = (
+                    dict(by_section[section].cells).get(metric) if section in by_section else None
+                )
+                row += [cell.n, figure(cell, metric)] if cell else [0, None]
             rows.append(tuple(row))
-    return Table(title, tuple(head), tuple(rows), n_left=2 if by else 1)
+    return Table("metrics", title, tuple(columns), tuple(rows))

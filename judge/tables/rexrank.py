@@ -10,7 +10,7 @@ from judge.stats.metric import REXRANK_COLUMNS
 from judge.stats.scores import Group
 from judge.stats.significance import Comparison, model_order
 from judge.studies.load import load
-from judge.tables.document import rows_as_csv
+from judge.tables.data import rows_as_csv
 from judge.types import JudgeError
 
 ModelInfo = Mapping[str, Mapping[str, str]]

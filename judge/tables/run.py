@@ -1,52 +1,63 @@
-"""A summary as plain tables: titles, headings and cells of text, whatever they are drawn with."""
+"""A run's summary as a document: its facts, its rates, and its errors by category."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
-from judge import text
-from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
-from judge.stats.table import by_grouping
-from judge.text import (
-    NOTHING,
-    counted,
-    estimate,
-    group_value,
-    left_out,
-    number,
-    percent,
-    rate,
+from judge.rubrics.contract import Rubric, Statistic, Tally
+from judge.stats.table import by_grouping, fields_of, row_name
+from judge.tables.document import (
+    Cell,
+    Column,
+    Document,
+    Estimate,
+    Fact,
+    Kind,
+    Table,
+    cell_text,
+    columns,
+    definitions,
+    field_columns,
 )
+from judge.text import counted, group_value, left_out, number, percent
 
 _COUNTS = ("studies", "scored", "unparsed", "failed")
+_KINDS: dict[str, Kind] = {"rate": "rate", "mean": "number", "ratio": "number"}
+Data = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of text; each row has as many cells as `head`, numbers from column `n_left` on.
+def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Document:
+    """Return what is printed of a run.
 
-    `note` is printed once below it.
+    `complete` is for CSV: one table of rates with all counts, and a row for all studies whose
+    groups are empty.
     """
+    facts = [fact for fact in headline(summary, rubric) if fact[0] != "note"]
+    notes = [text for name, text in headline(summary, rubric) if name == "note"]
+    signatures = [("signature", summary["signature"])]
+    if "readings" in summary:
+        signatures.append(("corrected", summary["readings"]["signature"]))
+        signatures += [("reader", run["signature"]) for run in summary["readings"]["runs"]]
+    return Document(
+        run_title(summary, rubric),
+        tuple(facts),
+        tuple(notes),
+        tuple(tables(summary, rubric, complete=complete)),
+        tuple(unread_lines(summary, rubric)),
+        tuple(signatures),
+    )
 
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    n_left: int = 1
-    note: str = ""
 
-
-def run_title(summary: Mapping[str, Any], rubric: Rubric) -> str:
-    """Return what a run is called: the model that is judged, the rubric, and who judges."""
+def run_title(summary: Data, rubric: Rubric) -> str:
+    """Return the title of a run: the model, the rubric, and who judges."""
     model = summary.get("model")
     return f"{f'{model}: ' if model else ''}{rubric.title} by {summary['judge']['name']}"
 
 
-def headline(
-    summary: Mapping[str, Any], rubric: Rubric, *, figures: bool = True
-) -> list[tuple[str, str]]:
-    """Return the facts at the head of a run, a name and a value each, with its `figures` or not."""
+def headline(summary: Data, rubric: Rubric, *, figures: bool = True) -> list[Fact]:
+    """Return the facts at the head of a run, with its `figures` or without, and its notes."""
     judge = summary["judge"]
     facts = [
         *([("model", summary["model"])] if summary.get("model") else []),
@@ -59,39 +70,42 @@ def headline(
     if summary["omitted"]:
         facts.append(("left out", left_out(summary["omitted"])))
     facts += class_facts(summary["n_class_inferred"], summary["n_studies"])
-    facts += [(one.label, _cell(summary, one)) for one in rubric.shown("head") if figures]
+    if figures:
+        facts += _statistics(summary, rubric.shown("head"))
     if modes := summary.get("reply_modes"):
-        asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
-        facts.append(("replies asked for by", asked))
+        facts.append(
+            ("replies asked for by", ", ".join(f"{mode} {n}" for mode, n in modes.items()))
+        )
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
     facts += [("note", note) for note in summary["notes"]]
-    return facts + (readings_facts(summary["readings"], rubric) if "readings" in summary else [])
+    return facts + (_readings_facts(summary["readings"], rubric) if "readings" in summary else [])
 
 
-def unread_lines(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
-    """Say what unparsed and failed studies could change, and where one class has more of them."""
-    n = summary["n_unparsed"] + summary["n_failed"]
-    lines, ends = [], []
-    for one in rubric.shown("groups"):
-        if bounds := summary["statistics"][one.name].get("bounds"):
-            form = percent if one.kind == "rate" else number
-            ends.append(f"{one.label} {' to '.join(map(form, bounds))}")
-    if ends:
-        which = "1 unread study were" if n == 1 else f"{n:,} unread studies were all"
-        lines.append(f"If the {which} best or worst: {', '.join(ends)}")
-    if uneven := summary.get("unread_by_class"):
-        others = uneven["others"]
-        lines.append(
-            f"Unread studies are more frequent in the class {uneven['study_class']}: "
-            f"{uneven['n_unread']:,} of {uneven['n_studies']:,}, and {others['n_unread']:,} of "
-            f"{others['n_studies']:,} others (Fisher's exact test, p = {uneven['p']:.2g})"
-        )
-    return lines
+def headline_figures(summary: Data, rubric: Rubric) -> list[Fact]:
+    """Return the figures that a list of runs shows: labels and texts, for all studies."""
+    return _statistics(summary, rubric.shown("groups"))
 
 
-def class_facts(n_inferred: int, n_studies: int) -> list[tuple[str, str]]:
-    """Return the fact that the lexicon inferred studies' classes, none where all were given."""
+def _statistics(summary: Data, statistics: Iterable[Statistic]) -> list[Fact]:
+    return [
+        (statistic.label, cell_text(_estimate(summary, statistic), _column(statistic)))
+        for statistic in statistics
+    ]
+
+
+def _estimate(block: Data, statistic: Statistic) -> Estimate:
+    data = block["statistics"][statistic.name]
+    n_undefined = data.get("n_undefined")
+    return Estimate.read(data, note=f"({n_undefined} undefined)" if n_undefined else "")
+
+
+def _column(statistic: Statistic) -> Column:
+    return Column(statistic.name, statistic.label, _KINDS[statistic.kind])
+
+
+def class_facts(n_inferred: int, n_studies: int) -> list[Fact]:
+    """Return for how many studies the lexicon inferred the class, nothing if it did for none."""
     if not n_inferred:
         return []
     of_all = f"{n_inferred} of {counted(n_studies, 'study', 'studies')}"
@@ -105,10 +119,9 @@ _DRAWN = {
 }
 
 
-def readings_facts(readings: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
-    """Return whose readings a run was corrected by, and what is to be known of them."""
+def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
     runs = readings["runs"]
-    facts = [("readings", f"{one['reader']}: {one['n']:,} ({one['run']})") for one in runs]
+    facts = [("readings", f"{run['reader']}: {run['n']:,} ({run['run']})") for run in runs]
     drawn = _DRAWN[readings["drawn"]]
     if readings["drawn_by"]:
         drawn += f", in strata by {', '.join(readings['drawn_by'])}"
@@ -117,7 +130,7 @@ def readings_facts(readings: Mapping[str, Any], rubric: Rubric) -> list[tuple[st
         facts.append(("several readers", f"{readings['several_readers']}, study by study"))
     if readings["patient_field"]:
         facts.append(("studies of one", readings["patient_field"]))
-    labels = {one.name: one.label for one in rubric.statistics}
+    labels = {statistic.name: statistic.label for statistic in rubric.statistics}
     facts += [
         ("note", f"{labels[name]} is not corrected: {why}")
         for name, why in readings["not_corrected"].items()
@@ -125,226 +138,253 @@ def readings_facts(readings: Mapping[str, Any], rubric: Rubric) -> list[tuple[st
     return facts + [("note", text) for text in readings["notes"]]
 
 
-def headline_figures(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
-    """Return what a list of runs says of each: the statistics of its groups, for all studies."""
-    return [(one.label, _cell(summary, one)) for one in rubric.shown("groups")]
+def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
+    """Say how far unread studies could move the rates, and if a class has more of them."""
+    n = summary["n_unparsed"] + summary["n_failed"]
+    lines, ends = [], []
+    for statistic in rubric.shown("groups"):
+        if bounds := summary["statistics"][statistic.name].get("bounds"):
+            form = percent if statistic.kind == "rate" else number
+            ends.append(f"{statistic.label} {' to '.join(map(form, bounds))}")
+    if ends:
+        which = "1 unread study were" if n == 1 else f"{n:,} unread studies were all"
+        lines.append(f"If the {which} best or worst: {', '.join(ends)}")
+    if uneven := summary.get("unread_by_class"):
+        others = uneven["others"]
+        lines.append(
+            f"Unread studies are more frequent in the class {uneven['study_class']}: "
+            f"{uneven['n_unread']:,} of {uneven['n_studies']:,}, and {others['n_unread']:,} of "
+            f"{others['n_studies']:,} others (Fisher's exact test, p = {uneven['p']:.2g})"
+        )
+    return lines
 
 
-def tally_table(summary: Mapping[str, Any], rubric: Rubric, tally: Tally) -> Table:
-    """Return the items by two facets: how many, and how many a scored study.
+def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
+    """Return all tables of a run that have rows."""
+    parts = [summary] if complete else by_grouping(summary)
+    shown = [table for part in parts for table in rates_tables(part, rubric, complete=complete)]
+    for part in parts:
+        shown += _corrected_tables(part, rubric, complete=complete)
+    if rubric.tally:
+        shown.append(tally_table(summary, rubric, rubric.tally))
+    for name, title, key in (
+        ("unread", "Not scored", "reasons"),
+        ("warnings", "Warnings about answers", "warnings"),
+    ):
+        if counts := summary[key]:
+            head = columns(f"{name}|{title.lower()}", "studies||count")
+            shown.append(Table(name, title, head, tuple(counts.items())))
+    return shown
 
-    An item with two values of the facet of the rows stands in both rows, and once in the last,
-    for all items.
+
+def rates_tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
+    """Return the rubric's statistics, a row for each group and one for all studies.
+
+    One table, or two where a rubric has several scores, which do not fit beside the rates.
     """
-    rows_of, columns = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
+    fields, groups = _groups(summary)
+    counts = [Column(f"n_{name}", name, "count") for name in _COUNTS[: None if complete else 2]]
+
+    def table(title: str, shown: Sequence[Statistic], *, is_first: bool = True) -> Table:
+        figures = [*(counts if is_first else []), *map(_column, shown)]
+        rows = [
+            (
+                *keys,
+                *(block[count.name] for count in counts if is_first),
+                *(_estimate(block, statistic) for statistic in shown),
+            )
+            for keys, block in groups
+        ]
+        left = fields
+        if complete:
+            left = [*columns("row"), *field_columns([field.name for field in fields], figures)]
+            names = [row_name(summary["by"], group) for group in summary["rates"]]
+            rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
+            rows[-1] = ("all", *[""] * len(fields), *rows[-1][len(left) :])
+        note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
+        return Table("rates", title, [*left, *figures], rows, note)
+
+    shown = rubric.shown("groups")
+    rates = [statistic for statistic in shown if statistic.kind == "rate"]
+    scores = [statistic for statistic in shown if statistic.kind != "rate"]
+    if complete:
+        return [table("Rates", shown)]
+    if not rates:
+        return [table("Scores", scores)]
+    if len(scores) <= 1:
+        return [table("Rates", [*scores, *rates])]
+    return [table("Scores", scores), table("Rates", rates, is_first=False)]
+
+
+def _groups(summary: Data) -> tuple[list[Column], list[tuple[list[str], Data]]]:
+    """Return the columns of the groups' fields, and the values and the figures of each group."""
+    by = fields_of(*summary["by"])
+    rows = [
+        ([group_value(row[name]) if name in row else "" for name in by], row)
+        for row in summary["rates"]
+    ]
+    rows.append((["all", *[""] * len(by)][: len(by)], summary))
+    inferred = " (inferred)" if summary["n_class_inferred"] else ""
+    labels = [name + (inferred if name == "study_class" else "") for name in by]
+    return [Column(name, label) for name, label in zip(by, labels, strict=True)], rows
+
+
+def _corrected_tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
+    """Return a table for each statistic that readings correct, a row a group and one for all."""
+    groups, blocks = _groups(summary)
+    tables = []
+    for statistic in rubric.statistics:
+        if "corrected" not in summary["statistics"][statistic.name]:
+            continue
+        kind = "share" if statistic.kind == "rate" else "number"
+        figures = [
+            *columns(f"judge|judge|{_KINDS[statistic.kind]}", f"corrected||{kind}"),
+            *columns(f"readings_alone|readings alone|{kind}", "read||of"),
+            Column("worth", "judge is worth", "number", digits=0),
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (*keys, _estimate(block, statistic), *_corrected(block, statistic))
+            for keys, block in blocks
+        ]
+        left = [*columns("statistic"), *groups] if complete else groups
+        if complete:
+            rows = [(statistic.name, *row) for row in rows]
+        title = f"{statistic.label}, with the judge's bias taken out"
+        tables.append(Table("corrected", title, [*left, *figures], rows))
+    return tables
+
+
+def _corrected(block: Data, statistic: Statistic) -> tuple[Cell, ...]:
+    fixed = block["statistics"][statistic.name]["corrected"]
+    read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
+    if why := fixed["why_not"]:
+        return Estimate(None, why=why, note=f"({why})"), None, read, None
+    alone = Estimate(fixed["labels"], fixed["labels_low"], fixed["labels_high"])
+    worth = Estimate(fixed["worth"], note="reading" if round(fixed["worth"]) == 1 else "readings")
+    return Estimate.read(fixed), alone, read, worth
+
+
+def tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
+    """Return the errors by category and grade: how many, and how many for each scored study.
+
+    An error with two categories is counted in both rows, and once in the last row.
+    """
+    categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
     kind = rubric.kind(tally.kind)
 
-    def total(**labels: str) -> Mapping[str, Any]:
+    def total(**labels: str) -> Data:
         (measure,) = rubric.counting(kind.name, labels)
-        found: Mapping[str, Any] = summary["totals"][measure.name]
-        return found
+        totals: Data = summary["totals"][measure.name]
+        return totals
 
     named = [
         (
-            rows_of.text(row.name),
-            [total(**{tally.rows: row.name, tally.columns: column.name}) for column in columns],
+            categories.text(category.name),
+            [total(**{tally.rows: category.name, tally.columns: grade.name}) for grade in grades],
+            category.modality is None,
         )
-        for row in rows_of.labels
+        for category in categories.labels
     ]
-    named = [
-        (text, totals)
-        for row, (text, totals) in zip(rows_of.labels, named, strict=True)
-        if row.modality is None or any(one["n"] for one in totals)
+    last = [total(**{tally.columns: grade.name}) for grade in grades]
+    named.append((f"all {kind.plural}", last, True))
+    is_wide = len(grades) > _MOST_PAIRS
+    title = tally.title
+    if is_wide:
+        title += ": how many (per scored study)"
+    head = [Column(tally.rows, categories.label)]
+    for grade in grades:
+        head.append(Column(grade.name, grade.label, "per_study" if is_wide else "count"))
+        if not is_wide:
+            head.append(Column(f"{grade.name}_per_study", "per study", "number"))
+    rows = [
+        (text, *(cell for each in totals for cell in _tally_cells(each, is_wide=is_wide)))
+        for text, totals, is_shown in named
+        if is_shown or any(each["n"] for each in totals)
     ]
-    named.append((f"all {kind.plural}", [total(**{tally.columns: one.name}) for one in columns]))
-    if len(columns) > _MOST_PAIRS:
-        title = f"{tally.title}: how many (per scored study)"
-        head = [column.label for column in columns]
-        cells = [
-            [NOTHING if one["n"] is None else "{} ({})".format(*_pair(one)) for one in totals]
-            for _, totals in named
-        ]
-    else:
-        title = tally.title
-        head = [text for column in columns for text in (column.label, "per study")]
-        cells = [[text for one in totals for text in _pair(one)] for _, totals in named]
-    rows = tuple((name, *row) for (name, _), row in zip(named, cells, strict=True))
-    return Table(title, (rows_of.label, *head), rows)
+    return Table("errors", title, head, rows)
 
 
 # With more columns than this, two for each would not fit.
 _MOST_PAIRS = 2
 
 
-def _pair(total: Mapping[str, Any]) -> tuple[str, str]:
-    return NOTHING if total["n"] is None else str(total["n"]), number(total["per_study"])
+def _tally_cells(total: Data, *, is_wide: bool) -> tuple[Cell, ...]:
+    if not is_wide:
+        return total["n"], total["per_study"]
+    return (None if total["n"] is None else Estimate(total["per_study"], k=total["n"]),)
 
 
-def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
-    """Return a row a group, and one for all: the rubric's statistics with what they rest on.
-
-    One table; two where a rubric has several scores, which would not fit beside the rates.
-    """
-    groups, rows = _by_group(summary)
-
-    def table(title: str, shown: Sequence[Statistic], *, counts: bool) -> Table:
-        body = tuple(
-            (
-                *group,
-                *((str(row["n_studies"]), str(row["n_scored"])) if counts else ()),
-                *(_cell(row, one) for one in shown),
-            )
-            for group, row in rows
-        )
-        head = (*groups, *(("studies", "scored") if counts else ()), *(s.label for s in shown))
-        note = definitions((one.label, one.definition) for one in shown if one.kind == "rate")
-        return Table(title, head, body, len(groups), note)
-
-    shown = rubric.shown("groups")
-    rates = [one for one in shown if one.kind == "rate"]
-    scores = [one for one in shown if one.kind != "rate"]
-    if not rates:
-        return [table("Scores", scores, counts=True)]
-    if len(scores) <= 1:
-        return [table("Rates", [*scores, *rates], counts=True)]
-    return [table("Scores", scores, counts=True), table("Rates", rates, counts=False)]
-
-
-def definitions(named: Iterable[tuple[str, str | None]]) -> str:
-    """Return what figures mean, for below a table: a label and its definition each."""
-    return "; ".join(f"{label}: {text}" for label, text in named if text)
-
-
-def tracks_table(summaries: Sequence[Mapping[str, Any]], rubric: Rubric) -> Table:
+def tracks_table(summaries: Sequence[Data], rubric: Rubric) -> Table:
     """Return the figures of several sections of the same studies side by side, a column each."""
-    head = ("all studies", *(summary["section"] for summary in summaries))
-    counts = [(name, f"n_{name}") for name in ("studies", "scored")]
-    rows = [(label, *(str(one[key]) for one in summaries)) for label, key in counts]
-    shown = dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
-    rows += [(one.label, *(_cell(summary, one) for summary in summaries)) for one in shown]
-    return Table("Sections side by side", head, tuple(rows))
-
-
-def _by_group(
-    summary: Mapping[str, Any],
-) -> tuple[list[str], list[tuple[list[str], Mapping[str, Any]]]]:
-    by = summary["by"]
-    rows = [([group_value(row[name]) for name in by], row) for row in summary["rates"]]
-    rows.append((["all", *[""] * (len(by) - 1)], summary))
-    inferred = " (inferred)" if summary["n_class_inferred"] else ""
-    return [name + (inferred if name == "study_class" else "") for name in by], rows
-
-
-CORRECTED = ("judge", "corrected", "readings alone", "read", "judge is worth")
-
-
-def corrected_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
-    """Return a table for each statistic that readings correct, a row a group and one for all."""
-    groups, rows = _by_group(summary)
-    return [
-        Table(
-            f"{one.label}, with the judge's bias taken out",
-            (*groups, *CORRECTED),
-            tuple(
-                (*group, *corrected_cells(row["statistics"][one.name], one)) for group, row in rows
-            ),
-            n_left=len(groups),
-        )
-        for one in rubric.statistics
-        if "corrected" in summary["statistics"][one.name]
+    sections = [Column(s["section"], s["section"], "number") for s in summaries]
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(summary[f"n_{name}"] for summary in summaries)) for name in _COUNTS[:2]
     ]
+    for statistic in dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare"))):
+        kind = _KINDS[statistic.kind]
+        figures = (replace(_estimate(summary, statistic), kind=kind) for summary in summaries)
+        rows.append((statistic.label, *figures))
+    head = [*columns("figure|all studies"), *sections]
+    return Table("sections", "Sections side by side", head, rows)
 
 
-def corrected_cells(found: Mapping[str, Any], statistic: Statistic) -> tuple[str, ...]:
-    """Return the cells of `CORRECTED` of a statistic, or what is said where too few are read."""
-    fixed, is_rate = found["corrected"], statistic.kind == "rate"
-    judge = estimate(found, is_rate=is_rate)
-    read = f"{fixed['n']:,} of {fixed['n_studies']:,}"
-    if fixed["why_not"]:
-        return judge, fixed["why_not"], NOTHING, read, NOTHING
-    written = text.share if is_rate else estimate
-    labels = {end: fixed[f"labels_{end}"] for end in ("low", "high")}
-    alone = written({"value": fixed["labels"], **labels})
-    worth = f"{counted(round(fixed['worth']), 'reading', 'readings')}"
-    return judge, written(fixed), alone, read, worth
-
-
-def _cell(block: Mapping[str, Any], statistic: Statistic) -> str:
-    return estimate(block["statistics"][statistic.name], is_rate=statistic.kind == "rate")
-
-
-def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
-    """Return all tables of a run; those with nothing in them are left out."""
-    parts = by_grouping(summary)
-    found = [table for part in parts for table in rates_tables(part, rubric)]
-    found += [table for part in parts for table in corrected_tables(part, rubric)]
-    if rubric.tally:
-        found.append(tally_table(summary, rubric, rubric.tally))
-    for title, key in (("Not scored", "reasons"), ("Warnings about answers", "warnings")):
-        if counts := summary[key]:
-            rows = tuple((name, str(n)) for name, n in counts.items())
-            found.append(Table(title, (title.lower(), "studies"), rows))
-    return found
-
-
-def worst_table(rows: Sequence[Mapping[str, Any]], rubric: Rubric) -> Table:
+def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
     measures = {measure.name: measure for measure in rubric.with_role("score")}
     measures |= {
         m.name: m for order in rubric.worst for m in rubric.measures if m.name == order.measure
     }
-    codes = [rubric.codes.plural] if rubric.codes else []
-    head = ("study", "class", *(measure.label for measure in measures.values()), *codes)
-    body = tuple(
+    codes = columns(rubric.codes.plural) if rubric.codes else []
+    head = [
+        *columns("study_id|study", "study_class|class"),
+        *(
+            Column(m.name, m.label, "number", digits=0 if m.is_whole else 3)
+            for m in measures.values()
+        ),
+        *codes,
+    ]
+    cells = [
         (
             *(row["study_id"], group_value(row["study_class"])),
-            *(_number(row[name], measure) for name, measure in measures.items()),
-            *(row[name] or "none" for name in codes),
+            *(None if row[name] is None else float(row[name]) for name in measures),
+            *(row[column.name] or "none" for column in codes),
         )
         for row in rows
-    )
-    return Table("Worst studies", head, body, n_left=2)
+    ]
+    return Table("worst", "Worst studies", head, cells)
 
 
-def _number(value: float | None, measure: Measure) -> str:
-    return number(value, 0 if measure.is_whole else 3)
-
-
-def review_tables(measured: Mapping[str, Any], rubric: Rubric) -> list[Table]:
-    """Return the judge's precision by category, and any two readers' agreement."""
+def reviews_document(reviews: Data, rubric: Rubric) -> Document:
+    """Return the judge's precision by category, and the agreement of any two readers."""
     from judge.stats.review import ALL
 
     codes = rubric.codes
-    names = [
-        codes.text(of["code"]) if codes and of["code"] != ALL else of["code"]
-        for of in measured["precision"]
-    ]
-    columns = ([rate(of) for of in measured[key]] for key in ("precision", "finding_precision"))
-    rows = zip(names, *columns, strict=True)
-    readers = ", ".join(measured["readers"]) or "nobody"
-    title = (
-        f"{counted(measured['n_reviewed_errors'], 'error', 'errors')} of "
-        f"{counted(measured['n_studies'], 'study', 'studies')}, reviewed by {readers}; "
-        f"{counted(measured['missed'], 'missed error', 'missed errors')} added, "
-        f"{counted(measured['stale'], 'review', 'reviews')} stale"
+    head = columns(
+        f"code|{codes.label if codes else ' '}",
+        *("precision||rate", "finding_precision|finding precision|rate"),
     )
-    head = (codes.label if codes else "", "precision", "finding precision")
-    found = [Table(title, head, tuple(rows))]
-    if measured["kappa"]:
-        pairs = tuple(
-            (" and ".join(of["readers"]), str(of["n"]), str(of["agreed"]), number(of["kappa"]))
-            for of in measured["kappa"]
+    rows = [
+        (
+            codes.text(exact["code"]) if codes and exact["code"] != ALL else exact["code"],
+            *map(Estimate.read, (exact, finding)),
         )
-        found.append(
-            Table("Agreement", ("readers", "errors of both", "agreed", "Cohen's kappa"), pairs)
+        for exact, finding in zip(reviews["precision"], reviews["finding_precision"], strict=True)
+    ]
+    readers = ", ".join(reviews["readers"]) or "nobody"
+    title = (
+        f"{counted(reviews['n_reviewed_errors'], 'error', 'errors')} of "
+        f"{counted(reviews['n_studies'], 'study', 'studies')}, reviewed by {readers}; "
+        f"{counted(reviews['missed'], 'missed error', 'missed errors')} added, "
+        f"{counted(reviews['stale'], 'review', 'reviews')} stale"
+    )
+    shown = [Table("precision", title, head, rows)]
+    if reviews["kappa"]:
+        head = columns(
+            "readers", "n|errors of both|count", "agreed||count", "kappa|Cohen's kappa|number"
         )
-    return found
-
-
-def signatures(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines that name what made the numbers: the run's, and those of its readings."""
-    found = [("signature", summary["signature"])]
-    if "readings" in summary:
-        found.append(("corrected", summary["readings"]["signature"]))
-        found += [("reader", one["signature"]) for one in summary["readings"]["runs"]]
-    return found
+        pairs = [
+            (" and ".join(pair["readers"]), pair["n"], pair["agreed"], pair["kappa"])
+            for pair in reviews["kappa"]
+        ]
+        shown.append(Table("agreement", "Agreement", head, pairs))
+    return Document(title, tables=tuple(shown))

@@ -1,298 +1,223 @@
-"""Judges beside readers as they are printed: tables, and what machines take."""
+"""How far judges agree with readers, as a document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.stats.metric import MINUS
-from judge.tables.document import markdown_table, markdown_text, rows_as_csv
-from judge.tables.latex import latex_table, one_line
-from judge.tables.run import Table
-from judge.text import NOTHING, number, percent
+from judge.tables.document import Cell, Document, Estimate, Fact, Table, columns
+from judge.text import number
 
 _METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
 _READERS = "readers"
-_COLUMNS = (
-    *("table", "quantity", "rater", "is_reader", "measure", "study_class", "statistic"),
-    *("n", "value", "low", "high", "reason", "signature"),
-)
+Data = Mapping[str, Any]
+Row = tuple[Cell, ...]
 
 
-def facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what is said above the tables, a name and a value each."""
-    return [
-        ("judges", ", ".join(f"{one['name']} ({one['judge']})" for one in found["judges"])),
-        ("readers", ", ".join(one["name"] for one in found["readers"])),
-        ("studies", f"{found['n_studies']:,} judged and read"),
-        *([("significant", found["significant"])] if "significant" in found else []),
-        ("resampled by", found["patient_field"] or "study"),
-        *(("note", note) for note in found["notes"]),
+def validation_document(validation: Data) -> Document:
+    """Return what is printed of judges beside readers."""
+    return Document(
+        "Judges and readers",
+        tuple(fact for fact in facts(validation) if fact[0] != "note"),
+        tuple(validation["notes"]),
+        tuple(tables(validation)),
+        signatures=(("signature", validation["signature"]),),
+    )
+
+
+def facts(validation: Data) -> list[Fact]:
+    """Return the facts above the tables, and the notes."""
+    judges = ", ".join(f"{judge['name']} ({judge['judge']})" for judge in validation["judges"])
+    lines = [
+        ("judges", judges),
+        ("readers", ", ".join(reader["name"] for reader in validation["readers"])),
+        ("studies", f"{validation['n_studies']:,} judged and read"),
     ]
+    if "significant" in validation:
+        lines.append(("significant", validation["significant"]))
+    lines.append(("resampled by", validation["patient_field"] or "study"))
+    return lines + [("note", note) for note in validation["notes"]]
 
 
-def tables(found: Mapping[str, Any]) -> list[Table]:
+def tables(validation: Data) -> list[Table]:
     """Return the tables that have rows."""
-    levels = [key for key in found if key.startswith("no_") and key.endswith("_error")]
-    every = [
-        _judges(found),
-        _agreement(found),
-        *(_level(found, key) for key in levels),
-        _limits(found),
-        _errors(found),
-        _preference(found),
-        _alternative(found),
+    levels = [key for key in validation if key.startswith("no_") and key.endswith("_error")]
+    shown = [
+        _judges(validation),
+        _agreement(validation),
+        *(_level(validation, key) for key in levels),
+        _limits(validation),
+        _errors(validation),
+        _preference(validation),
+        _alternative(validation),
     ]
-    return [table for table in every if table.rows]
+    return [table for table in shown if table.rows]
 
 
-def _judges(found: Mapping[str, Any]) -> Table:
-    has_repeats = any("same_verdict" in row for row in found["judge_table"])
-    rows = tuple(
+def _judges(validation: Data) -> Table:
+    rows = validation["judge_table"]
+    has_repeats = any("same_verdict" in row for row in rows)
+    label = next((row["label"] for row in rows if row["label"]), "errors")
+    head = columns(
+        *("judge", f"kendall|Kendall tau-b, {label}|number", "unread||rate"),
+        *(["same_verdict|same verdict again|share"] if has_repeats else []),
+        *("dollars_per_1000|price per 1,000 studies|dollars", "seconds|seconds a study|short"),
+        "concurrency|at a time|count",
+    )
+    cells = [
         (
-            *(row["judge"], _figure(row["kendall"]), _share(row["unread"])),
-            *([_or_reason(row["same_verdict"], percent)] if has_repeats else []),
-            _or_reason(row["dollars_per_1000"], lambda value: f"${_short(value)}"),
-            _or_reason(row["seconds"], _short),
-            "" if row["concurrency"] is None else f"{row['concurrency']:,}",
+            *_cells(row, "judge", "kendall", "unread"),
+            *([_or_reason(row["same_verdict"])] if has_repeats else []),
+            *(_or_reason(row[name]) for name in ("dollars_per_1000", "seconds")),
+            "" if row["concurrency"] is None else row["concurrency"],
         )
-        for row in found["judge_table"]
+        for row in rows
+    ]
+    return Table("judges", "Judges", head, cells)
+
+
+def _cells(entry: Data, *names: str) -> Row:
+    """Return these values of an entry, figures as estimates."""
+    values = (entry[name] for name in names)
+    return tuple(Estimate.read(v) if isinstance(v, Mapping) else v for v in values)
+
+
+def _or_reason(figure: Data) -> Estimate:
+    """Return a figure, which prints the reason where it has no value."""
+    return Estimate.read(
+        figure, note="" if figure["value"] is not None else f"({figure['reason']})"
     )
-    label = next((row["label"] for row in found["judge_table"] if row["label"]), "errors")
-    head = (
-        *("judge", f"Kendall tau-b, {label}", "unread"),
-        *(["same verdict again"] if has_repeats else []),
-        *("price per 1,000 studies", "seconds a study", "at a time"),
-    )
-    return Table("Judges", head, rows, n_left=1)
 
 
-def _short(value: float) -> str:
-    """Return a number with one decimal, or two digits where it is below 10."""
-    return f"{value:,.1f}" if value >= 10 else f"{value:.2g}"
-
-
-def _or_reason(figure: Mapping[str, Any], write: Callable[[float], str]) -> str:
-    """Return a figure, or `n/a` with the reason."""
-    if figure["value"] is None:
-        return f"{NOTHING} ({figure['reason']})"
-    return write(figure["value"])
-
-
-def _agreement(found: Mapping[str, Any]) -> Table:
-    rows = []
-    for ceiling in found["ceiling_mean"]:
-        of = [one for one in found["agreement"] if one["quantity"] == ceiling["quantity"]]
-        if ceiling["kendall"]["value"] is None and all(
-            one["kendall"]["value"] is None for one in of
-        ):
-            continue
-        rows += [
-            (ceiling["label"], _measured(one), str(one["n"]), *(_figure(one[m]) for m in _METHODS))
-            for one in of
+def _agreement(validation: Data) -> Table:
+    rows: list[Row] = []
+    for ceiling in validation["ceiling_mean"]:
+        entries = [
+            entry for entry in validation["agreement"] if entry["quantity"] == ceiling["quantity"]
         ]
-        rows.append(
-            (
-                *(ceiling["label"], f"({_READERS}, each against the others)", str(ceiling["n"])),
-                *(_ranged(found, ceiling, method) for method in _METHODS),
-            )
-        )
-    head = ("quantity", "judge", "studies", *_METHODS.values())
-    return Table("Agreement with the mean of the readers", head, tuple(rows), n_left=2)
+        if all(entry["kendall"]["value"] is None for entry in (ceiling, *entries)):
+            continue
+        label = ceiling["label"]
+        rows += [(label, _measured(entry), *_cells(entry, "n", *_METHODS)) for entry in entries]
+        readers = (_with_range(validation, ceiling, method) for method in _METHODS)
+        rows.append((label, f"({_READERS}, each against the others)", ceiling["n"], *readers))
+    methods = (f"{name}|{label}|number" for name, label in _METHODS.items())
+    head = columns("quantity", "judge", "n|studies|count", *methods)
+    return Table("agreement", "Agreement with the mean of the readers", head, rows)
 
 
-def _measured(one: Mapping[str, Any]) -> str:
-    judge, measure = one["judge"], one["measure"]
-    if one["own"]:
+def _measured(entry: Data) -> str:
+    judge, measure = entry["judge"], entry["measure"]
+    if entry["own"]:
         return str(judge)
     return str(measure) if measure.removeprefix(MINUS) == judge else f"{judge}: {measure}"
 
 
-def row_name(one: Mapping[str, Any]) -> str:
-    """Return the same, whichever way round a score is taken."""
-    return _measured({**one, "measure": one["measure"].removeprefix(MINUS)})
+def row_name(entry: Data) -> str:
+    """Return the name of a judge's measure without the sign of a score that is turned round."""
+    return _measured({**entry, "measure": entry["measure"].removeprefix(MINUS)})
 
 
-def _ranged(found: Mapping[str, Any], ceiling: Mapping[str, Any], method: str) -> str:
+def _with_range(validation: Data, ceiling: Data, method: str) -> Estimate:
+    """Return the readers' own agreement, with the range over single readers."""
     ends = ceiling["range"][method]
-    value = _figure(ceiling[method])
     if ends is None:
-        return value
-    each = [one[method] for one in found["ceiling"] if one["quantity"] == ceiling["quantity"]]
-    n = sum(one["value"] is not None for one in each)
-    some = f"; {n} of {len(each)} {_READERS}" if n < len(each) else ""
-    return f"{value} ({number(ends[0])} to {number(ends[1])}{some})"
+        return Estimate.read(ceiling[method])
+    single = [
+        entry[method]["value"]
+        for entry in validation["ceiling"]
+        if entry["quantity"] == ceiling["quantity"]
+    ]
+    n = sum(value is not None for value in single)
+    some = f"; {n} of {len(single)} {_READERS}" if n < len(single) else ""
+    note = f"({number(ends[0])} to {number(ends[1])}{some})"
+    return Estimate.read(ceiling[method], note=note)
 
 
-def _level(found: Mapping[str, Any], key: str) -> Table:
-    names = ("sensitivity", "specificity", "kappa", "judge_rate", "reader_rate")
-    rows = tuple(
-        (
-            f"{one['reader']} (reader)" if "reader" in one else one["judge"],
-            one["study_class"] or "all",
-            str(one["n"]),
-            *(_figure(one[name], is_share=name != "kappa") for name in names),
-        )
-        for one in found[key]
-        if one["n"]
-    )
+def _level(validation: Data, key: str) -> Table:
     level = key.removeprefix("no_").removesuffix("_error").replace("_", " ")
-    head = (
-        *("rater", "study class", "studies", "sensitivity", "specificity", "kappa"),
-        *(f"no {level} error: rater", f"no {level} error: readers"),
+    names = ("sensitivity", "specificity", "kappa", "judge_rate", "reader_rate")
+    head = columns(
+        *("rater", "study_class|study class", "n|studies|count"),
+        *("sensitivity||share", "specificity||share", "kappa||number"),
+        f"judge_rate|no {level} error: rater|share",
+        f"reader_rate|no {level} error: readers|share",
     )
-    return Table(f"Studies with a {level} error, by the readers' majority", head, rows, n_left=2)
+    rows = [
+        (_rater(entry), entry["study_class"] or "all", *_cells(entry, "n", *names))
+        for entry in validation[key]
+        if entry["n"]
+    ]
+    return Table(key, f"Studies with a {level} error, by the readers' majority", head, rows)
 
 
-def _limits(found: Mapping[str, Any]) -> Table:
-    rows = tuple(
-        (
-            *(one["label"], one["judge"], str(one["n"])),
-            *(_figure(one[name]) for name in ("bias", "lower", "upper")),
-        )
-        for one in found["limits"]
-        if one["bias"]["value"] is not None
+def _rater(entry: Data) -> str:
+    name = entry.get("reader") or entry.get("rater") or entry["judge"]
+    return f"{name} (reader)" if entry.get("is_reader", "reader" in entry) else str(name)
+
+
+def _limits(validation: Data) -> Table:
+    head = columns(
+        *("quantity", "judge", "n|studies|count"),
+        *("bias||number", "lower|lower limit|number", "upper|upper limit|number"),
     )
-    head = ("quantity", "judge", "studies", "bias", "lower limit", "upper limit")
+    rows = [
+        _cells(entry, "label", "judge", "n", "bias", "lower", "upper")
+        for entry in validation["limits"]
+        if entry["bias"]["value"] is not None
+    ]
     title = "Counts per study: judge less the mean of the readers, and limits of agreement"
-    return Table(title, head, rows, n_left=2)
+    return Table("limits", title, head, rows)
 
 
-def _errors(found: Mapping[str, Any]) -> Table:
-    rows = tuple(
-        (
-            f"{one['rater']} (reader)" if one["is_reader"] else one["rater"],
-            one["label"],
-            *(_share(one[name]) for name in ("recall", "precision")),
-        )
-        for one in found["errors"]
-        if not (one["is_reader"] and one["category"])
+def _errors(validation: Data) -> Table:
+    head = columns(
+        *("rater", "errors", "recall|of the readers' errors, found|rate"),
+        "precision|of its own, a reader's too|rate",
     )
-    head = ("rater", "errors", "of the readers' errors, found", "of its own, a reader's too")
-    return Table("Errors matched by category and words", head, rows, n_left=2)
+    rows = [
+        (_rater(entry), *_cells(entry, "label", "recall", "precision"))
+        for entry in validation["errors"]
+        if not (entry["is_reader"] and entry["category"])
+    ]
+    return Table("errors", "Errors matched by category and words", head, rows)
 
 
-def _preference(found: Mapping[str, Any]) -> Table:
-    rows = tuple(
-        (
-            *(one["label"], f"{one['judge']}: {one['measure']}", str(one["n"])),
-            *(_figure(one, is_share=True), str(one["n_ties"]), str(one["n_undefined"])),
-        )
-        for one in found["preference"]
-        if one["n"]
+def _preference(validation: Data) -> Table:
+    head = columns(
+        *("quantity|readers order by", "judge", "n|pairs|count", "accuracy|ordered alike|share"),
+        *("n_ties|tied by judge|count", "n_undefined|by readers|count"),
     )
-    head = ("readers order by", "judge", "pairs", "ordered alike", "tied by judge", "by readers")
-    return Table("Two candidates of one study, in the readers' order", head, rows, n_left=2)
-
-
-def _alternative(found: Mapping[str, Any]) -> Table:
-    rows = tuple(
+    rows = [
         (
-            *(one["label"], one["judge"]),
-            f"{sum(test['won'] for test in one['readers'])}/{len(one['readers'])}",
-            *(number(one[name]) for name in ("omega", "rho")),
-            "yes" if one["passes"] else "no",
+            *(entry["label"], f"{entry['judge']}: {entry['measure']}", entry["n"]),
+            *(Estimate.read(entry), *_cells(entry, "n_ties", "n_undefined")),
         )
-        for one in found["alt_test"]
-        if one["passes"] is not None
+        for entry in validation["preference"]
+        if entry["n"]
+    ]
+    return Table("preference", "Two candidates of one study, in the readers' order", head, rows)
+
+
+def _alternative(validation: Data) -> Table:
+    head = columns(
+        *("quantity", "judge", "readers_won|readers won|fraction", "omega||number", "rho||number"),
+        "passes|may stand in for a reader",
     )
-    epsilon = next((one["epsilon"] for one in found["alt_test"]), 0.0)
-    head = ("quantity", "judge", "readers won", "omega", "rho", "may stand in for a reader")
+    rows = [
+        (
+            *(entry["label"], entry["judge"], _won(entry["readers"]), entry["omega"], entry["rho"]),
+            "yes" if entry["passes"] else "no",
+        )
+        for entry in validation["alt_test"]
+        if entry["passes"] is not None
+    ]
+    epsilon = next((entry["epsilon"] for entry in validation["alt_test"]), 0.0)
     title = f"Alternative-annotator test, epsilon {epsilon:g}"
-    return Table(title, head, rows, n_left=2)
+    return Table("alternative_annotator", title, head, rows)
 
 
-def _figure(one: Mapping[str, Any], *, is_share: bool = False) -> str:
-    """Return a figure with its interval, `0.712 [0.690, 0.734]` or `71.2% [69.0, 73.4]`."""
-    value = one["value"]
-    if value is None:
-        return NOTHING
-    if is_share:
-        text, ends = percent(value), [f"{100 * one[end]:.1f}" for end in _ends(one)]
-    else:
-        text, ends = number(value), [number(one[end]) for end in _ends(one)]
-    return f"{text} [{', '.join(ends)}]" if ends else text
-
-
-def _ends(one: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("low", "high") if one["low"] is not None else ()
-
-
-def _share(one: Mapping[str, Any]) -> str:
-    return f"{one['k']}/{one['n']} {_figure(one, is_share=True)}"
-
-
-def as_markdown(found: Mapping[str, Any]) -> str:
-    """Return the tables as Markdown, notes and signature last."""
-    parts = [markdown_table(table) for table in tables(found)]
-    parts += [f"Significant: {found['significant']}."] if "significant" in found else []
-    parts += [f"Note: {markdown_text(note)}." for note in found["notes"]]
-    return "\n\n".join([*parts, f"Signature: `{one_line(found['signature'])}`"])
-
-
-def as_latex(found: Mapping[str, Any]) -> str:
-    """Return the tables as LaTeX for the package booktabs; the rest are comments."""
-    made = [latex_table(table) for table in tables(found)]
-    notes = [f"% significant: {found['significant']}"] if "significant" in found else []
-    notes += [f"% note {one_line(note)}" for note in found["notes"]]
-    return "\n\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            *made,
-            *notes,
-            f"% signature {one_line(found['signature'])}",
-        ]
-    )
-
-
-def as_csv(found: Mapping[str, Any]) -> str:
-    """Return one row a figure, unrounded; what has no value has a reason."""
-    return rows_as_csv(list(rows(found)), _COLUMNS)
-
-
-def rows(found: Mapping[str, Any]) -> Iterator[dict[str, object]]:
-    """Yield one row a figure: whose it is, of what, `n`, `value`, `low` to `high`, `reason`.
-
-    `table` is the key of the JSON that the figure stands under.
-    """
-    for key, entries in found.items():
-        if not isinstance(entries, list):
-            continue
-        for entry in entries:
-            if not isinstance(entry, Mapping) or "signature" in entry:
-                continue
-            for statistic, one in _figures(key, entry):
-                yield {
-                    **dict.fromkeys(_COLUMNS),
-                    **_whose(key, entry),
-                    "statistic": statistic,
-                    **{name: one.get(name) for name in ("n", "value", "low", "high", "reason")},
-                    "signature": found["signature"],
-                }
-
-
-def _figures(key: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if key == "preference":
-        yield "accuracy", entry
-    elif key == "alt_test":
-        reason = entry.get("reason")
-        for name in ("omega", "rho"):
-            yield name, {"value": entry[name], "reason": reason}
-    else:
-        for name, one in entry.items():
-            if isinstance(one, Mapping) and "value" in one:
-                yield name, one
-
-
-def _whose(key: str, entry: Mapping[str, Any]) -> dict[str, object]:
-    rater = entry.get("rater") or entry.get("reader") or entry.get("judge")
-    is_reader = entry.get("is_reader", "reader" in entry or key.startswith("ceiling"))
-    quantity = entry.get("quantity") or entry.get("label") or key
-    return {
-        "table": key,
-        "quantity": quantity,
-        "rater": rater,
-        "is_reader": is_reader,
-        "measure": entry.get("measure") or "",
-        "study_class": entry.get("study_class"),
-    }
+def _won(readers: Sequence[Data]) -> Estimate:
+    k, n = sum(reader["won"] for reader in readers), len(readers)
+    return Estimate(k / n, k=k, n=n)

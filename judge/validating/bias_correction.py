@@ -19,7 +19,7 @@ from judge.signature import Signature, short_digest
 from judge.stats.intervals import sum_measures
 from judge.stats.prediction_powered import Values, corrected
 from judge.stats.table import grouped
-from judge.studies.names import as_text
+from judge.studies.columns import as_text
 from judge.text import counted
 from judge.types import JudgeError
 from judge.validating.raters import Rater, check_texts, open_raters

@@ -67,7 +67,7 @@ class Mention:
 @lru_cache(maxsize=100_000)
 def mention(text: str, categories: frozenset[str]) -> Mention:
     """Return the findings and content words of an error's text."""
-    findings = frozenset(lexicon.named(text, lexicon.load()))
+    findings = frozenset(lexicon.named_findings(text, lexicon.load()))
     words = frozenset(_WORD.findall(text.casefold())) - _STOP_WORDS
     return Mention(categories, findings, words)
 

@@ -21,9 +21,9 @@ from judge.rubrics.quantities import (
     RATING,
     SIGNIFICANT,
     Quantity,
-    at_level,
     common_level,
     levels_of,
+    measures_at_level,
     quantities_of,
 )
 from judge.running.folder import MANIFEST, Run
@@ -293,7 +293,7 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
     level = level or common_level(rater.rubric for rater in raters)
     has_levels = any(rater.levels for rater in raters)
     for rater in raters:
-        can_tell = at_level(rater.rubric, level, rater.lacks) if level else rater.levels
+        can_tell = measures_at_level(rater.rubric, level, rater.lacks) if level else rater.levels
         if not can_tell and (level or has_levels):
             raise JudgeError(
                 f"{rater.shown} cannot tell which errors are {level or SIGNIFICANT}, only "

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from judge import plugins
 from judge.comparing.metric_files import read_files
 from judge.comparing.run_choice import Runs, choices
+from judge.display import Displayed
 from judge.rubrics.quantities import Quantity, quantities_of
 from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
@@ -36,17 +36,13 @@ from judge.validating.raters import RatedStudies, Score, align_raters, open_rate
 _USUAL = Resampling()
 
 
-@dataclass(frozen=True)
-class Validation:
-    """How far judges agree with readers.
+@dataclass(frozen=True, repr=False)
+class Validation(Displayed):
+    """How far judges agree with readers; `print` shows the judges.
 
-    `figures` has one row per figure, as `judge validate --format csv` prints it: `table`,
-    `quantity` and `rater` name it; `n` is the number of studies or errors, `value` has the 95%
-    interval `low` to `high`, or a `reason` if it is missing. `data` is the output of `--format
-    json`.
+    `data` is the output of `judge validate --format json`, and `frame(NAME)` one of its tables.
     """
 
-    figures: pd.DataFrame
     data: dict[str, Any]
     notes: tuple[str, ...]
     signature: str
@@ -82,8 +78,6 @@ def validate(
         JudgeError: For runs that cannot be compared.
 
     """
-    from judge.tables.validation import rows
-
     files = read_files([*map(str, metrics)], higher=higher_is_better, lower=lower_is_better)
     studies = align_raters(
         open_raters(choices(runs), readers=False),
@@ -93,7 +87,7 @@ def validate(
         level,
     )
     data = compute_validation(studies, resampling, epsilon)
-    return Validation(pd.DataFrame(rows(data)), data, tuple(data["notes"]), str(data["signature"]))
+    return Validation(data, tuple(data["notes"]), str(data["signature"]))
 
 
 def compute_validation(

@@ -28,12 +28,12 @@ from judge.rubrics.categories import (
     MAX_COUNT,
     SIGNIFICANCE,
     SIGNIFICANT,
-    level_of,
+    error_counts,
     no_error,
-    stated,
+    significance_of,
 )
 from judge.rubrics.contract import EVERYWHERE, Counted, Measure, Order, Rubric, Tally, source
-from judge.rubrics.reply_text import Form, checked, read_json, whole
+from judge.rubrics.replies import ReplyModel, read_json, validate_reply, whole_number
 from judge.types import Annotation, Measures, ReportComparison, Study
 
 _ALL = Measure(
@@ -42,7 +42,7 @@ _ALL = Measure(
 
 
 def _count(value: object) -> int:
-    count = whole(value)
+    count = whole_number(value)
     if type(count) is int and 0 <= count <= MAX_COUNT:  # True is an int
         return count
     raise PydanticCustomError(
@@ -53,7 +53,7 @@ def _count(value: object) -> int:
 _Count = Annotated[int, BeforeValidator(_count)]
 
 
-class Errors(Form):
+class Errors(ReplyModel):
     """How many errors of one level there are, each in one of the six categories."""
 
     # Named as the categories are.
@@ -65,7 +65,7 @@ class Errors(Form):
     f: _Count = Field(description="Comparisons that are left out.")
 
 
-class Reply(Form):
+class Reply(ReplyModel):
     """How many errors the candidate has, clinically significant and insignificant ones."""
 
     significant: Errors
@@ -74,7 +74,7 @@ class Reply(Form):
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Return the twelve counts that an answer states, each a whole number from 0."""
-    reply = checked(Reply, read_json(text)).model_dump()
+    reply = validate_reply(Reply, read_json(text)).model_dump()
     return Annotation(
         stated_counts={
             KEY[level, category]: reply[level][category.value]
@@ -98,14 +98,15 @@ def render(annotation: Annotation) -> str:
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's counts, their sum by level and the sum of all."""
-    counts = stated(annotation)
+    counts = error_counts(annotation)
     return {_ALL.name: sum(counts[f"n_{level}"] for level in LEVELS), **counts}
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     """Return how many discrepancies of each kind rules found, as significant as GREEN's are."""
     counts = Counter(
-        KEY[level_of(discrepancy), discrepancy.category] for discrepancy in comparison.discrepancies
+        KEY[significance_of(discrepancy), discrepancy.category]
+        for discrepancy in comparison.discrepancies
     )
     return Annotation(stated_counts={name: counts[name] for name in KEYS})
 

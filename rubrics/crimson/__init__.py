@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from judge.rubrics.categories import ERRORS, no_error, no_urgent
 from judge.rubrics.contract import EVERYWHERE, Order, Rubric, Statistic, Tally, source
-from judge.rubrics.crimson.answers import (
+from judge.rubrics.crimson.parse import (
     CANDIDATE,
     MATCH,
     MEASURES,

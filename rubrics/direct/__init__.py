@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, create_model
 from pydantic_core import PydanticCustomError
 
 from judge.rubrics.contract import EVERYWHERE, Measure, Order, Parse, Rubric, Statistic
-from judge.rubrics.reply_text import Form, Words, checked, read_json
+from judge.rubrics.replies import ReplyModel, Text, read_json, validate_reply
 from judge.types import Annotation, Measures, Study, UnparsedError
 
 ASPECTS = {
@@ -29,9 +29,9 @@ ASPECTS = {
     "impression": "What it comes to for the patient's care.",
     "wording": "Whether it is clear and free of contradictions.",
 }
-"""What may have a score of its own."""
+"""The aspects that may have a score of their own."""
 SCORE, LOW, HIGH = "score", "low", "high"
-"""The names in `Annotation.values`: what the judge gave, and the scale that it gave it on."""
+"""The names in `Annotation.values`: the score and the ends of its scale."""
 _SCALE: tuple[float, float] = (0, 100)
 _N = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
 _ALONE = re.compile(rf"\s*{_N}\s*")
@@ -51,18 +51,18 @@ def _number(value: object) -> float:
     raise PydanticCustomError("score is no number", "a score is one number")
 
 
-class _Aspects(Form):
+class _Aspects(ReplyModel):
     """Scores of single aspects on the same scale; null for one that the reports say nothing of."""
 
     optional: ClassVar = dict.fromkeys(ASPECTS)
 
 
-class Reply(Form):
+class Reply(ReplyModel):
     """How good the candidate is, and why."""
 
     optional: ClassVar = {"aspects": {}}
 
-    reasons: Words = Field(description="Two to four sentences on what decides the score.")
+    reasons: Text = Field(description="Two to four sentences on what decides the score.")
 
 
 @cache
@@ -100,7 +100,7 @@ def parse(
 
     Reasons that name another score make it unparsed.
     """
-    reply: Any = checked(reply_on(*scale), read_json(text))
+    reply: Any = validate_reply(reply_on(*scale), read_json(text))
     low, high = map(float, scale)
     for score in _SCORES.finditer(reply.reasons):
         number, top = float(score[1] or score[2]), float(score[3] or high)
@@ -124,7 +124,7 @@ def render(annotation: Annotation) -> str:
     return json.dumps(reply, ensure_ascii=False)
 
 
-def _on_scale(scale: tuple[float, float]) -> tuple[Parse, Callable[[], type[Form]]]:
+def _on_scale(scale: tuple[float, float]) -> tuple[Parse, Callable[[], type[ReplyModel]]]:
     return partial(parse, scale=scale), partial(reply_on, *scale)
 
 

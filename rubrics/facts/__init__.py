@@ -9,7 +9,7 @@ report, by its text alone, and the phrases of each held against the other.
 from __future__ import annotations
 
 from judge.rubrics.contract import Order, Rubric, source
-from judge.rubrics.facts.answers import (
+from judge.rubrics.facts.parse import (
     EVIDENCE,
     FACT,
     MEASURES,

@@ -12,7 +12,7 @@ from functools import partial
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error, no_urgent
 from judge.rubrics.contract import EVERYWHERE, Order, Parse, Rubric, Statistic, Tally, source
-from judge.rubrics.fineradscore.answers import (
+from judge.rubrics.fineradscore.parse import (
     CLOSENESS,
     CORRECTION,
     MEASURES,

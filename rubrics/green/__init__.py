@@ -18,8 +18,8 @@ from judge.rubrics.categories import (
     GRADES,
     SIGNIFICANCE,
     SIGNIFICANT,
+    error_counts,
     no_error,
-    stated,
 )
 from judge.rubrics.contract import (
     EVERYWHERE,
@@ -34,7 +34,7 @@ from judge.rubrics.contract import (
     Tally,
     source,
 )
-from judge.rubrics.green.layout import (
+from judge.rubrics.green.parse import (
     MATCHED,
     Reply,
     baseline,
@@ -65,7 +65,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     or fewer errors than it states, the stated count holds, as in the published
     implementation. A reader lists and states no counts.
     """
-    counts = stated(annotation)
+    counts = error_counts(annotation)
     matched = annotation.stated_counts.get(MATCHED, len(annotation.of_kind(MATCHED)))
     score = matched / (matched + counts["n_significant"]) if matched else 0.0
     return {"green": score, _MATCHED.name: matched, **counts}

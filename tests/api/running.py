@@ -19,7 +19,7 @@ from judge.rubrics import Rubric
 from judge.running.engine import Progress, ProgressListener, judge_set
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession, RequestPolicy
-from judge.studies import StudySet, from_given
+from judge.studies import StudySet, from_python
 
 
 def keys(n: int) -> list[str]:
@@ -30,7 +30,7 @@ def keys(n: int) -> list[str]:
 def study_set(n: int, after: int = 0) -> StudySet:
     """n studies, those that come after the first `after`."""
     ids = keys(after + n)[after:]
-    return from_given(
+    return from_python(
         [f"{key}. The lungs are clear." for key in ids],
         ["The lungs are clear. Small left effusion."] * n,
         study_ids=ids,

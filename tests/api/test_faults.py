@@ -18,7 +18,7 @@ from judge.backends.servers import Connection, Pool
 from judge.rubrics import Rubric
 from judge.running.engine import UnreadableError
 from judge.running.records import StudyResult
-from judge.studies import from_given
+from judge.studies import from_python
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
@@ -152,7 +152,7 @@ def test_an_unparsed_answer_is_asked_again(server: FaultServer, runner: Runner) 
 def test_identical_requests_in_flight_are_asked_once(server: FaultServer, runner: Runner) -> None:
     server.set_faults(latency=0.1)
     one = study_set(1)
-    same = from_given(one.references * 30, one.candidates * 30, study_classes=["normal"] * 30)
+    same = from_python(one.references * 30, one.candidates * 30, study_classes=["normal"] * 30)
     ends, progress = runner(same)
     assert len(ends) == 30
     assert server.stats().requests == 1

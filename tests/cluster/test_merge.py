@@ -15,7 +15,7 @@ from support import EXAMPLES, REPLIES, Invoke
 
 from judge.running.folder import Run
 from judge.running.shards import merge
-from judge.studies import StudySet, from_given, read_pair
+from judge.studies import StudySet, from_python, read_pair
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
 
@@ -30,7 +30,7 @@ def sets(draw: st.DrawFn) -> StudySet:
     n = draw(st.integers(1, 14))
     some = st.lists(st.sampled_from(REPORTS[:4]), min_size=n, max_size=n)
     values = st.one_of(st.none(), st.integers(-5, 5), st.just(2**60))
-    return from_given(
+    return from_python(
         draw(some),
         draw(st.lists(st.sampled_from(REPORTS), min_size=n, max_size=n)),
         study_ids=draw(
@@ -67,7 +67,7 @@ def test_a_models_answers_unread_and_missing_too(
 ) -> None:
     n = 30
     ids = [f"study-{at:04}" for at in range(n)]
-    studies = from_given(
+    studies = from_python(
         [f"{name}. The lungs are clear." for name in ids],
         ["" if at == 3 else "Small left effusion." for at in range(n)],
         study_ids=ids,

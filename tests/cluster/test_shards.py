@@ -15,14 +15,14 @@ from support import EXAMPLES, Invoke
 from judge import JudgeError
 from judge.running.folder import Run
 from judge.running.shards import Shard, shard_of
-from judge.studies import from_given
+from judge.studies import from_python
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
 IDS = st.lists(st.text(min_size=1), unique=True, max_size=40)
 
 
 def some(ids: list[str]):
-    return from_given(["Clear."] * len(ids), ["Clear."] * len(ids), study_ids=ids)
+    return from_python(["Clear."] * len(ids), ["Clear."] * len(ids), study_ids=ids)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=())), unique=True), st.integers(1, 50))

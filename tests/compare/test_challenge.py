@@ -49,7 +49,7 @@ def test_every_table_and_figure_of_the_challenge(
             for row in csv.DictReader(file)
         }
     frame = Run(runs[2]).rates().set_index("study_class")  # MIMIC, bad, findings
-    means = {name: frame.loc[name, "green_mean"] for name in ("normal", "abnormal")}
+    means = {name: frame.loc[name, "green"] for name in ("normal", "abnormal")}
     for name, mean in means.items():
         assert float(rows["MIMIC", name, "bad", "green"]["value"]) == pytest.approx(mean)
     gain = (means["normal"] - means["abnormal"]) / means["abnormal"]

@@ -22,8 +22,7 @@ def test_a_pipe_is_never_replaced_and_a_link_is_written_through(
 ) -> None:
     words = {"compare": (example_run, "--html"), "metrics": (*PAIR, "--out")}[command]
     os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "loop").symlink_to("loop")
-    for name in ("pipe", "loop", "no/file", ""):
+    for name in ("pipe", "no/file", ""):
         refused(invoke, *words, tmp_path / name if name else "", command=command)
     assert (tmp_path / "pipe").is_fifo()
     (tmp_path / "there").mkdir()

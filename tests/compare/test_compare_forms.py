@@ -16,28 +16,22 @@ from judge.running.folder import Run
 from judge.stats.metric import KNOWN
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare
-from judge.tables.comparison import (
-    as_csv,
-    as_latex,
-    as_markdown,
-    pairs_as_csv,
-)
-from judge.tables.document import own_columns
-from judge.tables.leaderboard import tests_table as table_of_tests
+from judge.tables.comparison import comparison_document
+from judge.tables.data import as_csv
+from judge.tables.latex import as_latex
+from judge.tables.leaderboard import board, differences_table
+from judge.tables.markdown import as_markdown
 
 FEW = Resampling(1, resamples=100, flips=100)
-CSV_COLUMNS = (
-    *("row", "n_studies", "model", "metric", "label"),
-    *("n", "k", "value", "low", "high", "rank", "rank_low", "rank_high", "first", "signature"),
-)
-PAIRS_COLUMNS = (
-    *("row", "metric", "model", "other", "n", "difference", "low", "high"),
-    *("p", "p_holm", "test", "significant", "signature"),
-)
+METRICS = ("bleu2", "radcliq")
 
 
-def rows_of(text: str) -> list[dict[str, str]]:
+def csv_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
+
+
+def rows_of(comparison: Comparison, table: str = "") -> list[dict[str, str]]:
+    return csv_rows(as_csv(comparison_document(comparison, complete=True), table))
 
 
 def decimals(text: str) -> list[float]:
@@ -79,7 +73,7 @@ def known() -> Comparison:
 
 def test_a_difference_is_that_of_the_better_model_less_the_other(by_cost: Comparison) -> None:
     names = by_cost.panel.models
-    rows = table_of_tests(by_cost, 0).rows
+    rows = differences_table(by_cost, 0, by_cost.sorted_by).texts
     assert [row[:2] for row in rows] == [("b", "a"), ("b", "c"), ("a", "c")]
     tests = {frozenset((names[t.a], names[t.b])): t for t in by_cost.tests[0]["cost"]}
     for one, other, n, difference, *p_values, method in rows:
@@ -100,44 +94,51 @@ def test_a_difference_is_that_of_the_better_model_less_the_other(by_cost: Compar
     assert {names.index(row[0]) < names.index(row[1]) for row in rows} == {True, False}
 
 
+def test_a_star_marks_a_model_that_a_test_tells_from_the_next() -> None:
+    noise = np.random.default_rng(3).normal(0, 0.02, (60, 3))
+    comparison = compare(panel_of({SCORE: np.array([0.8, 0.5, 0.5]) + noise}), how=FEW)
+    table = board(comparison, 0, comparison.panel.metrics)
+    assert [row[2].endswith(" *") for row in table.texts] == [True, False, False]
+    assert "next in rank" in table.note
+
+
 # CSV
 
 
 def test_csv_has_each_models_figures_by_rank(known: Comparison) -> None:
-    rows = rows_of(as_csv(known))
-    bleu = [row for row in rows if row["metric"] == "bleu2"]
-    assert [(row["rank"], row["model"]) for row in bleu] == [
+    rows = rows_of(known)
+    assert [(row["rank"], row["model"]) for row in rows] == [
         *(("1", "c"), ("2", "a"), ("2", "d"), ("4", "b"))
     ]
-    assert [float(row["value"]) for row in bleu] == pytest.approx([0.8, 0.6, 0.6, 0.3])
-    assert [row["rank"] for row in rows if row["metric"] == "radcliq"] == ["4", "2", "2", "1"]
-    for row in rows:
+    assert [float(row["bleu2"]) for row in rows] == pytest.approx([0.8, 0.6, 0.6, 0.3])
+    ranks = rows_of(known, "ranks")
+    radcliq = [row["rank"] for row in ranks if row["metric"] == "radcliq"]
+    assert radcliq == ["4", "2", "2", "1"]
+    for row in ranks:
         shares = known.rank_shares[0][row["metric"]][known.panel.models.index(row["model"])]
-        assert (row["rank_low"], row["rank_high"]) == (str(shares.low), str(shares.high))
+        assert (row["interval_low"], row["interval_high"]) == (str(shares.low), str(shares.high))
         assert float(row["first"]) == shares.shares[0]
-    figures = {(row["metric"], row["model"]): float(row["value"]) for row in rows}
-    pairs = rows_of(pairs_as_csv(known))
+    figures = {(name, row["model"]): float(row[name]) for row in rows for name in METRICS}
+    pairs = rows_of(known, "tests")
     assert len(pairs) == 12
     for row in pairs:
-        one, other = (figures[row["metric"], row[name]] for name in ("model", "other"))
-        assert float(row["difference"]) == pytest.approx(one - other)
+        better, worse = (figures[row["metric"], row[name]] for name in ("model", "other"))
+        assert float(row["difference"]) == pytest.approx(better - worse)
         assert row["significant"] == str(float(row["p_holm"]) < 0.05)
 
 
-@pytest.mark.parametrize(
-    ("write", "columns"), [(as_csv, CSV_COLUMNS), (pairs_as_csv, PAIRS_COLUMNS)]
-)
-def test_a_field_never_hides_a_column(write, columns: tuple[str, ...]) -> None:
-    models = ("=1+1", '@a,"b"')  # names stand as they are
-    rows = rows_of(write(compared(models=models)))
-    assert set(rows[0]) == {*columns, "site"}
-    assert {row["model"] for row in rows} <= {*models}
-    rows = rows_of(write(compared("model")))
-    assert set(rows[0]) == {*columns, "by_model"}
-    assert {row["by_model"] for row in rows} == {"", "x", "y"}
-    assert own_columns(["label", "by_label"], ["label"]) == {
-        "label": "by_by_label",
-        "by_label": "by_label",
+def test_a_field_never_hides_a_column() -> None:
+    models = ("=1+1", '@a,"b"')  # names stay as they are
+    for table in ("leaderboard", "tests", "ranks"):
+        (*left, signature), named = (
+            [*rows_of(compared(*field, models=models), table)[0]] for field in ((), ("model",))
+        )
+        assert signature == "signature"
+        assert named == ["by_model" if name == "site" else name for name in (*left, signature)]
+    rows = rows_of(compared(models=models))
+    assert {row["model"] for row in rows} == {*models}
+    assert {(row["row"], row["site"]) for row in rows} == {
+        *(("all", ""), ("group", "x"), ("group", "y"))
     }
 
 
@@ -147,14 +148,13 @@ EVIL = ("<script>alert(1)</script>", "a|b\n## c [x](http://y) *z* _w_ `v` \u202e
 
 
 def test_names_do_nothing_in_markdown() -> None:
-    text = as_markdown(
-        compared(values=("p\n| q |\n# r", "<b>"), models=EVIL, notes=("<i>no</i>te",))
-    )
+    comparison = compared(values=("p\n| q |\n# r", "<b>"), models=EVIL, notes=("<i>no</i>te",))
+    text = as_markdown(comparison_document(comparison))
     for piece in ("<script", "<b>", "<i>", "\u202e", "](http"):
         assert piece not in text
     assert "## Leaderboard by score: site p \\| q \\| # r (6)" in text.splitlines()
     for line in text.splitlines():
-        assert line.startswith(("## ", "| ", "p (Holm)", "Note: ", "Signature: ")) or not line
+        assert line.startswith(("## ", "| ", "|  |", "p (Holm)", "Signature: ")) or not line
     for row in (line for line in text.splitlines() if line.startswith("| 1 |")):
         # As GitHub cuts them.
         cells = row.replace("\\\\", "").replace("\\|", "").strip("| ").split(" | ")
@@ -168,7 +168,7 @@ def test_names_do_nothing_in_markdown() -> None:
 
 def test_latex_takes_no_name_for_a_command() -> None:
     comparison = compared(models=("[x]", "a|b*"), values=("u\nv", "%"), notes=("one\ntwo",))
-    text = as_latex(comparison)
+    text = as_latex(comparison_document(comparison))
     assert "a\\textbar{}b*" in text
     assert "\n{}[x] & a" in text
     assert "% note one two" in text.splitlines()
@@ -177,7 +177,9 @@ def test_latex_takes_no_name_for_a_command() -> None:
 
 
 def test_latex_has_the_best_of_each_column_in_bold_and_nothing_else(known: Comparison) -> None:
-    lines = [line for line in as_latex(known).splitlines() if line.endswith(r"\\")]
+    lines = [
+        line for line in as_latex(comparison_document(known)).splitlines() if line.endswith(r"\\")
+    ]
     cells = [[cell.strip() for cell in line.split("&")] for line in lines[1:5]]
     assert [line[1] for line in cells] == ["c", "a", "d", "b"]
     assert {(line[1], at) for line in cells for at, c in enumerate(line) if r"\textbf" in c} == {
@@ -211,13 +213,13 @@ def test_rexrank_has_a_file_a_group_and_what_is_known_of_the_models(
     assert {file.name for file in out.iterdir()} == {
         *("rexrank.csv", "rexrank_harbour.csv", "rexrank_riverside.csv")
     }
-    printed = rows_of(invoke(*words, "--model-info", info).stdout)
-    assert printed == rows_of((out / "rexrank.csv").read_text("utf-8"))
+    printed = csv_rows(invoke(*words, "--model-info", info).stdout)
+    assert printed == csv_rows((out / "rexrank.csv").read_text("utf-8"))
     good, bad = printed
     assert (good["Model Name"], good["Date"], good["Model URL"]) == (
         *("good", "2026-11-01", "https://a.org"),
     )
     assert (bad["Rank"], bad["Date"], bad["BLEU"]) == ("2", "", "")
     frame = Run(stock["green-bad"]).rates("site").set_index("site")
-    harbour = rows_of((out / "rexrank_harbour.csv").read_text("utf-8"))
-    assert harbour[1]["GREEN"] == f"{frame.loc['harbour', 'green_mean']:.3f}"
+    harbour = csv_rows((out / "rexrank_harbour.csv").read_text("utf-8"))
+    assert harbour[1]["GREEN"] == f"{frame.loc['harbour', 'green']:.3f}"

@@ -96,5 +96,5 @@ def test_the_order_is_the_printed_one(comparison: Comparison) -> None:
     assert order[4:6] == HEAD[4:]
     assert order[-1] == "LLM-CXR"
 
-    table = board(comparison, comparison.groups[0], [comparison.sorted_by])
-    assert [row[0] for row in table.rows[:5]] == ["1=", "1=", "3=", "3=", "5"]
+    table = board(comparison, 0, [comparison.sorted_by])
+    assert [row[0] for row in table.texts[:5]] == ["1=", "1=", "3=", "3=", "5"]

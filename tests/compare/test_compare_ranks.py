@@ -100,7 +100,8 @@ def test_every_place_is_taken_once_and_turning_the_order_turns_the_intervals(see
 def test_one_study_or_patient_has_no_rank_shares(metric, n: int, clusters) -> None:
     panel = panel_of({metric: np.tile([[1.0, 0.0]], (n, 1))}, clusters=clusters)
     assert compare_pairs(panel, {}, HOW).rank_shares[metric.name] == (None, None)
-    rows = ranks_table(compare(panel, how=HOW), 0).rows
+    comparison = compare(panel, how=HOW)
+    rows = ranks_table(comparison, 0, comparison.sorted_by).texts
     assert rows[0] == ("a", "1", "n/a", "n/a", "n/a", "n/a")
 
 

@@ -15,8 +15,8 @@ from judge import rubrics
 from judge.comparing.comparison import compare_runs
 from judge.comparing.run_choice import RunChoice, choice
 from judge.stats.significance import Comparison, Resampling
-from judge.tables.leaderboard import all_tables
-from judge.tables.run import Table
+from judge.tables.document import Table
+from judge.tables.leaderboard import leaderboard_tables
 
 Two = tuple[Path, Path]
 
@@ -151,9 +151,9 @@ def compared(runs: list[Path], sort: str) -> Comparison:
 
 def table(comparison: Comparison, start: str, end: str = "") -> Table:
     (found,) = [
-        one
-        for one in all_tables(comparison)
-        if one.title.startswith(start) and one.title.endswith(end)
+        table
+        for table in leaderboard_tables(comparison)
+        if table.title.startswith(start) and table.title.endswith(end)
     ]
     return found
 

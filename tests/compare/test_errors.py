@@ -80,7 +80,7 @@ def test_errors_are_grouped_and_counted(run: Path, invoke: Invoke) -> None:
 def test_csv_and_python_have_every_group(run: Path, invoke: Invoke, tmp_path: Path) -> None:
     done = invoke("errors", run, "--format", "csv", "--min-studies", 1)
     printed = pd.read_csv(io.StringIO(done.stdout))
-    assert printed["k"].tolist() == [5, 2, 1, 1]
+    assert printed["studies_k"].tolist() == [5, 2, 1, 1]
     frame = recurring_errors(Run(run), min_studies=1)
     pd.testing.assert_frame_equal(frame, printed, check_dtype=False)
     markdown = invoke("errors", run, "--format", "md").stdout

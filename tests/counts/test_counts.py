@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 from judge import rubrics
-from judge.rubrics.categories import KEYS, LEVELS, error
-from judge.rubrics.reading import as_read
+from judge.rubrics.categories import KEYS, LEVELS, error_item
+from judge.rubrics.derived import restrict
 from judge.running.folder import Run
 from judge.types import Annotation, Item, Study, UnparsedError
 
@@ -76,12 +76,12 @@ def test_the_built_in_judge_counts_as_it_does_for_green(invoke: Invoke, tmp_path
 
 
 def test_a_reader_lists_what_a_judge_counts() -> None:
-    reader = as_read(COUNTS, {})
+    reader = restrict(COUNTS, {})
     assert reader.graded
     assert not COUNTS.graded
     items = (
-        error("a", "significance", "significant", "no effusion"),
-        error("bd", "significance", "insignificant", "scar"),
+        error_item("a", "significance", "significant", "no effusion"),
+        error_item("bd", "significance", "insignificant", "scar"),
     )
     measures = reader.measured(Annotation(items), STUDY)
     stated = {name: n for name, n in measures.items() if n}
@@ -91,6 +91,6 @@ def test_a_reader_lists_what_a_judge_counts() -> None:
         "n_errors": 2,
     }
     # Who was not asked for insignificant errors has not found none.
-    part = as_read(COUNTS, {"insignificant": "not asked for"})
+    part = restrict(COUNTS, {"insignificant": "not asked for"})
     measures = part.measured(Annotation(items[:1]), STUDY)
     assert (measures["n_significant"], measures["n_errors"]) == (1, None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
 from judge import rubrics
-from judge.rubrics.crimson.answers import (
+from judge.rubrics.crimson.parse import (
     ATTRIBUTES,
     LEVELS,
     MODALITY_OF,

@@ -14,10 +14,10 @@ from support import Invoke
 
 from judge import prompts, rubrics
 from judge.prompts import Prompt
+from judge.rubrics.derived import on_scale
 from judge.rubrics.direct import ASPECTS
-from judge.rubrics.questions import on_scale
 from judge.running.folder import Run
-from judge.studies import from_given
+from judge.studies import from_python
 from judge.types import Annotation, JudgeError, Study, UnparsedError
 
 DIRECT = rubrics.load("direct")
@@ -115,7 +115,7 @@ def test_a_scale_that_is_none_or_that_no_judge_is_told(
 def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) -> None:
     """The manifest keeps the scale: another prompt's answers are not read as the default's."""
     ids = [f"study-{at:04}" for at in range(12)]
-    studies = from_given([f"{one}. Clear." for one in ids], ["Effusion."] * 12, study_ids=ids)
+    studies = from_python([f"{one}. Clear." for one in ids], ["Effusion."] * 12, study_ids=ids)
     path = tmp_path / "tens.yaml"
     path.write_text(PROMPT.replace("[1, 5]", "[0, 10]").replace("1 to 5", "0 to 10"), "utf-8")
 

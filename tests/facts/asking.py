@@ -16,7 +16,7 @@ from judge import backends, prompts, rubrics
 from judge.running.engine import Progress, ProgressListener, judge_set
 from judge.running.records import StudyResult
 from judge.running.session import JudgeSession, RequestPolicy
-from judge.studies import StudySet, from_given
+from judge.studies import StudySet, from_python
 from judge.types import Annotation
 
 RUBRIC = rubrics.load("facts")
@@ -78,7 +78,7 @@ def session(url: str, cache: Path, prompt: str | None = None, **policy: object) 
 
 def studies(*pairs: tuple[str, str]) -> StudySet:
     references, candidates = zip(*pairs, strict=True)
-    return from_given(references, candidates)
+    return from_python(references, candidates)
 
 
 def judged(session: JudgeSession, given: StudySet) -> tuple[list[StudyResult], Progress]:

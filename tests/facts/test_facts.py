@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts, rubrics
-from judge.rubrics.facts.answers import Fact, Quotable, annotated
-from judge.rubrics.questions import composed, parts
-from judge.rubrics.reply_text import same_words
+from judge.rubrics.facts.parse import Fact, Quotable, to_annotation
+from judge.rubrics.questions import combine_answers, split_answers
+from judge.rubrics.replies import word_key
 from judge.sentences import lines
 from judge.types import Completion, Study, UnparsedError, Usage
 
@@ -31,7 +31,7 @@ def judged(draw: st.DrawFn) -> tuple[Study, dict]:
     study = Study("s", draw(REPORT), draw(REPORT))
     facts = {}
     for side, other in (("reference", study.candidate), ("candidate", study.reference)):
-        phrases = draw(st.lists(SENTENCE.map("x {}".format), max_size=4, unique_by=same_words))
+        phrases = draw(st.lists(SENTENCE.map("x {}".format), max_size=4, unique_by=word_key))
         facts[side] = []
         for phrase in phrases:
             verdict = draw(st.sampled_from(["entailed", "contradicted", "not_mentioned"]))
@@ -48,7 +48,7 @@ def judged(draw: st.DrawFn) -> tuple[Study, dict]:
 def test_what_is_written_is_read_again(drawn: tuple[Study, dict]) -> None:
     study, facts = drawn
     made = {side: [Fact(*one) for one in each] for side, each in facts.items()}
-    read = RUBRIC.parse(RUBRIC.render(annotated(made)), study)
+    read = RUBRIC.parse(RUBRIC.render(to_annotation(made)), study)
     assert RUBRIC.parse(RUBRIC.render(read), study) == read
     found = [(item.side, item.text, item.label("verdict")) for item in read.of_kind("fact")]
     assert found == [(side, text, v) for side in facts for text, v, _ in facts[side]]
@@ -127,15 +127,15 @@ def test_the_worked_examples_of_the_prompt_quote_their_reports() -> None:
 def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:
     first = Completion("{}", "stop", "m", Usage(10, 2, 4), "2026-01-01T00:00:00", "json_schema")
     cut = Completion('{"a', "length", "m", Usage(1, 1), "2026-01-02T00:00:00", "json_schema")
-    both = composed({"one": first, "two": first})
+    both = combine_answers({"one": first, "two": first})
     assert both.usage == Usage(20, 4, 8)
     assert (both.finish_reason, both.mode, both.model) == ("stop", "json_schema", "m")
-    assert parts(both.text) == {"one": "{}", "two": "{}"}
-    whole = composed({"one": first, "two": cut})
+    assert split_answers(both.text) == {"one": "{}", "two": "{}"}
+    whole = combine_answers({"one": first, "two": cut})
     assert whole.created == "2026-01-02T00:00:00"
     with pytest.raises(UnparsedError, match=r"truncated: two: .*token limit"):
-        parts(whole.text)
-    assert composed({}).text == "{}"
+        split_answers(whole.text)
+    assert combine_answers({}).text == "{}"
 
 
 @pytest.mark.parametrize(
@@ -143,4 +143,4 @@ def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:
 )
 def test_what_is_not_several_answers_is_not_read(text: str) -> None:
     with pytest.raises(UnparsedError):
-        parts(text)
+        split_answers(text)

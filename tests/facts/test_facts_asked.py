@@ -14,7 +14,7 @@ from faultserver import Fault, always, first
 
 from judge.cache import CompletionCache
 from judge.cache.entry import Entry
-from judge.rubrics.questions import parts
+from judge.rubrics.questions import split_answers
 from judge.running.cost import forecast
 from judge.running.engine import COMPOSED
 from judge.running.folder import Run
@@ -37,7 +37,7 @@ def test_a_study_takes_four_questions_and_is_scored_by_their_answers(tmp_path: P
     assert (progress.asked, progress.from_cache) == (4, 0)
     assert end.completion is not None
     assert (end.key, end.attempt) == (COMPOSED, 0)
-    assert len(parts(end.completion.text)) == len(end.earlier) == 4
+    assert len(split_answers(end.completion.text)) == len(end.earlier) == 4
     used = [one.completion.usage for one in end.earlier]
     assert end.completion.usage is not None
     assert end.completion.usage.prompt_tokens == sum(one.prompt_tokens for one in used if one)

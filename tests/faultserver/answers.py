@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from judge.rubrics.categories import KEYS, error
-from judge.rubrics.crimson.answers import (
+from judge.rubrics.categories import KEYS, error_item
+from judge.rubrics.crimson.parse import (
     CANDIDATE,
     FALSE,
     LEVELS,
     MISSING,
     REFERENCE,
-    a_match,
-    alone,
+    match_item,
+    unmatched_item,
 )
 from judge.rubrics.direct import ASPECTS
-from judge.rubrics.green.layout import an_error, key_of, matched_finding
+from judge.rubrics.green.parse import count_name, green_error, matched_item
 from judge.types import Annotation, Category, Edit, Item, Side
 
 Annotate = Callable[[str, int], Annotation]
@@ -52,7 +52,7 @@ def annotation_for(key: str, seed: int = 0) -> Annotation:
     """Return the annotation, in the manner of GREEN, that is right for the study `key`."""
     rng = random.Random(f"{seed}/{key}")
     drawn = [
-        an_error(level, category, _ERRORS[category].format(**_words(rng)))
+        green_error(level, category, _ERRORS[category].format(**_words(rng)))
         for level, most in zip(_LEVELS, (4, 3), strict=True)
         for category in sorted(rng.choices(tuple(Category), k=rng.randint(0, most)))
     ]
@@ -61,11 +61,11 @@ def annotation_for(key: str, seed: int = 0) -> Annotation:
     errors = tuple(each for each in drawn if once[each.text] is each)
     stated = {f"{level}_{category.value}": 0 for level in _LEVELS for category in Category}
     for each in errors:
-        stated[key_of(each)] += 1
+        stated[count_name(each)] += 1
     names = ("no {side} {finding}".format(**_words(rng)) for _ in range(rng.randint(0, 7)))
     matched = tuple(dict.fromkeys(names))
     return Annotation(
-        items=(*errors, *map(matched_finding, matched)),
+        items=(*errors, *map(matched_item, matched)),
         explanation=f"This is about {key}. The candidate was held against the reference.",
         stated_counts={**stated, "matched": len(matched)},
     )
@@ -86,7 +86,7 @@ def corrections_for(key: str, seed: int = 0) -> Annotation:
         chosen = sorted(rng.sample(categories, k=rng.randint(1, len(categories))))
         comment = f"This is about {key}. The {finding} is not as in the reference."
         severity = f"severity{rng.randint(1, 4)}"
-        errors.append(error(chosen, "severity", severity, comment, edit))
+        errors.append(error_item(chosen, "severity", severity, comment, edit))
     return Annotation(tuple(errors))
 
 
@@ -117,9 +117,9 @@ def findings_for(key: str, seed: int = 0) -> Annotation:
     ]
     first = len(both) + len(missing)
     pairs = [(at, first + at) for at in range(len(both))]
-    items += [a_match(items, *pair) for pair in pairs]
-    items += [alone(items, first + len(both) + at, FALSE) for at in range(len(false))]
-    items += [alone(items, len(both) + at, MISSING) for at in range(len(missing))]
+    items += [match_item(items, *pair) for pair in pairs]
+    items += [unmatched_item(items, first + len(both) + at, FALSE) for at in range(len(false))]
+    items += [unmatched_item(items, len(both) + at, MISSING) for at in range(len(missing))]
     for pair in pairs:
         grade = rng.choice(("negligible", items[pair[0]].label("significance"), None))
         if grade:

@@ -6,8 +6,8 @@ import re
 
 from hypothesis import strategies as st
 
-from judge.rubrics.categories import error
-from judge.rubrics.fineradscore.answers import _NOTHING, NAMES, says
+from judge.rubrics.categories import error_item
+from judge.rubrics.fineradscore.parse import _NOTHING, NAMES, word_sequence
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Study
 
@@ -19,7 +19,10 @@ _texts = st.text(max_size=40).map(lambda text: " ".join(text.split()))
 
 def _is_new(text: str, report: list[str]) -> bool:
     """Whether a line can be put into the report: it says something that no line says."""
-    return bool(says(text)) and says(text) not in (*_NOTHING, *map(says, report))
+    return bool(word_sequence(text)) and word_sequence(text) not in (
+        *_NOTHING,
+        *map(word_sequence, report),
+    )
 
 
 @st.composite
@@ -27,7 +30,7 @@ def annotations(draw: st.DrawFn, study: Study = STUDY) -> Annotation:
     """An annotation that a judge could give: no line corrected twice, none put in twice."""
     report = lines(study.candidate)
     words = _texts.filter(lambda text: _is_new(text, report) and not re.match(r"\d+: ", text))
-    new = draw(st.lists(words, unique_by=says, max_size=6))
+    new = draw(st.lists(words, unique_by=word_sequence, max_size=6))
     edits: list[Edit] = []
     for at in draw(st.sets(st.integers(0, len(report) - 1))) if report else ():
         text = new.pop() if new and draw(st.booleans()) else ""
@@ -36,7 +39,7 @@ def annotations(draw: st.DrawFn, study: Study = STUDY) -> Annotation:
     edits += [Edit("insert", draw(places), text) for text in new]
     return Annotation(
         tuple(
-            error(
+            error_item(
                 sorted(draw(st.sets(st.sampled_from(tuple(Category)), min_size=1))),
                 "severity",
                 draw(st.sampled_from(NAMES)),

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge import rubrics
-from judge.rubrics.categories import error as an_error
-from judge.rubrics.fineradscore.answers import Reply
-from judge.rubrics.questions import asked_by
+from judge.rubrics.categories import error_item
+from judge.rubrics.derived import for_prompt
+from judge.rubrics.fineradscore.parse import Reply
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Item, Study, UnparsedError
 
@@ -20,7 +20,7 @@ RUBRIC = rubrics.load("fineradscore")
 
 
 def error(edit: Edit | None) -> Item:
-    return an_error([Category.FALSE_FINDING], "severity", "severity2", "why", edit)
+    return error_item([Category.FALSE_FINDING], "severity", "severity2", "why", edit)
 
 
 @given(annotations())
@@ -96,7 +96,7 @@ def test_lines_without_a_space_between_them_get_one_where_something_changes() ->
     "annotation",
     [
         Annotation((error(None),)),
-        Annotation((an_error([], "severity", "severity1", "why", Edit("delete", 0, "")),)),
+        Annotation((error_item([], "severity", "severity1", "why", Edit("delete", 0, "")),)),
         Annotation((Item("matched", "lungs clear"),)),
         Annotation((), explanation="because"),
         Annotation((), values={"confidence": 0.5}),
@@ -122,7 +122,7 @@ def test_the_form_of_the_original_is_read_where_it_was_asked_for() -> None:
     text += f'"None": {{"corrections": "Scar.", "clinical severity": "Not actionable", {rest}}}'
     with pytest.raises(UnparsedError, match="duplicate key"):
         RUBRIC.parse(text, STUDY)
-    theirs = asked_by(RUBRIC, "fineradscore-official", "gpt-4o")
+    theirs = for_prompt(RUBRIC, "fineradscore-official", "gpt-4o")
     found = theirs.parse(text, STUDY)
     assert [item.label("severity") for item in found.items] == ["severity4", "severity1"]
     assert theirs.parse("{}", STUDY).items == ()

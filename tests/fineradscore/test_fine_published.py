@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from judge import rubrics
-from judge.rubrics.categories import error
-from judge.rubrics.fineradscore.answers import NAMES
+from judge.rubrics.categories import error_item
+from judge.rubrics.fineradscore.parse import NAMES
 from judge.stats.table import TableBuilder, summarise
 from judge.types import Annotated, Annotation, Category, Edit, Study
 
@@ -31,7 +31,7 @@ def summary_of(shares: dict[int, float]) -> dict[str, Any]:
         errors = ()
         if severity:
             categories, edit = [Category.FALSE_FINDING], Edit("delete", 0, "")
-            errors = (error(categories, "severity", NAMES[severity - 1], "why", edit),)
+            errors = (error_item(categories, "severity", NAMES[severity - 1], "why", edit),)
         annotation = Annotation(errors)
         measures = RUBRIC.measured(annotation, study)
         for _ in range(round(share * N)):

@@ -23,7 +23,7 @@ from server import RecordedServer
 
 from judge import prompts, rubrics
 from judge.cli import main
-from judge.rubrics.questions import on_scale
+from judge.rubrics.derived import on_scale
 from judge.types import Annotation, Study, UnparsedError
 
 HERE = Path(__file__).parent

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts
+from judge.rubrics.derived import for_prompt
 from judge.rubrics.green import RUBRIC
-from judge.rubrics.questions import asked_by
 from judge.types import Annotation, UnparsedError
 
 SECTIONS = (
@@ -176,7 +176,7 @@ def test_a_template_is_no_answer() -> None:
     ],
 )
 def test_who_is_read_so(prompt: str, model: str, is_faithful: bool) -> None:
-    rubric = asked_by(RUBRIC, prompt, model)
+    rubric = for_prompt(RUBRIC, prompt, model)
     text = answer(matched="3. heart")
     if is_faithful:
         assert rubric.parse(text, STUDY, complete=True).stated_counts["matched"] == 3

@@ -9,9 +9,9 @@ from green_layouts import KEYS, STUDY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judge.rubrics.derived import for_prompt
 from judge.rubrics.green import RUBRIC
-from judge.rubrics.green.layout import NOT_LISTED, an_error, matched_finding, warnings_on
-from judge.rubrics.questions import asked_by
+from judge.rubrics.green.parse import NOT_LISTED, green_error, matched_item, warnings_on
 from judge.types import (
     Annotation,
     Category,
@@ -20,7 +20,7 @@ from judge.types import (
     UnparsedError,
 )
 
-FAITHFUL = asked_by(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
+FAITHFUL = for_prompt(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
 NASTY = [
     "(a)",
     "(b) Missing finding",
@@ -79,9 +79,9 @@ def annotations(draw: st.DrawFn) -> Annotation:
             not_listed |= {key} if category in left_out else set()
             more = 0 if agrees or category in left_out else draw(st.sampled_from([0, 0, 9]))
             stated[key] = len(texts) + more
-            items += [an_error(level, category, text) for text in texts]
+            items += [green_error(level, category, text) for text in texts]
     matched = draw(texts_of)
-    items += map(matched_finding, matched)
+    items += map(matched_item, matched)
     stated["matched"] = len(matched)
     return Annotation(
         items=tuple(items),
@@ -135,9 +135,9 @@ def test_whatever_rules_find_can_be_rendered(comparison: ReportComparison) -> No
 
 def _good() -> Annotation:
     items = (
-        an_error("significant", Category.MISSING_FINDING, "effusion"),
-        an_error("insignificant", Category.WRONG_LOCATION, "tip"),
-        matched_finding("heart"),
+        green_error("significant", Category.MISSING_FINDING, "effusion"),
+        green_error("insignificant", Category.WRONG_LOCATION, "tip"),
+        matched_item("heart"),
     )
     stated = dict.fromkeys([*KEYS, "matched"], 0) | {
         "significant_b": 1,
@@ -157,7 +157,7 @@ def _labelled(**labels: tuple[str, ...]) -> dict[str, object]:
 
 
 def _finding(text: str) -> dict[str, object]:
-    return {"items": (*_good().items[:2], matched_finding(text))}
+    return {"items": (*_good().items[:2], matched_item(text))}
 
 
 @pytest.mark.parametrize(

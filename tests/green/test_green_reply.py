@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from judge import rubrics
 from judge.rubrics.categories import CATEGORIES, KEY, LEVELS
-from judge.rubrics.green.layout import an_error, key_of, matched_finding
+from judge.rubrics.green.parse import count_name, green_error, matched_item
 from judge.running.records import read
 from judge.types import Annotated, Annotation, Completion, Study, Unparsed, UnparsedError
 
@@ -66,15 +66,15 @@ def annotations(draw: st.DrawFn) -> Annotation:
         )
     )
     errors = tuple(
-        an_error(LEVELS[level], CATEGORIES[at], text)
+        green_error(LEVELS[level], CATEGORIES[at], text)
         for (level, at), text in zip(places, texts, strict=True)
     )
     matched = [f"y {one}" for one in draw(st.lists(WORDS, unique_by=str.casefold, max_size=8))]
     stated = dict.fromkeys(KEY.values(), 0)
     for error in errors:
-        stated[key_of(error)] += 1
+        stated[count_name(error)] += 1
     return Annotation(
-        (*errors, *map(matched_finding, matched)),
+        (*errors, *map(matched_item, matched)),
         draw(WORDS),
         stated_counts={**stated, "matched": len(matched)},
     )
@@ -97,7 +97,7 @@ def test_a_cut_reply_is_never_read(annotation: Annotation, data: st.DataObject) 
 
 @pytest.mark.parametrize("finding", ["No acute findings", "No mention of it", "None of the ribs"])
 def test_a_finding_that_denies_something_is_one(finding: str) -> None:
-    assert parse(json.dumps(reply(matched=(finding,))), STUDY).items == (matched_finding(finding),)
+    assert parse(json.dumps(reply(matched=(finding,))), STUDY).items == (matched_item(finding),)
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,11 @@ def test_what_is_no_such_reply(text: str, why: str) -> None:
 
 def test_what_changes_no_number_is_tolerated() -> None:
     text = json.dumps(reply(matched=("heart",)))
-    camel = text.replace("matched_findings", "matchedFindings").replace("wrong_", "Wrong_")
     bare = json.dumps({k: v for k, v in reply(matched=("heart",)).items() if k != "explanation"})
-    more = text.replace('{"explanation"', '{"reasoning": "x", "explanation"')
-    for same in (text, f"```json\n{text}\n```", f"<think>{{}}</think>{text}", camel, bare, more):
-        assert parse(same, STUDY).items == (matched_finding("heart"),)
-    assert reason(more.replace('"reasoning"', '"notes": "y", "reasoning"')) == "unknown field"
+    for same in (text, f"```json\n{text}\n```", f"<think>{{}}</think>{text}", bare):
+        assert parse(same, STUDY).items == (matched_item("heart"),)
+    for other in ('{"reasoning": "x", "explanation"', '{"Explanation"'):
+        assert reason(text.replace('{"explanation"', other)) == "unknown field"
 
 
 def test_the_text_road_does_not_read_a_reply_and_the_other_way_round() -> None:
@@ -169,8 +168,8 @@ def test_the_text_road_does_not_read_a_reply_and_the_other_way_round() -> None:
     "changed",
     [
         {"stated_counts": {}},
-        {"items": (matched_finding("x"),) * 2},
-        {"items": (replace(matched_finding("heart"), side="candidate"),)},
+        {"items": (matched_item("x"),) * 2},
+        {"items": (replace(matched_item("heart"), side="candidate"),)},
         {"values": {"confidence": 0.5}},
         {"warnings": ("odd",)},
     ],

@@ -11,7 +11,7 @@ from support import EXAMPLES
 
 from judge import rubrics
 from judge.backends.lexicon import compare
-from judge.backends.lexicon.reading import read
+from judge.backends.lexicon.reports import read
 from judge.types import Study
 
 

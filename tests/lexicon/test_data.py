@@ -80,7 +80,7 @@ def test_a_missing_file_and_an_empty_one(tmp_path):
 
 def test_rules_need_nothing_heavy():
     code = (
-        "import sys, judge.backends.lexicon.judge, judge.backends.lexicon.reading\n"
+        "import sys, judge.backends.lexicon.judge, judge.backends.lexicon.reports\n"
         "assert not {'pandas', 'numpy', 'pyarrow'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -39,7 +39,7 @@ REMARKS = {
 
 @pytest.mark.parametrize("remark", REMARKS)
 def test_a_remark_names_findings(remark: str) -> None:
-    assert lexicon.named(remark, RULES) == tuple(REMARKS[remark])
+    assert lexicon.named_findings(remark, RULES) == tuple(REMARKS[remark])
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_a_remark_names_findings(remark: str) -> None:
     ],
 )
 def test_an_edit_is_about_what_it_changes(before: str, after: str, findings: list[str]) -> None:
-    assert lexicon.changed(before, after, RULES) == tuple(findings)
+    assert lexicon.changed_findings(before, after, RULES) == tuple(findings)

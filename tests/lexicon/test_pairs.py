@@ -4,7 +4,7 @@ import pytest
 from lexicon_pairs import LEXICON, errors, table
 
 from judge import rubrics
-from judge.backends.lexicon import compare, named
+from judge.backends.lexicon import compare, named_findings
 from judge.types import Study
 
 
@@ -94,4 +94,4 @@ def test_an_error_is_about_what_the_report_has_that_is_wrong_in_it():
         ("Nodule in the apex.", "New granuloma in the apex.", "nodule"),
     ]:
         (error,) = compare(reference, candidate, LEXICON).discrepancies
-        assert named(error.text, LEXICON) == (finding,)
+        assert named_findings(error.text, LEXICON) == (finding,)

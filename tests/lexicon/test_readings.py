@@ -4,9 +4,9 @@ import pytest
 from lexicon_pairs import LEXICON, errors, table
 from support import EXAMPLES
 
-from judge.backends.lexicon import compare, load, unfamiliar
-from judge.backends.lexicon.data import mended
-from judge.backends.lexicon.reading import read
+from judge.backends.lexicon import compare, load, unfamiliar_reason
+from judge.backends.lexicon.data import correct_slip
+from judge.backends.lexicon.reports import read
 
 READINGS = table("readings.yaml")
 
@@ -45,15 +45,15 @@ def test_a_slip_is_read_as_the_word(slip, word):
     ],
 )  # fmt: skip
 def test_a_right_word_is_not_mended(word):
-    assert mended(word, LEXICON) == word
+    assert correct_slip(word, LEXICON) == word
     assert said(f"There is {word}.") == ""
 
 
 def test_a_small_lexicon_of_somebody_s_own_does_not_make_english_another_language():
     own = load(EXAMPLES / "lexicon.yaml")
     assert len(own.words) < 100
-    assert unfamiliar("The cardiomediastinal silhouette is unremarkable.", own) is None
-    assert unfamiliar("Großer Pleuraerguss links.", own) == "language"
+    assert unfamiliar_reason("The cardiomediastinal silhouette is unremarkable.", own) is None
+    assert unfamiliar_reason("Großer Pleuraerguss links.", own) == "language"
 
 
 @pytest.mark.parametrize(("text", "expected"), READINGS["read"])
@@ -75,4 +75,4 @@ def test_a_quotation_is_whole(report, quoted):
 
 @pytest.mark.parametrize(("report", "why"), READINGS["unfamiliar"])
 def test_a_report_that_the_rules_were_not_made_for(report, why):
-    assert unfamiliar(report, LEXICON) == why
+    assert unfamiliar_reason(report, LEXICON) == why

@@ -14,7 +14,7 @@ from pagemaking import HOSTILE, examples, failed, hostile, write_run
 
 from judge import rubrics
 from judge.pages.run import _histogram, field_names, overview
-from judge.rubrics.categories import error
+from judge.rubrics.categories import error_item
 from judge.rubrics.contract import Measure, Rubric
 from judge.running.folder import Run
 from judge.study.edits import Row, rows
@@ -115,7 +115,9 @@ def test_edit_rows_make_the_corrected_report(report: list[str], chosen: list) ->
         for kind, at, n in chosen
         if at < len(report) or (kind == "insert" and at == len(report))
     ]
-    annotation = Annotation(tuple(error([], "severity", "severity1", "", edit) for edit in edits))
+    annotation = Annotation(
+        tuple(error_item([], "severity", "severity1", "", edit) for edit in edits)
+    )
     errors = [
         {"text": "", "edit": {"kind": e.kind, "line": e.line, "corrected": e.corrected}}
         for e in edits

@@ -15,7 +15,7 @@ from support import EXAMPLES, Invoke
 import judge
 from judge import rubrics
 from judge.pages.run import index, overview
-from judge.rubrics.facts.answers import Fact, annotated
+from judge.rubrics.facts.parse import Fact, to_annotation
 from judge.running.aggregate import Aggregation, numbers
 from judge.running.folder import Run
 from judge.stats.agreement import krippendorff
@@ -143,7 +143,7 @@ def facts_of(entailed: int, n: int) -> Measures:
         "reference": [],
         "candidate": [Fact(f"finding {at}", one) for at, one in enumerate(verdicts)],
     }
-    return rubrics.load("facts").measured(annotated(facts), Study("s", "r", "c"))
+    return rubrics.load("facts").measured(to_annotation(facts), Study("s", "r", "c"))
 
 
 def test_a_number_is_made_of_the_judges_that_have_it() -> None:

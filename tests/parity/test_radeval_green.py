@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from installed import module
 
+from judge.rubrics.derived import for_prompt
 from judge.rubrics.green import RUBRIC as STRICT
-from judge.rubrics.questions import asked_by
 from judge.types import Category, Study
 
 pytestmark = pytest.mark.ci
 
 ANSWERS = 1500
-RUBRIC = asked_by(STRICT, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b")
+RUBRIC = for_prompt(STRICT, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b")
 STUDY = Study("s1", "No pneumothorax.", "No pneumothorax.")
 HEADINGS = {
     "significant": "Clinically Significant Errors",

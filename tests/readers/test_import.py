@@ -459,9 +459,8 @@ def test_what_a_reader_was_not_asked_for_is_never_counted_as_none(
     runs = ("lexi=lexicon", f"ann={ann}", "--allow", "judge")
     text = invoke("compare", *runs, "--format", "errors").stdout
     rows = [row for row in csv.DictReader(io.StringIO(text)) if row["model"] == "ann"]
-    assert [row["errors"] for row in rows if not row["category"]] == ["12", "0"]
-    by_category = {(row["n"], row["errors"]) for row in rows if row["category"]}
-    assert by_category == {("0", "")}
+    assert [row["all_k"] for row in rows] == ["12", "0"]
+    assert {(row["false_finding_n"], row["false_finding_k"]) for row in rows} == {("0", "")}
     done = invoke("errors", *runs)
     assert done.exit_code == 2
     assert "categories" in done.stderr

@@ -90,7 +90,7 @@ BAD: dict[str, tuple[object, dict[str, str], str]] = {
     "one each": (PREDS, {}, "--references"),
     "no name": ([*ROWS, {"study_id": "c", "findings": "x"}], {}, "'c' has no reference_id"),
     "twice": ([*ROWS, ROWS[0]], {}, "'Adams'"),
-    "no field": (ROWS, {"reference_id": "who"}, "--reference-id-field"),
+    "no field": (ROWS, {"reference_id": "who"}, "--column reference_id"),
     "no text": ({"a": {"findings": ["x", 3]}}, {}, "'a'"),
     "lengths": ({"a": {"findings": ["x", "y"], "impression": ["z"]}}, {}, "lengths"),
 }

@@ -18,9 +18,9 @@ from judge import prompts, rubrics
 from judge.figures import available
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
-from judge.rubrics.categories import error
+from judge.rubrics.categories import error_item
 from judge.running.folder import Run
-from judge.tables import leaderboard
+from judge.tables import document, leaderboard
 from judge.types import Annotated, Annotation, Completion, Edit, Study, Usage
 
 if TYPE_CHECKING:
@@ -274,7 +274,9 @@ def test_a_report_of_two_megabytes_opens(page: Page, tmp_path: Path) -> None:
     rubric = rubrics.load("fineradscore")
     text = f"{EVIL}. " + "The heart is large. " * 100_000
     edits = [Edit("change", n, EVIL) for n in range(2000)]
-    annotation = Annotation(tuple(error(["a"], "severity", "severity3", EVIL, e) for e in edits))
+    annotation = Annotation(
+        tuple(error_item(["a"], "severity", "severity3", EVIL, e) for e in edits)
+    )
     study = Study("long", text, text, "normal", fields={})
     answer = Completion("{}", "stop", "model-1", Usage(1200, 34, 200))
     end = (study, Annotated(annotation), rubric.measured(annotation, study), answer)
@@ -359,7 +361,7 @@ def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: P
     for at, group in enumerate(c.groups):
         name = leaderboard.group_name(group.key)
         page.select_option("#param-group", name)
-        expected = leaderboard.board(c, group, c.panel.metrics).rows
+        expected = leaderboard.board(c, c.groups.index(group), c.panel.metrics).texts
         cells = [[text.split(" ") for text in row] for row in expected]
         words = (
             "rows => rows.map(row => [...row.querySelectorAll('.cell')]"
@@ -377,12 +379,12 @@ def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: P
                 (row,) = [one for one in rows_of(page, "#pairs") if one[0] == models[test.b]]
                 turned = leaderboard.difference_and_interval(test, metric, 1)
                 assert row[1:3] == [text or "n/a" for text in turned]
-                assert row[3] == leaderboard.p_value(test.p)
-                assert row[4].startswith(leaderboard.p_value(test.p_holm))
+                assert row[3] == document.p_value(test.p)
+                assert row[4].startswith(document.p_value(test.p_holm))
                 assert row[5].split(" ")[0] == str(test.n)
     shown_ = [row[1:] for row in rows_of(page, "#correlations")]
     tables = leaderboard.correlation_tables(c)
-    assert shown_ == [list(row[1:]) for table in tables for row in table.rows]
+    assert shown_ == [list(row[1:]) for table in tables for row in table.texts]
 
 
 def test_a_number_of_the_leaderboard_lists_its_studies(page: Page, made: Path) -> None:

@@ -205,7 +205,7 @@ def test_the_seed_and_the_studies_decide_and_nothing_else(invoke: Invoke, tmp_pa
     [
         ([REFS, "--out", "made", "--changes", "denied,nothing"], "'nothing'"),
         ([REFS, "--out", "made", "--section", "impresion"], "impresion"),
-        ([EXAMPLES / "preds.json", "--out", "made"], "--reference-field"),
+        ([EXAMPLES / "preds.json", "--out", "made"], "--column reference"),
         (["twice.json", "--out", "made"], "twice.json"),
         ([REFS, "--out", "mine"], "mine"),
         ([REFS, "--rubric", "nothing", "--out", "made"], "'nothing'"),

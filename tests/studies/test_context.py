@@ -9,7 +9,7 @@ from support import Invoke, write_json
 
 from judge import prompts
 from judge.running.folder import Run
-from judge.studies import StudySet, from_given, read_pair
+from judge.studies import StudySet, from_python, read_pair
 from judge.studies.study_set import attach_context, read_context
 from judge.types import Failed, JudgeError, Study
 
@@ -40,7 +40,7 @@ def test_a_context_is_read_by_its_names(value: object, said: dict[str, str]) -> 
 
 def _studies(**fields: list[object]) -> StudySet:
     n = len(next(iter(fields.values()), [None]))
-    return from_given(["No effusion."] * n, ["Effusion."] * n, fields=fields)
+    return from_python(["No effusion."] * n, ["Effusion."] * n, fields=fields)
 
 
 def test_fields_are_known_by_their_names_or_named() -> None:
@@ -96,8 +96,8 @@ def test_the_question_shows_it_between_marks_before_the_reports() -> None:
         ({"age": [61], "patient_age": [20]}, {}, "study 0: .* age and patient_age .*'61' and '20'"),
         ({"context": ["Age:80.Age:20."]}, {}, "study 0: .*two values of age"),
         ({"kind": ["PET"]}, {"modality": "kind"}, "study 0: unknown modality 'PET'; .* xr, ct"),
-        ({"site": ["A"]}, {"context": ["nope"]}, "no field 'nope', for --context-field; .* site"),
-        ({"old": ["N/A"]}, {"prior": "old"}, "old of --prior-field is empty"),
+        ({"site": ["A"]}, {"context": ["nope"]}, "no field 'nope', for --column context; .* site"),
+        ({"old": ["N/A"]}, {"prior": "old"}, "old of --column prior is empty"),
         ({"site": ["A"]}, {"modality": "pet"}, "no field 'pet', for --modality .xr, ct, mr"),
     ],
 )

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support import SHARED
 
-from judge.studies import NamedFields, from_given, read_pair
-from judge.studies.names import says_nothing
+from judge.studies import NamedFields, from_python, read_pair
+from judge.studies.sections import says_nothing
 from judge.types import JudgeError
 
 
@@ -91,8 +91,8 @@ def test_encodings(put, form):
     ],
 )
 def test_what_python_holds_takes_the_road_of_files(make):
-    check(from_given(make(REFS), make(PREDS)))
-    check(from_given(make([refs | preds for refs, preds in zip(REFS, PREDS[::-1], strict=True)])))
+    check(from_python(make(REFS), make(PREDS)))
+    check(from_python(make([refs | preds for refs, preds in zip(REFS, PREDS[::-1], strict=True)])))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no real reports here")
@@ -100,7 +100,7 @@ def test_real_reports_from_files_and_from_python():
     paths = SHARED / "preds_neighbour.json", SHARED / "refs.json"
     read = read_pair(*map(str, paths))
     preds, refs = (json.loads(path.read_text("utf-8")) for path in paths)
-    same = from_given(refs, preds)
+    same = from_python(refs, preds)
     assert (len(read), read.section, read.class_field) == (590, "findings", "study_class")
     for name in ("study_ids", "references", "candidates", "study_classes", "fields"):
         assert getattr(same, name) == getattr(read, name), name
@@ -157,8 +157,8 @@ def test_a_report_a_line(put):
     for end in ("\n", "\r\n", "\r"):
         studies = read_pair(preds, put("r.txt", end.join(REPORTS.values())))
         assert dict(zip(studies.study_ids, studies.references, strict=True)) == REPORTS
-    assert "--id-field" in message(preds, put("r.txt", "a\n\nb\n"), allow_missing=True)
-    assert "--id-field" in message(preds, put("r.json", REPORTS))
+    assert "--column id" in message(preds, put("r.txt", "a\n\nb\n"), allow_missing=True)
+    assert "--column id" in message(preds, put("r.json", REPORTS))
 
 
 text = st.text(
@@ -259,6 +259,21 @@ def test_a_file_that_unpacks_to_too_much_is_refused(put, tmp_path, invoke):
     done = invoke("check", bomb, "--max-input", 0.001)
     assert done.exit_code == 2
     assert "--max-input" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("r.xlsx", b"PK\x03\x04\x14\x00", "is a spreadsheet or an archive; save it as CSV"),
+        ("r.parquet", b"\x8a\x9c\x01", "is a damaged Parquet file; write it again"),
+        ("r.parquet", b"PAR1\x00\x01", "is a damaged Parquet file; write it again"),
+        ("r.csv", b"id,text\na,\xe9", "is not text in utf-8; name its --encoding, or give"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_in_a_sentence(put, name, data, expected):
+    source = put(name, data)
+    said = message(source, None)
+    assert said.startswith(f"{source} {expected}")
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])

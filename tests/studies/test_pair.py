@@ -113,22 +113,22 @@ def test_named_fields(put):
                         "2,Left effusion.,Right effusion.\n")  # fmt: skip
     fields = NamedFields("key", candidate="ours", reference="their_report")
     assert check(read_pair(both, None, fields=fields)).read_from["candidate"] == "ours"
-    for needed in ("key, Their Report, ours", "--candidate-field"):
+    for needed in ("key, Their Report, ours", "--column candidate"):
         assert needed in error(both, None)
-    assert "--candidate-field" in error(both, None, fields=NamedFields(candidate="theirs"))
+    assert "--column candidate" in error(both, None, fields=NamedFields(candidate="theirs"))
     assert "ours" in error(both, None, fields=NamedFields(candidate="ours", reference="ours"))
     section = put("s.json", rows(id=[1, 2], findings=GIVEN, report=["x", "y"], prediction=SAID))
     assert check(read_pair(section, None, fields=NamedFields(reference="findings")))
-    assert "--id-field" not in error(section, None, fields=NamedFields(patient="no"))
+    assert "--column id" not in error(section, None, fields=NamedFields(patient="no"))
 
 
 def test_equals_that_differ_are_refused(put):
     both = put("b.json", rows(id=["1", "2"], gt=GIVEN, pred=SAID, hyp=["A log.", "Another."]))
     assert "pred, hyp" in error(both, None)
-    assert "--candidate-field" in error(both, None)
+    assert "--column candidate" in error(both, None)
     check(read_pair(both, None, fields=NamedFields(candidate="pred")))
     check(read_pair(put("s.json", rows(id=["1", "2"], gt=GIVEN, pred=SAID, hyp=SAID)), None))
-    assert "--reference-field" in error(put("d.json", rows(id=[1, 2], response=SAID)), None)
+    assert "--column reference" in error(put("d.json", rows(id=[1, 2], response=SAID)), None)
 
 
 def test_fields_of_both_sides(put):
@@ -205,7 +205,7 @@ def test_the_class_and_the_patient_from_a_chosen_field(put):
     named = read(put, [record], fields=NamedFields(patient="subject_id"))
     assert named.fields["patient"] == (1,), "the one that was named, not the usual one"
     for option, fields in (("class", {"study_class": "x"}), ("patient", {"patient": "x"})):
-        with pytest.raises(JudgeError, match=rf"--{option}-field; .*mrn"):
+        with pytest.raises(JudgeError, match=rf"--column {option}; .*mrn"):
             read(put, [{"mrn": "p"}], fields=NamedFields(**fields))
 
 

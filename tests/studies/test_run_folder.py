@@ -28,7 +28,7 @@ def test_another_judge_has_the_same_studies(invoke: Invoke, judged_examples: Pat
     ("options", "named"),
     [
         (("--section", "impression"), "section findings"),
-        (("--id-field", "accession"), "--...-field"),
+        (("--column", "id=accession"), "--column out"),
     ],
 )
 def test_what_a_run_cannot_give_is_refused(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.studies import read_pair
-from judge.studies.names import split_report
+from judge.studies.sections import split_report
 from judge.types import JudgeError
 
 
@@ -137,8 +137,8 @@ def test_the_preview_of_several_references(put, invoke):
 
 def test_a_larger_draw_has_the_studies_of_a_smaller(put):
     studies = read_pair(*mixed(put, 0))
-    assert set(studies.drawn(5, 1).study_ids) < set(studies.drawn(9, 1).study_ids)
-    assert studies.drawn(99, 1) == studies
+    assert set(studies.sample(5, 1).study_ids) < set(studies.sample(9, 1).study_ids)
+    assert studies.sample(99, 1) == studies
 
 
 @pytest.mark.parametrize("field", ["model_prediction", "report"])

@@ -170,9 +170,10 @@ def test_groups_are_corrected_by_their_own_readings(
     assert sum(n.values()) == 50
     assert found["small"]["why_not"] == f"too few readings: {n['small']} of at least 10"
     assert found["small"]["value"] is found["small"]["labels"] is None
-    rows = list(csv.DictReader(io.StringIO(invoke("rates", *words, "--format", "csv").stdout)))
-    assert float(rows[0][f"{RATE}_corrected"]) == found["north"]["value"]
-    assert rows[1][f"{RATE}_corrected"] == ""
+    text = invoke("rates", *words, "--format", "csv", "--table", "corrected").stdout
+    rows = [row for row in csv.DictReader(io.StringIO(text)) if row["statistic"] == RATE]
+    assert float(rows[0]["corrected"]) == found["north"]["value"]
+    assert (rows[1]["corrected"], rows[1]["corrected_why"] != "") == ("", True)
 
 
 def test_several_readers_of_a_study_are_averaged(

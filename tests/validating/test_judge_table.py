@@ -109,13 +109,8 @@ def test_price_time_unread_and_stability(
     assert [row["kendall"] for row in own] == [row["kendall"] for row in rows.values()]
 
     lines = list(csv.DictReader(io.StringIO(called(*words, "csv"))))
-    (price,) = [
-        line
-        for line in lines
-        if (line["table"], line["rater"], line["statistic"])
-        == ("judge_table", "asked", "dollars_per_1000")
-    ]
-    assert float(price["value"]) == rows["asked"]["dollars_per_1000"]["value"]
+    (line,) = [line for line in lines if line["judge"] == "asked"]
+    assert float(line["dollars_per_1000"]) == rows["asked"]["dollars_per_1000"]["value"]
     text = called(*words, "md")
     assert "same verdict again" in text
     assert "n/a (asks no server)" in text

@@ -97,21 +97,21 @@ def test_figures_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, 
 def test_formats_and_python_say_the_same(invoke: Invoke, runs: tuple[Path, Path]) -> None:
     words = ("validate", runs[0], "--readers", runs[1], "--format")
     found = json.loads(called(invoke, *words, "json"))
-    rows = list(csv.DictReader(io.StringIO(called(invoke, *words, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(called(invoke, *words, "csv", "--table", "agreement"))))
     assert {row["signature"] for row in rows} == {found["signature"]}
-    keys = {"table": "agreement", "quantity": "errors", "measure": "errors"}
-    kendall = one(rows, **keys, statistic="kendall")
     own = one(found["agreement"], quantity="errors", own=True)["kendall"]
-    assert (float(kendall["value"]), float(kendall["low"])) == (own["value"], own["low"])
+    row = next(row for row in rows if row["quantity"] == "errors")
+    assert (float(row["kendall"]), float(row["kendall_low"])) == (own["value"], own["low"])
     shown = f"{own['value']:.3f} [{own['low']:.3f}, {own['high']:.3f}]"
     for form in ("table", "md", "latex"):
         text = called(invoke, *words, form)
         assert shown in text
         assert found["signature"] in text
         assert "nan" not in text.lower()
-    frame = validate([runs[0]], [runs[1]])
-    assert len(frame.figures) == len(rows)
-    assert json.loads(json.dumps(frame.data)) == found
+    again = validate([runs[0]], [runs[1]])
+    assert len(again.frame("agreement")) == len(rows)
+    assert json.loads(json.dumps(again.data)) == found
+    assert "Kendall tau-b" in str(again)
 
 
 def test_a_metric_of_a_file_is_held_against_the_readers(

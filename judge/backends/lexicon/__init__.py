@@ -5,6 +5,19 @@ A baseline for when no model is at hand, never to be reported as GREEN or FineRa
 
 from judge.backends.lexicon.data import Lexicon, load
 from judge.backends.lexicon.judge import compare
-from judge.backends.lexicon.reading import changed, named, study_class, unfamiliar
+from judge.backends.lexicon.reports import (
+    changed_findings,
+    named_findings,
+    study_class,
+    unfamiliar_reason,
+)
 
-__all__ = ["Lexicon", "changed", "compare", "load", "named", "study_class", "unfamiliar"]
+__all__ = [
+    "Lexicon",
+    "changed_findings",
+    "compare",
+    "load",
+    "named_findings",
+    "study_class",
+    "unfamiliar_reason",
+]

@@ -35,7 +35,7 @@ Kind = StrEnum(
     "LIKELY_AFTER HEDGES_AFTER HEDGES_BEFORE READS_AS MAY_READ_AS IGNORES_AFTER ACTION BREAKS "
     "VERBS PREPOSITIONS NEUTRAL",
 )
-"""What a phrase does in a sentence."""
+"""The parts that a phrase can play in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class Role:
 
 @dataclass(slots=True)
 class Node:
-    """A step of the phrase table: what may follow, and what the words so far mean."""
+    """A step of the phrase table: the words that may follow, and the roles of the words so far."""
 
     children: dict[str, Node] = field(default_factory=dict)
     roles: tuple[Role, ...] = ()
 
 
 class Entry(BaseModel):
-    """A table of the lexicon's file; no other names may stand in it than its own."""
+    """A table of the lexicon file; unknown names are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -136,10 +136,10 @@ _LONG = 7
 """A word of fewer letters is one slip away from too many others to be mended to."""
 
 _MENDED = (Kind.FINDING, Kind.STRUCTURE, Kind.SIDE)
-"""The phrases whose words slips are mended to."""
+"""The kinds of phrases to which misspelt words are corrected."""
 
 _SECTIONS = (*_MENDED, Kind.QUALITY, Kind.PLACE, Kind.LEVEL, Kind.CHANGE, Kind.ACUITY)
-"""What phrases of other sections than `cues` do."""
+"""The kinds of phrases outside the section `cues`."""
 
 
 def _labelled(findings: dict[str, Finding]) -> dict[str, Finding]:
@@ -162,7 +162,7 @@ class _Unfamiliar(Entry):
 
 
 class Lexicon(Entry):
-    """What the rules know: the file, in which lexicon.yaml says what each entry means.
+    """The lexicon file as a value; lexicon.yaml explains each entry.
 
     `version` names the data and a short hash of them. `words` are all that stand in a phrase,
     `long_words` those that a slip can be mended to, by first letter; `right_words` are slips of
@@ -267,7 +267,7 @@ class Lexicon(Entry):
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """All that stand in a phrase."""
+        """All words of all phrases."""
         return frozenset(word for _, phrases, _ in self._roles() for word in _words(phrases))
 
     @cached_property
@@ -282,12 +282,12 @@ class Lexicon(Entry):
 
     @cached_property
     def other_images(self) -> re.Pattern[str]:
-        """What tells of an examination that is no X-ray."""
+        """Matches words that only reports of CT, MRI or ultrasound use of themselves."""
         return _pattern("images", self.unfamiliar.images)
 
     @cached_property
     def elsewhere(self) -> re.Pattern[str]:
-        """What tells that a sentence speaks of another examination."""
+        """Matches words that refer to another examination."""
         return _pattern("elsewhere", self.unfamiliar.elsewhere)
 
     def knows(self, word: str) -> bool:
@@ -365,34 +365,29 @@ def load(path: Path = _DEFAULT) -> Lexicon:
     except UnreadableYamlError as error:
         raise JudgeError(f"{path}: not YAML: {error}; mend the file") from error
     except ValidationError as error:
-        raise JudgeError(f"{path}: {_told(error)}") from error
+        raise JudgeError(f"{path}: {_format_error(error)}") from error
     digest = hashlib.sha256(raw).hexdigest()[:8]
     return lexicon.model_copy(update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"})
 
 
-def _told(error: ValidationError) -> str:
-    faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-    fault = faults[0]  # a name that is unknown explains one that is missing
-    *place, last = map(str, fault["loc"] or ("the file",))
-    entry = ": ".join((*place, last))
-    if fault["type"] == "missing":
-        return f"{entry} is missing; add it"
-    if fault["type"] == "extra_forbidden":
-        return f"{': '.join((*place, ''))}unknown {last}; remove it or mend the spelling"
+def _format_error(error: ValidationError) -> str:
+    # An unknown name explains a missing one.
+    fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    places = [str(part) for part in fault["loc"] if part != "[key]"] or ["the file"]
+    if fault["type"] == "extra_forbidden" or "[key]" in fault["loc"]:
+        return f"{': '.join((*places[:-1], ''))}unknown {places[-1]}; mend the spelling"
+    message = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "model_type":
-        return f"{entry} is not a table of names; write `name: value` lines"
-    if fault["type"] == "value_error":
-        return f"{entry}: {fault['ctx']['error']}" if fault["loc"] else str(fault["ctx"]["error"])
-    if last == "[key]":
-        return f"{': '.join(place[:-1])}: unknown {place[-1]}; {fault['msg']}"
-    quote = "; put it in quotes" if isinstance(fault["input"], bool) else ""
-    return f"{entry} {reprlib.repr(fault['input'])}: {fault['msg']}{quote}"
+        message = "not a table of names; write `name: value` lines"
+    if fault["type"] in ("value_error", "model_type", "missing"):
+        return ": ".join((*(places if fault["loc"] else ()), message))
+    return f"{': '.join(places)} {reprlib.repr(fault['input'])}: {message}"
 
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/]")
 _DROPPED = frozenset({"the", "a", "an"})
 JOIN, VERB, PREPOSITION, BREAK = "jvpb"
-"""What may stand between two things in a sentence, a letter each."""
+"""The letters for joins, verbs, prepositions and breaks between two phrases."""
 
 _BY_KIND = {Kind.VERBS: VERB, Kind.PREPOSITIONS: PREPOSITION, Kind.BREAKS: BREAK}
 JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
@@ -456,7 +451,7 @@ class Line:
     offsets: list[int]
 
     def between(self, first: int, last: int) -> str:
-        """Return the letters of what stands from token `first` to `last` (exclusive)."""
+        """Return the letters of `stops` from token `first` to `last` (exclusive)."""
         return self.stops[self.offsets[first] : self.offsets[last]]
 
     def marked(self, first: int, last: int, *kinds: Kind) -> bool:
@@ -464,12 +459,12 @@ class Line:
         return any(mark.role(*kinds) for mark in self.marks if first <= mark.first < last)
 
 
-def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
+def tokenise(sentence: str, lexicon: Lexicon) -> list[Line]:
     """Return `sentence` as one line of words, or as several where it is very long."""
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(sentence):
-        if word := _read_as(match.group(), lexicon):
+        if word := _normalise(match.group(), lexicon):
             words.append(word)
             spans.append(match.span())
     return [
@@ -484,12 +479,12 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
 
 
 @lru_cache(maxsize=65536)
-def _read_as(token: str, lexicon: Lexicon) -> str:
+def _normalise(token: str, lexicon: Lexicon) -> str:
     word = token.lower()
     if word in _DROPPED or (word.startswith("xxx") and not word.strip("x")):
         return ""
     word = stem(word)
-    return word if word in lexicon.words else mended(word, lexicon)
+    return word if word in lexicon.words else correct_slip(word, lexicon)
 
 
 def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, int]]) -> Line:
@@ -566,7 +561,7 @@ def _measures(words: list[str]) -> list[Measure]:
     return measures
 
 
-def mended(word: str, lexicon: Lexicon) -> str:
+def correct_slip(word: str, lexicon: Lexicon) -> str:
     """Return `word`, or the one word of the lexicon that it is a slip of.
 
     A slip is one letter too many, too few, wrong, or two neighbours swapped; never the

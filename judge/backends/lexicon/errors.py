@@ -1,12 +1,12 @@
-"""What is wrong with a candidate: where both reports speak of a finding, and where one does."""
+"""Errors of a candidate: differences of findings in both reports, and findings in only one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from judge.backends.lexicon.mention import MOST, SAME_SIZE, Mention, Pair
-from judge.backends.lexicon.reading import WHOLE, Alignment, Report
+from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
+from judge.backends.lexicon.reports import WHOLE, Alignment, Report
 from judge.types import Attribute, Category, Discrepancy, Severity
 
 _OTHER_SIZE = 1.5
@@ -19,7 +19,7 @@ _DOWNWARD = frozenset({"better", "resolved"})
 
 @dataclass(frozen=True, slots=True)
 class Error(Discrepancy):
-    """A discrepancy, and what it is about: one topic in one sentence makes one error.
+    """A discrepancy with its topic: one topic in one sentence is one error.
 
     `pair` is there where both reports have the finding, with the `attribute` that differs;
     `against` is what the other report says to the contrary.
@@ -32,7 +32,7 @@ class Error(Discrepancy):
 
 
 def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
-    """Return what the candidate says otherwise of a finding that both reports have.
+    """Return the differences of one finding that both reports have.
 
     At most one each of reading, number, site, severity, acuity and change. What another mention of
     the same finding in the same report bears out is no error.
@@ -43,7 +43,7 @@ def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]
 
 
 def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
-    """Return what the candidate says otherwise that rubrics with the six categories let pass.
+    """Return the differences in certainty and precision, which the six categories do not cover.
 
     That is a finding that only one report is certain of, or that only one names narrowly. It
     matters where the finding is urgent when certain, and where the two names weigh differently.
@@ -297,7 +297,7 @@ def unpaired(
             known = next(same, None)
             if known is None:
                 emitted.append((mention, len(errors)))
-                errors.append(_alone(mention, report, other))
+                errors.append(_unpaired_error(mention, report, other))
             else:
                 error = errors[known]
                 again = error.again
@@ -321,7 +321,7 @@ def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
     return all(present.finding != mention.finding for present in named) or not is_denied_here
 
 
-def _alone(mention: Mention, report: Report, other: Report) -> Error:
+def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
     finding = mention.kind
     contrary = other.contrary(mention)
     against = contrary[0] if contrary else None
@@ -338,13 +338,13 @@ def _alone(mention: Mention, report: Report, other: Report) -> Error:
         elif against is not None and finding.area == "devices":
             severity = max(severity, 2)  # a tube that is gone is not one left in place
     rest = f'says "{against.words}"' if against else "does not"
-    quotes = _told(mention, against, rest, report, other)
+    quotes = _quote_both(mention, against, rest, report, other)
     again = tuple(sorted(others - {quotes[-1]}))
     topic = f"{finding.label} {sorted(mention.sides)}"
     return Error(category, severity, finding.label, *quotes, again, topic, against=against)
 
 
-def _told(
+def _quote_both(
     mention: Mention, against: Mention | None, rest: str, report: Report, other: Report
 ) -> tuple[str, int | None, int | None]:
     text = f'The {report.side} says "{mention.words}", the {other.side} {rest}.'
@@ -357,7 +357,7 @@ def _only_unchanged(mention: Mention, report: Report) -> bool:
     structures, area = report.lexicon.structures, mention.kind.area
     about = [
         stated
-        for stated in report.said
+        for stated in report.mentions
         if stated.structure
         and not stated.finding
         and area in structures[stated.structure].rules_out
@@ -384,7 +384,7 @@ def wider_changes(reference: Report, candidate: Report) -> list[Error]:
 def _wider_changes(report: Report, other: Report) -> list[Error]:
     known: set[tuple[str, frozenset[str]]] = set()
     errors: list[Error] = []
-    for mention in report.said:
+    for mention in report.mentions:
         if not mention.changes or mention.positive:
             continue
         name = mention.structure.replace("_", " ") or "study"
@@ -402,7 +402,7 @@ def _wider_changes(report: Report, other: Report) -> list[Error]:
         severity = _change_weight(2 if theirs else 1, mention.changes, theirs)
         rest = f'"{partner.words}"' if partner else "makes no such comparison"
         topic = f"{category.label}: {', '.join(sorted(mention.changes))}"
-        quotes = _told(mention, partner, rest, report, other)
+        quotes = _quote_both(mention, partner, rest, report, other)
         errors.append(Error(category, severity, label, *quotes, topic=topic))
     return errors
 
@@ -415,11 +415,11 @@ def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
         return not gone and mention.finding not in report.present, next(iter(denials), None)
     if mention.structure in WHOLE:
         whole = [
-            stated for stated in report.said if not stated.finding and stated.structure in WHOLE
+            stated for stated in report.mentions if not stated.finding and stated.structure in WHOLE
         ]
-        lacks = mention.changes.isdisjoint(_changes(report.said))
+        lacks = mention.changes.isdisjoint(_changes(report.mentions))
         return lacks, next((stated for stated in whole if stated.changes), None)
-    about = [stated for stated in report.said if _same_part(mention, stated)]
+    about = [stated for stated in report.mentions if _same_part(mention, stated)]
     # A structure that the other report leaves out is no omitted comparison.
     lacks = mention.changes.isdisjoint(report.changes | _changes(about)) and bool(about)
     return lacks, next(iter(about), None)

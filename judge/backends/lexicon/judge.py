@@ -14,8 +14,8 @@ from judge.backends.base import CountedNote, Judge, JudgeSettings, StudyError
 from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.data import load as load_lexicon
 from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
-from judge.backends.lexicon.mention import Mention, Pair, together
-from judge.backends.lexicon.reading import Alignment, Report, align, unfamiliar
+from judge.backends.lexicon.mentions import Mention, Pair, group_mentions
+from judge.backends.lexicon.reports import Alignment, Report, align, unfamiliar_reason
 from judge.rubrics import Rubric
 from judge.sentences import sentences
 from judge.types import (
@@ -46,7 +46,7 @@ _MORE: Mapping[Side, set[Category]] = {
 """Differences by which a report says more than the other."""
 
 _WITH_AGE = frozenset({"aortic_calcification", "degenerative_spine", "tortuous_aorta"})
-"""What is expected in the elderly [Baharoon et al. 2026]."""
+"""Findings that are expected in the elderly [Baharoon et al. 2026]."""
 _LONGEST = 80
 
 
@@ -89,18 +89,18 @@ class _Comparison(ReportComparison):
         return tuple(sorted({(ours.sentence, theirs.sentence) for ours, theirs in pairs}))
 
     @cached_property
-    def _said(self) -> list[int]:
-        return [sum(mention.says for mention in report.said) for report in self.both]
+    def _n_statements(self) -> list[int]:
+        return [sum(mention.says for mention in report.mentions) for report in self.both]
 
     @cached_property
     def matched(self) -> tuple[str, ...]:
-        if any(self._said):
+        if any(self._n_statements):
             return _matched(*self.both, *self._errors)
         return _common_sentences(*self.texts)
 
     @cached_property
     def explanation(self) -> str:
-        ours, theirs = self._said
+        ours, theirs = self._n_statements
         counts = Counter(error.category.label for error in self.discrepancies)
         listed = ", ".join(f"{label}: {number}" for label, number in counts.items())
         summary = (
@@ -115,16 +115,16 @@ class _Comparison(ReportComparison):
         return f"Rules of {self.version}: {summary}."
 
     @cached_property
-    def _told_apart(self) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
-        return _told_apart(*self.both, *self._errors)
+    def _compared(self) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
+        return _compare_findings(*self.both, *self._errors)
 
     @cached_property
     def findings(self) -> tuple[ReportFinding, ...]:
-        return self._told_apart[0]
+        return self._compared[0]
 
     @cached_property
     def differences(self) -> tuple[AttributeDifference, ...]:
-        return self._told_apart[1]
+        return self._compared[1]
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -135,7 +135,7 @@ class _Comparison(ReportComparison):
 
 
 def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportComparison:
-    """Return the discrepancies between two reports, what matches, and a short explanation.
+    """Return the discrepancies between two reports, their matches and a short explanation.
 
     Pure and deterministic. Discrepancies come in the order of the reference, then those
     that only the candidate gives rise to, in its order. Two reports in which no finding is
@@ -175,18 +175,18 @@ def _matched(
     }
     matched: dict[int, str] = {}
     by_name: defaultdict[str, list[Mention]] = defaultdict(list)
-    for mention in reference.said:
+    for mention in reference.mentions:
         if mention.positive:
             by_name[mention.finding].append(mention)
     for named in by_name.values():
-        for finding in together(named):
+        for finding in group_mentions(named):
             ids = {id(mention) for mention in finding}
             if ids & agreed and not ids & wrong:
                 matched[id(finding[0])] = finding[0].words
     normals = _Normals(candidate, errors)
     denied: set[str] = set()
-    stated = {mention for mention in candidate.said if mention.changes}
-    for mention in reference.said:
+    stated = {mention for mention in candidate.mentions if mention.changes}
+    for mention in reference.mentions:
         if mention.negative:
             structures = reference.lexicon.structures
             name = mention.finding or structures[mention.structure].abnormal
@@ -195,11 +195,11 @@ def _matched(
                 matched[id(mention)] = mention.words
         elif not mention.finding and mention in stated:
             matched[id(mention)] = mention.words
-    return tuple(matched[id(mention)] for mention in reference.said if id(mention) in matched)
+    return tuple(matched[id(mention)] for mention in reference.mentions if id(mention) in matched)
 
 
 class _Normals:
-    """What the candidate calls normal or denies, and the findings that it has to itself."""
+    """The normal and denied findings of the candidate, and its false findings."""
 
     def __init__(self, report: Report, errors: Sequence[Error]) -> None:
         findings = report.lexicon.findings
@@ -212,7 +212,7 @@ class _Normals:
         self._against = {error.against for error in errors if error.against}
         self._sides: defaultdict[tuple[str, str], set[frozenset[str]]] = defaultdict(set)
         self._ruled_out: set[str] = set()
-        for mention in report.said:
+        for mention in report.mentions:
             if mention.negative:
                 self._sides[mention.finding, mention.structure].add(mention.sides)
                 if len(mention.sides) != 1:
@@ -256,7 +256,7 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().replace(";", ",").split()).rstrip(".") or "."
 
 
-def _told_apart(
+def _compare_findings(
     reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
 ) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
     """Return the abnormal findings of both reports, the reference's first, and how they differ.
@@ -268,7 +268,7 @@ def _told_apart(
     groups = [
         (report.side, group)
         for report in (reference, candidate)
-        for group in together([m for m in report.said if m.positive and m.kind.abnormal])
+        for group in group_mentions([m for m in report.mentions if m.positive and m.kind.abnormal])
     ]
     group_of = {id(mention): n for n, (_, group) in enumerate(groups) for mention in group}
     partners: list[set[int]] = [set() for _ in groups]
@@ -306,7 +306,7 @@ def _told_apart(
 def _statements(
     report: Report, other: Report, partners: Mapping[Mention, Mention]
 ) -> Iterator[Statement]:
-    for mention in dict.fromkeys(filter(lambda mention: mention.says, report.said)):
+    for mention in dict.fromkeys(filter(lambda mention: mention.says, report.mentions)):
         partner = partners.get(mention)
         if partner is None and mention.positive:
             partner = other.twin(mention)
@@ -340,21 +340,21 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
 
 
 def _against(mention: Mention, other: Report) -> Mention | None:
-    """Return what the other report says that cannot be where this is so.
+    """Return the mention in the other report that contradicts this one.
 
     A finding that is there is contradicted by its denial, or by a part that is called normal; what
     is denied or called normal, by a finding that is there.
     """
     if mention.positive:
         return next(iter(other.contrary(mention)), None)
-    there = (stated for stated in other.said if stated.positive and mention.negative)
+    there = (stated for stated in other.mentions if stated.positive and mention.negative)
     return next((stated for stated in there if mention.against(stated)), None)
 
 
 def _borne_out(mention: Mention, other: Report) -> Mention | None:
     if not mention.negative:
         return None
-    negatives = [negative for negative in other.said if negative.negative]
+    negatives = [negative for negative in other.mentions if negative.negative]
     for negative in negatives:
         same = (mention.finding, mention.structure) == (negative.finding, negative.structure)
         if same and mention.agrees_in_side(negative):
@@ -376,7 +376,7 @@ _UNFAMILIAR = {
     "chest radiographs",
     "modality": "another modality than chest radiographs",
 }
-"""Why a study is not judged -> what it has."""
+"""The reasons why a study is not judged, in words."""
 
 
 def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
@@ -482,7 +482,7 @@ class LexiconJudge(Judge):
         if study.modality not in (None, _RADIOGRAPH):
             return "modality"
         both = (study.reference, study.candidate)
-        reasons = {unfamiliar(report, self._lexicon) for report in both}
+        reasons = {unfamiliar_reason(report, self._lexicon) for report in both}
         if "language" in reasons:
             return "language"
         return "images" if "images" in reasons and study.modality is None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.categories import CATEGORY, ERROR, Counting, count_measures, error
+from judge.rubrics.categories import CATEGORY, ERROR, ItemCounter, count_measures, error_item
 from judge.types import Annotation, Measures, ReportComparison, Study, UnparsedError
 
 STEP = Facet(
@@ -31,7 +31,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
             CATEGORY[category], STEP[step]
     except (ValueError, KeyError, TypeError) as bad:
         raise UnparsedError("no list of errors", str(bad)) from bad
-    return Annotation(tuple(error((c,), STEP.name, step, said) for c, step, said in found))
+    return Annotation(tuple(error_item((c,), STEP.name, step, said) for c, step, said in found))
 
 
 def render(annotation: Annotation) -> str:
@@ -44,7 +44,7 @@ def render(annotation: Annotation) -> str:
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return minus the points of all errors, and their counts."""
     points = sum(_POINTS[item.label(STEP.name)] for item in annotation.items)
-    return {"points": 0.0 - points, **Counting(COUNTS)(annotation)}
+    return {"points": 0.0 - points, **ItemCounter(COUNTS)(annotation)}
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
@@ -52,7 +52,7 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     steps = ("minor", "moderate", "major", "major")
     return Annotation(
         tuple(
-            error((one.category,), STEP.name, steps[one.severity - 1], one.text)
+            error_item((one.category,), STEP.name, steps[one.severity - 1], one.text)
             for one in comparison.discrepancies
         )
     )

@@ -1,4 +1,4 @@
-"""One thing that a report says: how grave it is, and how it stands to what another says."""
+"""Mentions of findings in a report: their severity, and how two mentions relate."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ class Mention:
         return self._hash
 
     def numbered(self, sentence: int) -> Mention:
-        """Return a copy that stands in another sentence; quicker than `replace`."""
+        """Return a copy in another sentence; faster than `replace`."""
         copied = object.__new__(Mention)
         vars(copied).update(vars(self), sentence=sentence)
         return copied
 
     @property
     def kind(self) -> Finding:
-        """What the lexicon says of the finding."""
+        """The finding's entry in the lexicon."""
         return self.lexicon.findings[self.finding]
 
     @property
     def says(self) -> bool:
-        """Whether it says anything but where something is, or how the image was taken."""
+        """Whether it mentions more than a place or the technique."""
         return bool(self.finding or self.normal or self.changes)
 
     @property
@@ -94,12 +94,12 @@ class Mention:
 
     @property
     def readings(self) -> tuple[str, ...]:
-        """What it makes of its shadow: the readings, or the finding itself."""
+        """The interpretations of a shadow, or the finding itself."""
         return self.also or (self.finding,)
 
     @property
     def rules_out(self) -> frozenset[str]:
-        """The areas whose findings are not there if what is called normal or denied isn't."""
+        """The areas in which this normal or denied mention excludes findings."""
         if self.normal:
             return self.lexicon.structures[self.structure].rules_out
         return self.kind.rules_out if self.finding else _NONE
@@ -138,7 +138,7 @@ class Mention:
         return max(severity, min(placed, default=severity))
 
     def is_safe(self, finding: Finding) -> bool:
-        """Return whether a tube ends where it should above the carina, or nothing is said of it."""
+        """Return whether a tube's distance from the carina is safe or not stated."""
         if self.acts or finding.safe is None or not self.sizes:
             return not self.acts
         least, most = finding.safe
@@ -201,7 +201,7 @@ Pair = tuple[Mention, Mention]
 """A reference mention and the candidate's mention of the same thing."""
 
 
-def together(mentions: list[Mention]) -> list[list[Mention]]:
+def group_mentions(mentions: list[Mention]) -> list[list[Mention]]:
     """Return the mentions of each finding, in order of the first of them.
 
     Mentions that share a name and that neither side, place nor size tells apart are of one finding.

@@ -1,4 +1,4 @@
-"""Findings, what they weigh and the numbers of a study; answers read, written, made by rules."""
+"""CRIMSON's findings, weights and scores; its replies are read, written and made by rules."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.categories import ERROR, Counting, count_measures
+from judge.rubrics.categories import ERROR, ItemCounter, count_measures
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure
-from judge.rubrics.reply_text import (
-    Form,
+from judge.rubrics.replies import (
     Line,
-    checked,
+    ReplyModel,
+    check_round_trip,
     denies,
+    first_repeat,
     one_line,
-    read_back,
     read_json,
-    twice,
+    validate_reply,
 )
 from judge.types import (
     Annotation,
@@ -48,7 +48,7 @@ SIGNIFICANCE = Facet(
         Label(NEGLIGIBLE, "negligible", "mild", means="not actionable"),
     ),
 )
-"""What a finding matters, and an error about it.
+"""The clinical significance of a finding, and of an error about it.
 
 A finding has one of the first four. A false or missing finding has the finding's own; an
 attribute error has that of the reference's finding where it is significant, else `negligible`.
@@ -56,7 +56,7 @@ attribute error has that of the reference's finding where it is significant, els
 LEVELS = tuple(label.name for label in SIGNIFICANCE.labels if label.name != NEGLIGIBLE)
 WEIGHTS: Mapping[str, float] = dict(zip(LEVELS, (1.0, 0.5, 0.25, 0.0), strict=True))
 _ATTRIBUTE_WEIGHT = 0.5
-"""What a significant attribute error weighs; one that is negligible weighs nothing."""
+"""The weight of a significant attribute error; a negligible one weighs nothing."""
 
 FALSE, MISSING = "false_finding", "missing_finding"
 _ATTRIBUTES = {
@@ -77,7 +77,7 @@ _OF_MODALITY = {
     "density": ("wrong breast density", "mg"),
     "calcification": ("wrong calcification", "mg"),
 }
-"""What else can be wrong of a finding, in reports of one modality; ours, not the authors'."""
+"""Further attributes for reports of one modality; ours, not the authors'."""
 ATTRIBUTES = (*_ATTRIBUTES, *_OF_MODALITY)
 MODALITY_OF = {name: modality for name, (_, modality) in _OF_MODALITY.items()}
 TYPE = Facet(
@@ -106,67 +106,48 @@ MISTAKE = Kind(ERROR, "error", "errors", (TYPE.name, SIGNIFICANCE.name), SIGNIFI
 
 _COUNTS = count_measures(MISTAKE, SIGNIFICANCE, TYPE)
 _LISTS = tuple(
-    Measure(
-        *(name, kind.plural),
-        higher_is_better=kind is MATCH,
-        is_whole=True,
-        counts=Counted(kind.name),
-    )
-    for name, kind in (
-        ("n_reference_findings", REFERENCE),
-        ("n_candidate_findings", CANDIDATE),
-        ("n_matches", MATCH),
+    Measure(name, kind.plural, is_whole=True, counts=Counted(kind.name), higher_is_better=is_good)
+    for name, kind, is_good in (
+        ("n_reference_findings", REFERENCE, False),
+        ("n_candidate_findings", CANDIDATE, False),
+        ("n_matches", MATCH, True),
     )
 )
-_UNTOLD = "findings without a significance, or not linked with what they match"
 _ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
+_of_findings = partial(
+    Measure, undefined="findings without a significance, or not linked with what they match"
+)
 TRIAGE = {
     "n_urgent_reference": "urgent findings of the reference",
     "n_urgent_reported": "urgent findings of the reference that the candidate reports",
     "n_urgent_candidate": "urgent findings of the candidate",
     "n_urgent_supported": "urgent findings of the candidate that the reference supports",
 }
-"""What recall and precision of urgent findings are made of, in each study."""
+"""The counts of a study that recall and precision of urgent findings are ratios of."""
+_RIGHT = ("n_urgent_reported", "n_urgent_supported")
 MEASURES = (
-    Measure(
-        "crimson",
-        "CRIMSON",
-        (-1, 1),
-        higher_is_better=True,
-        role="score",
-        undefined=_UNTOLD,
-        needs=_ALL,
-    ),
-    Measure(
-        "reference_weight", "weight of the reference's findings", undefined=_UNTOLD, needs=_ALL[:1]
-    ),
-    Measure(
-        "matched_weight",
-        "weight of what matches",
-        higher_is_better=True,
-        undefined=_UNTOLD,
-        needs=_ALL,
-    ),
+    _of_findings("crimson", "CRIMSON", (-1, 1), higher_is_better=True, role="score", needs=_ALL),
+    _of_findings("reference_weight", "weight of the reference's findings", needs=_ALL[:1]),
+    _of_findings("matched_weight", "weight of what matches", higher_is_better=True, needs=_ALL),
     Measure("false_weight", "weight of false findings", needs=(FALSE,)),
     Measure("missing_weight", "weight of missing findings", needs=(MISSING,)),
     Measure("n_significant", "urgent errors", is_whole=True, needs=LEVELS[:1]),
     Measure("n_insignificant", "errors that are not urgent", is_whole=True, needs=LEVELS[:1]),
     Measure("n_actionable", "urgent or actionable errors", is_whole=True, needs=LEVELS[:2]),
     *(
-        Measure(
-            *(name, label),
-            higher_is_better=name in ("n_urgent_reported", "n_urgent_supported"),
+        _of_findings(
+            *count,
+            higher_is_better=count[0] in _RIGHT,
             is_whole=True,
-            undefined=_UNTOLD,
-            needs=(*_ALL, *LEVELS[:1]),
+            needs=(*_ALL, LEVELS[0]),
         )
-        for name, label in TRIAGE.items()
+        for count in TRIAGE.items()
     ),
     *_LISTS,
     *_COUNTS,
 )
 
-_count = Counting((*_COUNTS, *_LISTS))
+_count = ItemCounter((*_COUNTS, *_LISTS))
 
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
@@ -253,7 +234,7 @@ def score(reference: float, matched: float, false: float, missing: float) -> flo
 
 
 def weight(items: Iterable[Item]) -> float:
-    """Return the sum of what the items' significances weigh."""
+    """Return the sum of the weights of the items' significances."""
     return sum(WEIGHTS.get(item.label(SIGNIFICANCE.name), 0.0) for item in items)
 
 
@@ -262,7 +243,7 @@ def _of_type(errors: Iterable[Item], name: str) -> list[Item]:
 
 
 def _matched(annotation: Annotation) -> float | None:
-    """Return what the matched findings of the reference weigh, each once.
+    """Return the weight of the matched findings of the reference, each once.
 
     A finding of weight w with attribute errors of weight a gives w * w / (w + a). None where a
     match or an attribute error is not linked with a finding of the reference.
@@ -283,17 +264,13 @@ def _matched(annotation: Annotation) -> float | None:
             lost[item.links[0]] += _ATTRIBUTE_WEIGHT
     total = 0.0
     for place in matched:
-        finding_weight = weight((items[place],))
-        total += (
-            finding_weight * finding_weight / (finding_weight + lost[place])
-            if lost[place]
-            else finding_weight
-        )
+        full = weight((items[place],))
+        total += full * full / (full + lost[place]) if lost[place] else full
     return total
 
 
 SIGNIFICANT = "significant"
-"""What an attribute error is that is not negligible."""
+"""The severity of an attribute error that is not negligible."""
 _LONGEST = 80
 _APART = re.compile(r"[\s_\-/,]+(?:(?:and|but|or)[\s_\-]+)?")
 _SEVERAL = re.compile(r"[|;,/]")
@@ -313,7 +290,7 @@ _OTHER_NAMES = {
 _ALSO = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
 
-def _words(value: object) -> object:
+def _nonempty(value: object) -> object:
     text = one_line(value)
     if text == "":
         raise PydanticCustomError("empty finding", "a finding has an id and words")
@@ -321,30 +298,27 @@ def _words(value: object) -> object:
 
 
 def _finding_text(value: object) -> object:
-    text = _words(value)
+    text = _nonempty(value)
     if isinstance(text, str) and denies(text):
         raise PydanticCustomError("no entry", "a finding that is none has no entry")
     return text
 
 
 def _attributes(value: object) -> object:
-    # A list of them or one text: "location|severity" names two.
+    # A list or one text; "location|severity" names two.
     entries = value if isinstance(value, list) else [value]
     if not entries:
         raise PydanticCustomError("no error type", "error_types names at least one")
-    parts = [
-        part
-        for entry in entries
-        for part in _SEVERAL.split(entry if isinstance(entry, str) else "")
-    ]
-    names = [_APART.sub("_", part[:_LONGEST].strip().lower()) for part in parts]
-    names = [_ALSO.get(name, name) for name in names]
-    if not {*names} <= {*ATTRIBUTES}:
+    texts = [entry if isinstance(entry, str) else "" for entry in entries]
+    parts = [part for text in texts for part in _SEVERAL.split(text)]
+    names = {_APART.sub("_", part[:_LONGEST].strip().lower()) for part in parts}
+    names = {_ALSO.get(name, name) for name in names}
+    if not names <= {*ATTRIBUTES}:
         raise PydanticCustomError("unknown error type", "error_types names none that there is")
-    return sorted({*names}, key=ATTRIBUTES.index)
+    return sorted(names, key=ATTRIBUTES.index)
 
 
-_Id = Annotated[StrictStr, BeforeValidator(_words)]
+_Id = Annotated[StrictStr, BeforeValidator(_nonempty)]
 if TYPE_CHECKING:
     _Significance = str
     _Type = str
@@ -352,7 +326,7 @@ else:
     _Significance, _Type = Literal[LEVELS], Literal[ATTRIBUTES]
 
 
-class Finding(Form):
+class Finding(ReplyModel):
     """One abnormal finding of a report."""
 
     id: _Id = Field(description="R1, R2, ... in the reference, P1, P2, ... in the candidate.")
@@ -362,14 +336,14 @@ class Finding(Form):
     clinical_significance: _Significance
 
 
-class Match(Form):
+class Match(ReplyModel):
     """Two findings that are the same, whether or not they agree in all that is said of them."""
 
     ref_id: _Id
     pred_id: _Id
 
 
-class WrongAttribute(Form):
+class WrongAttribute(ReplyModel):
     """What the candidate gets wrong about a finding that both reports have."""
 
     optional: ClassVar = {"explanation": ""}
@@ -381,7 +355,7 @@ class WrongAttribute(Form):
     explanation: Line = Field(description="What differs, in a sentence.")
 
 
-class Errors(Form):
+class Errors(ReplyModel):
     """What is wrong with the candidate."""
 
     false_findings: list[_Id] = Field(description="Ids of the candidate's that match nothing.")
@@ -389,7 +363,7 @@ class Errors(Form):
     attribute_errors: list[WrongAttribute]
 
 
-class Reply(Form):
+class Reply(ReplyModel):
     """The findings of both reports, which of them match, and the errors."""
 
     reference_findings: list[Finding]
@@ -398,7 +372,7 @@ class Reply(Form):
     errors: Errors
 
 
-_At = Mapping[str, int]
+_Positions = Mapping[str, int]
 """The positions of findings among an annotation's items, by id."""
 
 
@@ -407,31 +381,35 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
     Every finding is matched, or false or missing, once; an attribute error is of two that match.
     """
-    reply = checked(Reply, read_json(text))
+    reply = validate_reply(Reply, read_json(text))
     ours, theirs = reply.reference_findings, reply.predicted_findings
     reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
     items = [_item(finding, REFERENCE.name, "reference") for finding in ours]
     items += [_item(finding, CANDIDATE.name, "candidate") for finding in theirs]
     for findings in (ours, theirs):
-        if (again := twice(finding.finding for finding in findings)) is not None:
+        if (again := first_repeat(finding.finding for finding in findings)) is not None:
             raise UnparsedError("finding twice", again)
     pairs = [(match.ref_id, match.pred_id) for match in reply.matched_findings]
     matches = dict.fromkeys(pairs)
     if len(matches) < len(pairs):
         raise UnparsedError("pair twice", "in the matched findings")
-    _accounted(reference, [ref for ref, _ in matches], reply.errors.missing_findings, "missing")
-    _accounted(candidate, [pred for _, pred in matches], reply.errors.false_findings, "false")
-    items += [a_match(items, reference[ref], candidate[pred]) for ref, pred in matches]
-    items += [alone(items, candidate[finding], FALSE) for finding in reply.errors.false_findings]
+    _check_accounted(
+        reference, [ref for ref, _ in matches], reply.errors.missing_findings, "missing"
+    )
+    _check_accounted(candidate, [pred for _, pred in matches], reply.errors.false_findings, "false")
+    items += [match_item(items, reference[ref], candidate[pred]) for ref, pred in matches]
     items += [
-        alone(items, reference[finding], MISSING) for finding in reply.errors.missing_findings
+        unmatched_item(items, candidate[finding], FALSE) for finding in reply.errors.false_findings
     ]
-    seen: list[object] = []
-    for mistake in reply.errors.attribute_errors:
+    items += [
+        unmatched_item(items, reference[finding], MISSING)
+        for finding in reply.errors.missing_findings
+    ]
+    mistakes = reply.errors.attribute_errors
+    for number, mistake in enumerate(mistakes):
         pair = mistake.ref_id, mistake.pred_id
-        if mistake in seen:
+        if mistake in mistakes[:number]:
             raise UnparsedError("error twice", f"of {' and '.join(pair)}: {mistake.explanation}")
-        seen.append(mistake)
         if mistake.explanation and denies(mistake.explanation):
             raise UnparsedError("no entry", f"an attribute error: {mistake.explanation}")
         if pair not in matches:
@@ -455,19 +433,21 @@ def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
     return tuple(sorted(set(types), key=ATTRIBUTES.index))
 
 
-def _positions(findings: Sequence[Finding], first: int) -> _At:
-    _once([finding.id for finding in findings])
+def _positions(findings: Sequence[Finding], first: int) -> _Positions:
+    _check_unique([finding.id for finding in findings])
     return {finding.id: place for place, finding in enumerate(findings, first)}
 
 
-def _once(ids: Collection[str]) -> None:
+def _check_unique(ids: Collection[str]) -> None:
     (most, n), *_ = Counter(ids).most_common(1) or [("", 1)]
     if n > 1:
         raise UnparsedError("id twice", most)
 
 
-def _accounted(known: _At, matched: Collection[str], alone: Collection[str], mistake: str) -> None:
-    _once(alone)
+def _check_accounted(
+    known: _Positions, matched: Collection[str], alone: Collection[str], mistake: str
+) -> None:
+    _check_unique(alone)
     paired, others = frozenset(matched), frozenset(alone)
     if dangling := (paired | others) - known.keys():
         raise UnparsedError("id of no finding", min(dangling))
@@ -482,14 +462,14 @@ def _item(finding: Finding, kind: str, side: Side) -> Item:
     return Item(kind, finding.finding, labels, side)
 
 
-def a_match(items: Sequence[Item], reference: int, candidate: int) -> Item:
+def match_item(items: Sequence[Item], reference: int, candidate: int) -> Item:
     """Return the match of the findings at two positions."""
     words, also = items[reference].text, items[candidate].text
     text = words if words.casefold() == also.casefold() else f"{words} (candidate: {also})"
     return Item(MATCH.name, text, links=(reference, candidate))
 
 
-def alone(items: Sequence[Item], place: int, mistake: str) -> Item:
+def unmatched_item(items: Sequence[Item], place: int, mistake: str) -> Item:
     """Return the error of the finding at a position, which is false or missing."""
     finding = items[place]
     labels = {TYPE.name: (mistake,), **finding.labels}
@@ -503,29 +483,28 @@ def render(annotation: Annotation) -> str:
     names += [f"P{number}" for number, _ in enumerate(candidate, 1)]
     errors = annotation.of_kind(ERROR)
     try:
-        one_sided = {
-            mistake: [
-                names[error.links[0]] for error in errors if error.labels[TYPE.name] == (mistake,)
-            ]
-            for mistake in (FALSE, MISSING)
-        }
-        attributes = [
-            error for error in errors if error.labels[TYPE.name] not in ((FALSE,), (MISSING,))
-        ]
+        ids: dict[tuple[str, ...], list[str]] = {(FALSE,): [], (MISSING,): []}
+        attributes = []
+        for error in errors:
+            types = error.labels[TYPE.name]
+            if types in ids:
+                ids[types].append(names[error.links[0]])
+            else:
+                attributes.append(error)
         reply = {
             "reference_findings": _findings(reference, names),
             "predicted_findings": _findings(candidate, names[len(reference) :]),
             "matched_findings": [_pair(match, names) for match in annotation.of_kind(MATCH.name)],
             "errors": {
-                "false_findings": one_sided[FALSE],
-                "missing_findings": one_sided[MISSING],
+                "false_findings": ids[FALSE,],
+                "missing_findings": ids[MISSING,],
                 "attribute_errors": [_attribute(error, names) for error in attributes],
             },
         }
     except (IndexError, KeyError) as error:
         raise ValueError(f"no reply expresses this: {error}") from error
     study = Study("", "", "", modality=_modality(errors))
-    return read_back(json.dumps(reply, indent=1), annotation, partial(parse, study=study))
+    return check_round_trip(json.dumps(reply, indent=1), annotation, partial(parse, study=study))
 
 
 def _modality(errors: Iterable[Item]) -> str | None:
@@ -561,7 +540,7 @@ _URGENT, _ACTIONABLE, _MINOR, _BENIGN = LEVELS
 _BY_SEVERITY = {4: _URGENT, 3: _URGENT, 2: _ACTIONABLE, 1: _MINOR}
 
 _NAMED_AGE = re.compile(r"(?:\A|[^A-Za-z])(?:[Aa]ge(?![a-z])|AGE(?![A-Za-z]))|[a-z]Age(?![a-z])")
-_TOLD_AGE = re.compile(
+_STATED_AGE = re.compile(
     r"\bage[ds]?\b\s*[:=]?([^\n.;]{1,40})|(\d{1,3}[- ]?(?:years?|yrs?|y/?o)\b)", re.I
 )
 _AGE = re.compile(r"\s*(?:[>\u2265]=?)?\s*0*(\d{1,3})(?!\d)\s*([a-z]?)([a-z]*)", re.I)
@@ -572,7 +551,7 @@ _SAME = 4
 
 
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
-    """Return the findings of both reports, those that match, and what is wrong."""
+    """Return the findings of both reports, their matches and the errors, found by rules."""
     findings = comparison.findings
     items = [_finding(finding, study.context) for finding in findings]
     pairs = [
@@ -581,10 +560,10 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
         if finding.side == "reference"
         for partner in finding.partners
     ]
-    items += [a_match(items, *pair) for pair in pairs]
+    items += [match_item(items, *pair) for pair in pairs]
     for side, kind in (("candidate", FALSE), ("reference", MISSING)):
         items += [
-            alone(items, place, kind)
+            unmatched_item(items, place, kind)
             for place, finding in enumerate(findings)
             if finding.side == side and not finding.partners
         ]
@@ -600,29 +579,26 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
 
 def _finding(finding: ReportFinding, context: Mapping[str, str]) -> Item:
     significance = _BY_SEVERITY[finding.severity]
-    if finding.comes_with_age and is_elderly(context) and not _speaks_of(context, finding.text):
+    if finding.comes_with_age and is_elderly(context) and not _shares_words(context, finding.text):
         significance = _BENIGN
     kind = REFERENCE if finding.side == "reference" else CANDIDATE
     return Item(kind.name, finding.text, {SIGNIFICANCE.name: (significance,)}, finding.side)
 
 
 def is_elderly(context: Mapping[str, str]) -> bool:
-    """Return whether the context says that the patient is 65 or more.
-
-    Of a range the lower end counts. An age that is not told, or only bounded from above, says no.
-    """
+    """Return whether the context says that the patient is 65 or more; of a range, the lower end."""
     ages = [text for name, text in context.items() if _NAMED_AGE.search(name)]
     if not ages:
-        told = (_TOLD_AGE.search(text) for text in context.values())
-        ages = [found[1] or found[2] for found in told if found]
-    found = _AGE.match(ages[0]) if ages else None
-    if not found or not _ELDERLY <= int(found[1]) <= _OLDEST:
+        matches = filter(None, map(_STATED_AGE.search, context.values()))
+        ages = [match[1] or match[2] for match in matches]
+    age = _AGE.match(ages[0]) if ages else None
+    if not age or not _ELDERLY <= int(age[1]) <= _OLDEST:
         return False
-    # Months, weeks and days are none of the elderly's; a letter alone is DICOM's.
-    return (found[2] + found[3]).lower() not in ("m", "w", "d", "months", "weeks", "days")
+    # DICOM writes the unit as one letter.
+    return (age[2] + age[3]).lower() not in ("m", "w", "d", "months", "weeks", "days")
 
 
-def _speaks_of(context: Mapping[str, str], words: str) -> bool:
+def _shares_words(context: Mapping[str, str], words: str) -> bool:
     return not _stems(words).isdisjoint(_stems(" ".join(context.values())))
 
 

@@ -1,4 +1,4 @@
-"""Corrections: their severities and the numbers of a study, read, written and made by rules."""
+"""FineRadScore's corrections and scores; its replies are read, written and made by rules."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field
@@ -18,21 +19,20 @@ from judge.rubrics.categories import (
     CATEGORY,
     ERROR,
     LONGEST,
-    Counting,
+    ItemCounter,
     category_of,
     count_measures,
-    error,
+    error_item,
 )
 from judge.rubrics.contract import Facet, Kind, Label, Measure
-from judge.rubrics.reply_text import (
-    Form,
+from judge.rubrics.replies import (
     Line,
+    ReplyModel,
     Verbatim,
-    Whole,
-    checked,
-    plain_key,
+    WholeNumber,
     read_json,
-    whole,
+    validate_reply,
+    whole_number,
 )
 from judge.sentences import lines, sentences
 from judge.types import (
@@ -67,30 +67,26 @@ _LEAST_SIGNIFICANT = 3
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
 URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
-"""What a correction of severity 3 or 4 says of an urgent finding, by its category."""
+"""The categories of corrections that are about a missed or a false finding."""
 CLOSENESS = {
-    f"closeness_{when}": f"word overlap (Dice) {label} correction"
-    for when, label in (("candidate", "before"), ("corrected", "after"))
+    "closeness_candidate": "word overlap (Dice) before correction",
+    "closeness_corrected": "word overlap (Dice) after correction",
 }
-_OF_CLOSENESS = {
-    "closeness_candidate": ("reference",),
-    "closeness_corrected": ("reference", "edit"),
-}
+_check = partial(Measure, scale=(0, 1), higher_is_better=True, role="check")
+_count = partial(Measure, is_whole=True)
 MEASURES = (
     Measure("fineradscore", "highest severity", (1, 4), role="score", needs=NAMES[-1:]),
     Measure("fineradscore_sum", "severity sum", role="score", needs=NAMES[-1:]),
     *(
-        Measure(name, label, (0, 1), higher_is_better=True, role="check", needs=_OF_CLOSENESS[name])
-        for name, label in CLOSENESS.items()
+        _check(name, label, needs=("reference", "edit")[:number])
+        for number, (name, label) in enumerate(CLOSENESS.items(), 1)
     ),
-    Measure("n_significant", "errors of severity 3 or 4", is_whole=True),
-    Measure("n_insignificant", "errors of severity 1 or 2", is_whole=True),
-    Measure("n_actionable", "errors of severity 2 or more", is_whole=True),
+    _count("n_significant", "errors of severity 3 or 4"),
+    _count("n_insignificant", "errors of severity 1 or 2"),
+    _count("n_actionable", "errors of severity 2 or more"),
     *(
-        Measure(
-            f"n_{mistake}_urgent",
-            f"{category.label}s of severity 3 or 4",
-            is_whole=True,
+        _count(
+            *(f"n_{mistake}_urgent", f"{category.label}s of severity 3 or 4"),
             needs=(CATEGORY.name, category.value, NAMES[_LEAST_SIGNIFICANT - 1]),
         )
         for mistake, category in URGENT.items()
@@ -99,7 +95,7 @@ MEASURES = (
 )
 _PLAIN_WORD = re.compile(r"\w+")
 
-_count = Counting(_COUNTS)
+_counter = ItemCounter(_COUNTS)
 
 
 def measure(annotation: Annotation, study: Study) -> Measures:
@@ -115,11 +111,10 @@ def measure(annotation: Annotation, study: Study) -> Measures:
     """
     severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
     n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
-    counts = _count(annotation)
+    counts = _counter(annotation)
+    urgent = NAMES[_LEAST_SIGNIFICANT - 1 :]
     n_urgent = {
-        f"n_{mistake}_urgent": sum(
-            counts[f"{level}_{category.value}"] for level in NAMES[_LEAST_SIGNIFICANT - 1 :]
-        )
+        f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in urgent)
         for mistake, category in URGENT.items()
     }
     return {
@@ -187,7 +182,7 @@ _SEVERITIES = {
 
 
 def severity_of(value: object) -> object:
-    """Return the severity that `value` names, None for a text that names none of the four."""
+    """Return the severity that `value` names, None for another text."""
     if not isinstance(value, str):
         return value
     words = re.split(r"[\W_]+", CAMEL.sub(" ", value[:LONGEST]).lower())
@@ -204,13 +199,13 @@ _NOTHING = frozenset(
 )
 
 
-def says(text: str) -> tuple[str, ...]:
-    """Return what a line says: its words and question marks, whatever the case and the stops."""
+def word_sequence(text: str) -> tuple[str, ...]:
+    """Return the words and question marks of a line without case and stops."""
     return tuple(_WORD.findall(text.casefold()))
 
 
 def _severity(value: object) -> object:
-    severity = whole(value)
+    severity = whole_number(value)
     if type(severity) is not int or not 1 <= severity <= 4:
         raise PydanticCustomError("severity off the scale", "severity is 1, 2, 3 or 4")
     return severity
@@ -229,12 +224,12 @@ def _categories(value: object) -> object:
 _Letter = Literal["a", "b", "c", "d", "e", "f"]
 
 
-class Correction(Form):
+class Correction(ReplyModel):
     """One change of the candidate."""
 
     optional: ClassVar = {"comment": ""}
 
-    line: Whole | None = Field(
+    line: WholeNumber | None = Field(
         description="The number of the candidate's line that is changed or deleted. For an "
         "insertion, the line that the new one goes before, or null for the end of the report."
     )
@@ -250,7 +245,7 @@ class Correction(Form):
     comment: Verbatim = Field(description="Why the correction is needed, in a sentence.")
 
 
-class Reply(Form):
+class Reply(ReplyModel):
     """All corrections that turn the candidate into the reference; none where they agree."""
 
     corrections: list[Correction]
@@ -282,20 +277,19 @@ def parse(
     object with an entry a line, in which the key None repeats.
     """
     value = read_json(text, pairs=published)
-    if isinstance(value, Pairs) and not any(plain_key(key) == "corrections" for key, _ in value):
-        corrections = [checked(Correction, entry) for entry in _of_lines(value)]
+    if isinstance(value, Pairs) and "corrections" not in dict(value):
+        corrections = [validate_reply(Correction, entry) for entry in _published_corrections(value)]
     else:
-        corrections = checked(Reply, _plain(value)).corrections
+        corrections = validate_reply(Reply, _plain(value)).corrections
     candidate = lines(study.candidate)
     for correction in corrections:
-        _fits(correction, candidate)
-    real = {says(line) for line in lines(study.reference)}
-    if idle := next(
-        (correction for correction in corrections if _is_idle(correction, candidate, real)), None
-    ):
-        raise UnparsedError("correction changes nothing", idle.corrected)
-    _no_clash(corrections)
-    annotation = Annotation(tuple(map(_error, corrections)))
+        _check_line(correction, candidate)
+    real = {word_sequence(line) for line in lines(study.reference)}
+    for correction in corrections:
+        if _changes_nothing(correction, candidate, real):
+            raise UnparsedError("correction changes nothing", correction.corrected)
+    _check_clashes(corrections)
+    annotation = Annotation(tuple(map(_correction_item, corrections)))
     if corrections and corrected(annotation, study) == study.candidate:
         raise UnparsedError("correction changes nothing", "all of them together")
     return annotation
@@ -309,7 +303,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
     return list(map(_plain, value)) if isinstance(value, list) else value
 
 
-def _of_lines(pairs: Pairs) -> Iterator[dict[str, Any]]:
+def _published_corrections(pairs: Pairs) -> Iterator[dict[str, Any]]:
     for key, value in pairs:
         if key.strip().lower() == "failed":
             raise UnparsedError("judge failed", "the answer is the mark of a failed one")
@@ -332,7 +326,7 @@ def _of_lines(pairs: Pairs) -> Iterator[dict[str, Any]]:
         yield {**fields, "edit": edit, "line": line}
 
 
-def _fits(correction: Correction, candidate: Sequence[str]) -> None:
+def _check_line(correction: Correction, candidate: Sequence[str]) -> None:
     line, text = correction.line, correction.corrected
     last = len(candidate) - (correction.edit != "insert")
     if line is not None and not 0 <= line <= last:
@@ -352,34 +346,38 @@ def _fits(correction: Correction, candidate: Sequence[str]) -> None:
         raise UnparsedError("line number in the text", text)
 
 
-def _is_idle(
+def _changes_nothing(
     correction: Correction, candidate: Sequence[str], real: Container[tuple[str, ...]]
 ) -> bool:
     """Whether it changes nothing: its text is there already, or says that nothing is to be done.
 
     "No change needed" is such a text, "No change." is none where the reference says just this.
     """
-    text = says(correction.corrected)
+    text = word_sequence(correction.corrected)
     if correction.edit == "delete":
         return False
     if text in _NOTHING and text not in real:
         return True
     if correction.edit == "insert":
-        return text in map(says, candidate)
-    return correction.line is not None and text == says(candidate[correction.line])
+        return text in map(word_sequence, candidate)
+    return correction.line is not None and text == word_sequence(candidate[correction.line])
 
 
-def _no_clash(corrections: Sequence[Correction]) -> None:
+def _check_clashes(corrections: Sequence[Correction]) -> None:
     changed = [correction.line for correction in corrections if correction.edit != "insert"]
     if len(set(changed)) < len(changed):
         raise UnparsedError("line corrected twice", f"lines {changed}")
-    new = [says(correction.corrected) for correction in corrections if correction.edit != "delete"]
+    new = [
+        word_sequence(correction.corrected)
+        for correction in corrections
+        if correction.edit != "delete"
+    ]
     if len(set(new)) < len(new):
         raise UnparsedError("line put in twice", "; ".join(" ".join(words) for words in new))
 
 
-def _error(correction: Correction) -> Item:
-    return error(
+def _correction_item(correction: Correction) -> Item:
+    return error_item(
         correction.categories,
         SEVERITY.name,
         NAMES[correction.severity - 1],
@@ -425,7 +423,7 @@ class _Draft:
 
 
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
-    """Return what rules found as corrections that turn the candidate's lines into the reference's.
+    """Return corrections, found by rules, that turn the candidate into the reference.
 
     A candidate line with a discrepancy is changed into the reference's lines that speak of
     the same, or deleted where there are none; a line of the reference that is said nowhere
@@ -448,28 +446,28 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
             draft.why.append(discrepancy)
     partners = comparison.partners
     made = [
-        (draft, _rewritten(line, draft, reference, candidate))
+        (draft, _rewrite(line, draft, reference, candidate))
         for line, draft in sorted(changed.items())
     ]
     made += [
         (draft, Edit("insert", _place(draft, partners), text)) for text, draft in inserted.items()
     ]
-    return Annotation(tuple(_drafted(draft, edit) for draft, edit in made))
+    return Annotation(tuple(_to_item(draft, edit) for draft, edit in made))
 
 
 def _changed(
     comparison: ReportComparison, reference: Sequence[str], candidate: Sequence[str]
 ) -> tuple[dict[int, _Draft], list[Discrepancy]]:
     partners: dict[int, set[int]] = defaultdict(set)
-    for source, line in comparison.partners:
-        partners[line].add(source)
+    for reference_line, candidate_line in comparison.partners:
+        partners[candidate_line].add(reference_line)
     changed: dict[int, _Draft] = defaultdict(_Draft)
     also: dict[int, Discrepancy] = {}
     for discrepancy in comparison.discrepancies:
-        if (line := discrepancy.candidate_sentence) is not None:
-            changed[line].sources |= partners[line]
+        if (place := discrepancy.candidate_sentence) is not None:
+            changed[place].sources |= partners[place]
             if discrepancy.reference_sentence is not None:
-                changed[line].sources.add(discrepancy.reference_sentence)
+                changed[place].sources.add(discrepancy.reference_sentence)
         for line in discrepancy.again:
             changed[line].sources |= partners[line]
             also.setdefault(line, discrepancy)
@@ -478,15 +476,15 @@ def _changed(
         draft.sources = {source for source in draft.sources if homes.get(source) == line}
     displaced = []
     for discrepancy in comparison.discrepancies:
-        line, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
-        if line is None:
+        place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
+        if place is None:
             displaced.append(discrepancy)
         elif (
-            source is None or discrepancy.category in _TAKEN_OUT or source in changed[line].sources
+            source is None or discrepancy.category in _TAKEN_OUT or source in changed[place].sources
         ):
-            changed[line].why.append(discrepancy)
+            changed[place].why.append(discrepancy)
         else:  # without a home it is said elsewhere in these words: what contradicts is taken out
-            changed[homes.get(source, line)].why.append(discrepancy)
+            changed[homes.get(source, place)].why.append(discrepancy)
     for line, discrepancy in also.items():
         changed[line].why = changed[line].why or [discrepancy]
     return {line: draft for line, draft in changed.items() if draft.why}, displaced
@@ -509,9 +507,7 @@ def _homes(
     return homes
 
 
-def _rewritten(
-    line: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]
-) -> Edit:
+def _rewrite(line: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]) -> Edit:
     text = " ".join(reference[source] for source in sorted(draft.sources))
     is_new = text not in ("", candidate[line])
     return Edit("change", line, text) if is_new else Edit("delete", line, "")
@@ -522,9 +518,9 @@ def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
     return min(after)[1] if after else None
 
 
-def _drafted(draft: _Draft, edit: Edit) -> Item:
+def _to_item(draft: _Draft, edit: Edit) -> Item:
     why = draft.why or [_SILENCE]
-    return error(
+    return error_item(
         sorted({discrepancy.category for discrepancy in why}),
         SEVERITY.name,
         NAMES[max(discrepancy.severity for discrepancy in why) - 1],

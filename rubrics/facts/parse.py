@@ -1,4 +1,4 @@
-"""Facts and their evidence: the numbers, the questions of a study, and their answers."""
+"""Facts with their evidence: the measures, the questions of a study and their replies."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any, Literal
 
 from pydantic import Field
 
 from judge.rubrics.contract import EVERYWHERE, Counted, Facet, Kind, Label, Measure, Statistic
-from judge.rubrics.questions import Question, Step, Steps, of_step, parts
-from judge.rubrics.reply_text import Form, Line, Whole, checked, is_blank, read_json, twice
+from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
+from judge.rubrics.replies import (
+    Line,
+    ReplyModel,
+    WholeNumber,
+    first_repeat,
+    is_blank,
+    read_json,
+    validate_reply,
+)
 from judge.sentences import ITEM, lines, sentences
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
@@ -58,15 +66,15 @@ FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A phrase of one report, what the other says of it, and the words there that do."""
+    """A phrase of one report, the verdict of the other on it, and the words that decide it."""
 
     text: str
     verdict: str
     evidence: tuple[str, ...] = ()
 
 
-def key_of(phrase: str) -> str:
-    """Return what two phrases have in common that say the same in the same words."""
+def phrase_key(phrase: str) -> str:
+    """Return a phrase without case, surplus space and final stop."""
     return " ".join(phrase.casefold().split()).strip(" .")
 
 
@@ -91,39 +99,39 @@ class Quotable:
             last = start
             sentence = " ".join(report[start:end].split())
             if not (denied and ITEM.match(sentence)):
-                self._starts.update(before + start_offset for start_offset in _starts(sentence))
+                self._starts.update(before + offset for offset in _starts(sentence))
                 denied = _DENIED_LIST.fullmatch(sentence) is not None
-            self._ends.update(before + at for at in _ends(sentence))
+            self._ends.update(before + offset for offset in _ends(sentence))
 
     def find(self, quote: str) -> str | None:
-        """Return the words of the report that are quoted, None where they do not stand there.
+        """Return the quoted words of the report, None if the report does not have them.
 
         Whole sentences or clauses alone, without what quotes them and the stop behind them.
         """
         wanted = _folded(" ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND))
-        at = self._folded.find(wanted) if any(map(str.isalnum, wanted)) else -1
-        while at >= 0:
-            end = at + len(wanted)
-            if at in self._starts and end in self._ends:
-                return self._text[at:end]
-            at = self._folded.find(wanted, at + 1)
+        start = self._folded.find(wanted) if any(map(str.isalnum, wanted)) else -1
+        while start >= 0:
+            end = start + len(wanted)
+            if start in self._starts and end in self._ends:
+                return self._text[start:end]
+            start = self._folded.find(wanted, start + 1)
         return None
 
 
 def _starts(sentence: str) -> set[int]:
     denial = _DENIED_BELOW.search(sentence)
     last = denial.end() if denial else len(sentence)
-    found = {0, *(at for match in _BEGINS.finditer(sentence) if (at := match.end()) < last)}
-    found |= {item.end() for at in found if (item := ITEM.match(sentence, at))}
-    return found | {len(sentence) - len(sentence[at:].lstrip(_AROUND)) for at in found}
+    starts = {0, *(end for match in _BEGINS.finditer(sentence) if (end := match.end()) < last)}
+    starts |= {item.end() for start in starts if (item := ITEM.match(sentence, start))}
+    return starts | {len(sentence) - len(sentence[start:].lstrip(_AROUND)) for start in starts}
 
 
 def _ends(sentence: str) -> set[int]:
     denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
     first = max(denials, default=-1)
-    found = {len(sentence)}
-    found |= {at for match in _ENDS.finditer(sentence) if (at := match.start()) > first}
-    return found | {len(sentence[:at].rstrip(_BEHIND)) for at in found}
+    ends = {len(sentence)}
+    ends |= {end for match in _ENDS.finditer(sentence) if (end := match.start()) > first}
+    return ends | {len(sentence[:end].rstrip(_BEHIND)) for end in ends}
 
 
 def _folded(text: str) -> str:
@@ -135,27 +143,27 @@ def _folded(text: str) -> str:
     )
 
 
-def annotated(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
+def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
     """Return the facts of both reports, the reference's first, and then their evidence, each once.
 
     A fact is linked to its evidence, which stands in the other report.
     """
-    of_each = [(side, fact) for side in SIDES for fact in facts[side]]
-    quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in of_each for q in fact.evidence))
-    place = {key: len(of_each) + number for number, key in enumerate(quoted)}
+    pairs = [(side, fact) for side in SIDES for fact in facts[side]]
+    quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in pairs for q in fact.evidence))
+    place = {key: number for number, key in enumerate(quoted, len(pairs))}
     items = [
         Item(
             *(FACT.name, fact.text, {VERDICT.name: (fact.verdict,)}, side),
             links=tuple(place[OTHER[side], quote] for quote in fact.evidence),
         )
-        for side, fact in of_each
+        for side, fact in pairs
     ]
     items += [Item(EVIDENCE.name, quote, side=side) for side, quote in quoted]
     return Annotation(tuple(items))
 
 
-def facts_of(annotation: Annotation) -> dict[Side, list[Fact]]:
-    """Return the facts of each report with their evidence: the inverse of `annotated`."""
+def to_facts(annotation: Annotation) -> dict[Side, list[Fact]]:
+    """Return the facts of each report with their evidence: the inverse of `to_annotation`."""
     facts: dict[Side, list[Fact]] = {side: [] for side in SIDES}
     for item in annotation.of_kind(FACT.name):
         if item.side is None:
@@ -167,49 +175,31 @@ def facts_of(annotation: Annotation) -> dict[Side, list[Fact]]:
 
 _OF_FACTS = (FACT.name,)
 _NO_CANDIDATE, _NO_REFERENCE = "no fact in the candidate", "no fact in the reference"
-_SCORES = {
-    "precision": ("precision", _NO_CANDIDATE),
-    "recall": ("recall", _NO_REFERENCE),
-    "f1": ("F1", "no fact in one of the reports"),
-    "penalised_precision": (f"precision, lowered below {FEWEST} facts", _NO_CANDIDATE),
-}
-_OF_SIDES = {
-    f"n_{side}{name}": f"facts of the {side}{label}"
-    for side in SIDES
-    for name, label in (
-        ("", ""),
-        *((f"_{verdict.name}", f", {verdict.label}") for verdict in VERDICT.labels),
-    )
-}
+_SHORT = f"precision, lowered below {FEWEST} facts"
+_share = partial(Measure, scale=(0, 1), higher_is_better=True, needs=_OF_FACTS)
+_count = partial(Measure, is_whole=True)
 MEASURES = (
+    _share("precision", "precision", role="score", undefined=_NO_CANDIDATE),
+    _share("recall", "recall", role="score", undefined=_NO_REFERENCE),
+    _share("f1", "F1", role="score", undefined="no fact in one of the reports"),
+    _share("penalised_precision", _SHORT, undefined=_NO_CANDIDATE),
     *(
-        Measure(
-            *(name, label, (0, 1)),
-            higher_is_better=True,
-            role="other" if name == "penalised_precision" else "score",
-            undefined=undefined,
-            needs=_OF_FACTS,
-        )
-        for name, (label, undefined) in _SCORES.items()
-    ),
-    *(
-        Measure(
-            *(f"n_{label.name}", label.label),
-            higher_is_better=label.name == ENTAILED,
+        _count(
+            *(f"n_{verdict.name}", verdict.label),
+            higher_is_better=verdict.name == ENTAILED,
             role="count",
-            is_whole=True,
-            counts=Counted(FACT.name, {VERDICT.name: label.name}),
+            counts=Counted(FACT.name, {VERDICT.name: verdict.name}),
         )
-        for label in VERDICT.labels
+        for verdict in VERDICT.labels
     ),
     *(
-        Measure(
-            *(name, label),
-            higher_is_better=name.endswith(f"_{ENTAILED}"),
-            is_whole=True,
+        _count(
+            *(f"n_{side}{end}", f"facts of the {side}{label}"),
+            higher_is_better=end == f"_{ENTAILED}",
             needs=_OF_FACTS,
         )
-        for name, label in _OF_SIDES.items()
+        for side in SIDES
+        for end, label in (("", ""), *((f"_{x.name}", f", {x.label}") for x in VERDICT.labels))
     ),
 )
 
@@ -246,57 +236,44 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-_HEAD = EVERYWHERE - {"groups"}
-_LOWERED = f"precision of facts, lowered below {FEWEST} facts, mean of studies"
-_OVER = (
-    ("macro_precision", "precision (macro)", "precision of facts, mean of studies", "precision"),
-    ("macro_recall", "recall (macro)", "recall of facts, mean of studies", "recall"),
-    ("macro_f1", "F1 (macro)", "F1 of facts, mean of studies", "f1"),
-)
-_PER = (
+_mean = partial(Statistic, kind="mean", higher_is_better=True, scale=(0, 1), shown=EVERYWHERE)
+_ratio = partial(Statistic, kind="ratio", scale=(0, 1), shown=EVERYWHERE - {"groups"})
+_CONTRADICTED = "candidate's facts that the reference contradicts"
+_MICRO = (
     ("micro_precision", "precision (micro)", "precision of all facts", "candidate", ENTAILED),
     ("micro_recall", "recall (micro)", "recall of all facts", "reference", ENTAILED),
-    (
-        *("contradicted", "contradicted", "candidate's facts that the reference contradicts"),
-        *("candidate", CONTRADICTED),
-    ),
+    ("contradicted", "contradicted", _CONTRADICTED, "candidate", CONTRADICTED),
 )
 STATISTICS = (
     *(
-        Statistic(
-            *(name, label, "mean", (over,)),
-            higher_is_better=True,
-            scale=(0, 1),
-            definition=definition,
-            shown=EVERYWHERE,
+        _mean(
+            *(f"macro_{name}", f"{label} (macro)"),
+            measures=(name,),
+            definition=f"{label} of facts, mean of studies",
         )
-        for name, label, definition, over in _OVER
+        for name, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ),
     *(
-        Statistic(
-            *(name, label, "ratio", (f"n_{side}_{verdict}",)),
-            higher_is_better=verdict == ENTAILED,
+        _ratio(
+            *(name, label),
+            measures=(f"n_{side}_{verdict}",),
             per=(f"n_{side}",),
-            scale=(0, 1),
+            higher_is_better=verdict == ENTAILED,
             definition=definition,
-            shown=_HEAD,
         )
-        for name, label, definition, side, verdict in _PER
+        for name, label, definition, side, verdict in _MICRO
     ),
-    Statistic(
-        "penalised_precision",
-        f"length-penalised precision (g={FEWEST})",
-        *("mean", ("penalised_precision",)),
-        higher_is_better=True,
-        scale=(0, 1),
-        definition=_LOWERED,
+    _mean(
+        *("penalised_precision", f"length-penalised precision (g={FEWEST})"),
+        measures=("penalised_precision",),
+        definition=f"precision of facts, lowered below {FEWEST} facts, mean of studies",
         shown=frozenset(),
     ),
 )
 
 
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
-    """Return what rules read in the reports as facts, with the sentences that bear on them.
+    """Return the statements of both reports as facts, found by rules, with their evidence.
 
     A statement is a fact once a report, in the words that come first.
     """
@@ -304,20 +281,16 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     report = {"reference": Quotable(study.reference), "candidate": Quotable(study.candidate)}
     facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
     for statement in comparison.statements:
-        sentence = statement.other_sentence
-        stands = (
-            None
-            if sentence is None
-            else report[OTHER[statement.side]].find(texts[OTHER[statement.side]][sentence])
-        )
+        other, sentence = OTHER[statement.side], statement.other_sentence
+        quote = None if sentence is None else report[other].find(texts[other][sentence])
         phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
-            verdict, evidence = (statement.verdict, (stands,)) if stands else (NOT_MENTIONED, ())
-            facts[statement.side].setdefault(key_of(phrase), Fact(phrase, verdict, evidence))
-    return annotated({side: tuple(facts[side].values()) for side in SIDES})
+            verdict, evidence = (statement.verdict, (quote,)) if quote else (NOT_MENTIONED, ())
+            facts[statement.side].setdefault(phrase_key(phrase), Fact(phrase, verdict, evidence))
+    return to_annotation({side: tuple(facts[side].values()) for side in SIDES})
 
 
-class Phrases(Form):
+class Phrases(ReplyModel):
     """All findings of one report, each by itself."""
 
     phrases: list[Line] = Field(
@@ -325,10 +298,10 @@ class Phrases(Form):
     )
 
 
-class Verdict(Form):
+class Verdict(ReplyModel):
     """What a report says of one phrase."""
 
-    phrase: Whole = Field(description="The number of the phrase in the list.")
+    phrase: WholeNumber = Field(description="The number of the phrase in the list.")
     evidence: list[Line] = Field(
         description="The sentences of the report that decide it, copied word for word; empty for "
         "a phrase that is not mentioned."
@@ -339,7 +312,7 @@ class Verdict(Form):
     )
 
 
-class Verdicts(Form):
+class Verdicts(ReplyModel):
     """One verdict for each phrase."""
 
     verdicts: list[Verdict]
@@ -356,12 +329,12 @@ _STEPS: Mapping[tuple[str, Side], str] = {
 
 
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the phrases in the answer to what one report says, none blank and none twice."""
-    phrases = checked(Phrases, read_json(text)).phrases
+    """Return the phrases of one report in an answer; blank and repeated ones are refused."""
+    phrases = validate_reply(Phrases, read_json(text)).phrases
     for phrase in phrases:
         if is_blank(phrase):
             raise UnparsedError("empty phrase", phrase)
-    if (again := twice(phrases)) is not None:
+    if (again := first_repeat(phrases)) is not None:
         raise UnparsedError("phrase twice", again)
     return tuple(phrases)
 
@@ -374,12 +347,12 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     phrases = study.candidate.splitlines()
     report = _quotable(study.reference)
     facts: dict[int, Fact] = {}
-    for verdict in checked(Verdicts, read_json(text)).verdicts:
+    for verdict in validate_reply(Verdicts, read_json(text)).verdicts:
         if not 1 <= verdict.phrase <= len(phrases):
             raise UnparsedError("phrase off the list", f"{verdict.phrase} of {len(phrases)}")
         if verdict.phrase in facts:
             raise UnparsedError("two verdicts", f"on phrase {verdict.phrase}")
-        quotes = [_quoted(quote, report) for quote in verdict.evidence]
+        quotes = [_find_quote(quote, report) for quote in verdict.evidence]
         if bool(quotes) == (verdict.verdict == NOT_MENTIONED):
             says = VERDICT[verdict.verdict].label
             reason = "evidence for nothing" if quotes else "no evidence"
@@ -394,14 +367,14 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
 _quotable = lru_cache(64)(Quotable)
 
 
-def _quoted(quote: str, report: Quotable) -> str:
+def _find_quote(quote: str, report: Quotable) -> str:
     words = report.find(quote)
     if words is None:
         raise UnparsedError("evidence not in the report", quote)
     return words
 
 
-def coming(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
+def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
     """Return the steps that can be asked now: the phrases, and when they are there the verdicts.
 
     A report without a word has no phrases, and entails none: nothing is asked of it.
@@ -410,28 +383,28 @@ def coming(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
     steps = []
     for side in SIDES:
         first, then = _STEPS[REPORT, side], _STEPS[PHRASES, side]
-        if not _speaks(texts[side]):
+        if not _has_words(texts[side]):
             continue
         if first not in answers:
             about = Study("", texts[side], "", modality=study.modality)
             steps.append(Step(first, about, REPORT))
-        elif then not in answers and _speaks(texts[OTHER[side]]):
-            about = _held(texts[OTHER[side]], read_phrases(answers[first], study), study)
+        elif then not in answers and _has_words(texts[OTHER[side]]):
+            about = _verdict_study(texts[OTHER[side]], read_phrases(answers[first], study), study)
             steps += [Step(then, about, PHRASES)] * bool(about.candidate)
     return steps
 
 
-def _held(report: str, phrases: Sequence[str], study: Study) -> Study:
+def _verdict_study(report: str, phrases: Sequence[str], study: Study) -> Study:
     context = {"context": study.context, "prior": study.prior, "modality": study.modality}
     return Study("", report, "\n".join(phrases), **context)  # type: ignore[arg-type]
 
 
-def _speaks(report: str) -> bool:
+def _has_words(report: str) -> bool:
     return any(map(str.isalnum, report))
 
 
 STEPS = Steps(
-    coming,
+    next_steps,
     {
         REPORT: Question("facts-phrases", read_phrases, lambda: Phrases),
         PHRASES: Question("facts-verdicts", read_verdicts, lambda: Verdicts),
@@ -445,23 +418,23 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
     Phrases are not mentioned by a report without a word.
     """
-    answers = parts(text)
+    answers = split_answers(text)
     texts = {"reference": study.reference, "candidate": study.candidate}
     facts: dict[Side, Sequence[Fact]] = {}
     phrases: dict[Side, tuple[str, ...]] = {}
     for side in SIDES:
-        with of_step(step := _STEPS[REPORT, side]):
+        with naming_step(step := _STEPS[REPORT, side]):
             answer = answers.pop(step, None)
-            if answer is None and _speaks(texts[side]):
+            if answer is None and _has_words(texts[side]):
                 raise UnparsedError("missing answer")
             phrases[side] = () if answer is None else read_phrases(answer, study)
-            if phrases[side] and not _speaks(texts[side]):
+            if phrases[side] and not _has_words(texts[side]):
                 raise UnparsedError("phrases of nothing")
     for side in SIDES:
-        about = _held(texts[OTHER[side]], phrases[side], study)
-        with of_step(step := _STEPS[PHRASES, side]):
+        about = _verdict_study(texts[OTHER[side]], phrases[side], study)
+        with naming_step(step := _STEPS[PHRASES, side]):
             answer = answers.pop(step, None)
-            if answer is None and phrases[side] and _speaks(about.reference):
+            if answer is None and phrases[side] and _has_words(about.reference):
                 raise UnparsedError("missing answer")
             facts[side] = (
                 [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
@@ -470,26 +443,26 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
             )
     if answers:
         raise UnparsedError("unexpected form", f"an answer to {min(answers)!r}, which is not asked")
-    return annotated(facts)
+    return to_annotation(facts)
 
 
 def render(annotation: Annotation) -> str:
     """Return the answers to a study's questions; raises ValueError for what they do not express."""
-    facts = facts_of(annotation)
-    if annotated(facts) != annotation:
+    facts = to_facts(annotation)
+    if to_annotation(facts) != annotation:
         raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")
     answers: dict[str, str] = {}
     for side in SIDES:
-        answers[_STEPS[REPORT, side]] = _written("phrases", [fact.text for fact in facts[side]])
+        answers[_STEPS[REPORT, side]] = _dump("phrases", [fact.text for fact in facts[side]])
     for side in SIDES:
         verdicts = [
             {"phrase": number, "evidence": list(fact.evidence), "verdict": fact.verdict}
             for number, fact in enumerate(facts[side], 1)
         ]
         if verdicts:
-            answers[_STEPS[PHRASES, side]] = _written("verdicts", verdicts)
+            answers[_STEPS[PHRASES, side]] = _dump("verdicts", verdicts)
     return json.dumps(answers, ensure_ascii=False, indent=1)
 
 
-def _written(name: str, entries: Sequence[Any]) -> str:
+def _dump(name: str, entries: Sequence[Any]) -> str:
     return json.dumps({name: entries}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What the answers of all rubrics have in common: what stands around them, entries, forms.
+"""Shared parts of reading replies: fences, JSON, reply models, entries that deny.
 
 A judge that has nothing to list sometimes writes that down as an entry ("No findings are missing").
 Counted it would be an error that it denies. "No mention of the effusion" speaks of the reports.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
@@ -20,10 +20,8 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from judge import jsonio
-from judge.rubrics.categories import CAMEL
 from judge.types import Annotation, UnparsedError
 
 _NOTHING = frozenset(
@@ -99,38 +97,38 @@ _REMARK = re.compile(
 _WORDS = re.compile(r"[^\W_]+")
 
 
-def same_words(text: str) -> str:
-    """Return what two texts have in common that are the same but for case, stops and bullets."""
+def word_key(text: str) -> str:
+    """Return a text's words without case, stops and bullets."""
     return " ".join(_WORDS.findall(text.casefold()))
 
 
 def is_blank(text: str) -> bool:
-    """Return whether `text` has no letter, or only a word that stands for nothing."""
-    words = same_words(text)
+    """Return whether `text` has no letter, or only a word such as "none"."""
+    words = word_key(text)
     return words.rstrip("0123456789 ") in _NOTHING or not any(map(str.isalpha, words))
 
 
 @lru_cache(4096)
 def denies(text: str) -> bool:
     """Return whether `text` is blank or says that there is no error, no match or no entry."""
-    words = _opening(text)
+    words = _normalised(text)
     return is_blank(words) or bool(_OPENS.match(words) or _WITHIN.search(words))
 
 
 def is_no_entry(text: str) -> bool:
     """Return whether `text` denies, or is a remark or one side of an error."""
-    return denies(text) or _REMARK.match(_opening(text)) is not None
+    return denies(text) or _REMARK.match(_normalised(text)) is not None
 
 
-def _opening(text: str) -> str:
+def _normalised(text: str) -> str:
     return " ".join(text.casefold().split()).lstrip("-*\u2022\"'([ ")
 
 
-def twice(texts: Iterable[str]) -> str | None:
-    """Return the first text that says the same words as one before it, None where none does."""
+def first_repeat(texts: Iterable[str]) -> str | None:
+    """Return the first text with the same words as one before it, None without a repeat."""
     seen: set[str] = set()
     for text in texts:
-        words = same_words(text)
+        words = word_key(text)
         if words in seen:
             return text
         seen.add(words)
@@ -157,8 +155,8 @@ _REASONS = {
 }
 
 
-def answer_in(text: str) -> tuple[str, bool]:
-    """Return an answer without what may stand around it, and whether that proves it whole.
+def unfence(text: str) -> tuple[str, bool]:
+    """Return an answer without fence, thoughts and end token, and whether these prove it whole.
 
     Around it may stand one closed block of thought before it (its opening tag may be the prompt's),
     one fence, and the token that ends an answer at the very end: the last two prove it whole.
@@ -193,7 +191,7 @@ def answer_in(text: str) -> tuple[str, bool]:
 
 def read_json(text: str, *, pairs: bool = False) -> Any:  # noqa: ANN401 - JSON is any of a few types
     """Return the JSON value that an answer is, as `jsonio.read`; raises `UnparsedError`."""
-    answer, _ = answer_in(text)
+    answer, _ = unfence(text)
     if not answer.startswith(("{", "[")):
         raise UnparsedError("no JSON", "the answer is not one JSON value and nothing else")
     try:
@@ -203,7 +201,7 @@ def read_json(text: str, *, pairs: bool = False) -> Any:  # noqa: ANN401 - JSON 
         raise UnparsedError(reason, error.detail) from error
 
 
-def checked(model: type[_Model], value: object) -> _Model:
+def validate_reply(model: type[_Model], value: object) -> _Model:
     """Return `value` as a reply of that form; raises `UnparsedError` for its first fault."""
     try:
         return model.model_validate(value)
@@ -217,7 +215,7 @@ def checked(model: type[_Model], value: object) -> _Model:
         ) from error
 
 
-def read_back(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:
+def check_round_trip(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:
     """Return an answer that reads as `annotation`; raises ValueError for one that does not."""
     try:
         is_whole = read(text) == annotation
@@ -228,7 +226,7 @@ def read_back(text: str, annotation: Annotation, read: Callable[[str], Annotatio
     return text
 
 
-def visible(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return `text` with half characters, which no file can hold, made visible."""
     if text.isascii():
         return text
@@ -237,82 +235,45 @@ def visible(text: str) -> str:
 
 def one_line(value: object) -> object:
     """Return a text on one line, its white space made single; anything else as it is."""
-    return " ".join(visible(value).split()) if isinstance(value, str) else value
+    return " ".join(replace_surrogates(value).split()) if isinstance(value, str) else value
 
 
 _DIGITS = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
-_WORD = re.compile(r"[a-z0-9]+")
-_EXPLANATIONS = frozenset(
-    (
-        *("explanation", "reason", "reasons", "reasoning", "rationale", "justification"),
-        *("comment", "comments", "note", "notes", "analysis", "thoughts", "summary"),
-    )
-)
 
 
-def words(value: object) -> object:
+def stripped(value: object) -> object:
     """Return a text without the white space around it and with half characters made visible."""
-    return visible(value).strip() if isinstance(value, str) else value
+    return replace_surrogates(value).strip() if isinstance(value, str) else value
 
 
-Words = Annotated[StrictStr, BeforeValidator(words)]
+Text = Annotated[StrictStr, BeforeValidator(stripped)]
 """A text of one or more lines."""
 Verbatim = Annotated[
-    StrictStr, BeforeValidator(lambda text: visible(text) if isinstance(text, str) else text)
+    StrictStr,
+    BeforeValidator(lambda text: replace_surrogates(text) if isinstance(text, str) else text),
 ]
 """A text as it is."""
 Line = Annotated[StrictStr, BeforeValidator(one_line)]
 """A text that is brought on one line."""
 
 
-def whole(value: object) -> object:
+def whole_number(value: object) -> object:
     """Return the whole number that `value` is, or that its digits are; anything else as it is."""
     if isinstance(value, str) and (digits := _DIGITS.fullmatch(value)):
         return int(digits[1])
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[StrictInt, BeforeValidator(whole)]
+WholeNumber = Annotated[StrictInt, BeforeValidator(whole_number)]
 
 
-class Form(BaseModel):
-    """An object of a reply.
-
-    Its keys may be in another case or in camelCase, one text beside them may be called like an
-    explanation, and what `optional` names may be missing. Any other key is a fault.
-    """
+class ReplyModel(BaseModel):
+    """An object of a reply with exactly its keys; those in `optional` may be missing."""
 
     model_config = ConfigDict(extra="forbid")
     optional: ClassVar[Mapping[str, Any]] = {}
-    """What stands for a field that is missing, though the schema asks for it."""
 
     @model_validator(mode="before")
     @classmethod
-    def _by_field(cls, value: Any) -> Any:  # noqa: ANN401
-        if not isinstance(value, dict) or value.keys() == _fields(cls):
-            return value
-        names = {plain_key(name): name for name in cls.model_fields}
-        fields: dict[str, Any] = {}
-        explained = 0
-        for key, item in value.items():
-            plain = plain_key(key)
-            name = names.get(plain, str(key))
-            if name in fields:
-                raise PydanticCustomError("duplicate key", "the same key twice")
-            if plain in _EXPLANATIONS and plain not in names and isinstance(item, str):
-                explained += 1
-                if explained == 1:
-                    continue
-            fields[name] = item
-        return {**cls.optional, **fields}
-
-
-@cache
-def _fields(form: type[Form]) -> frozenset[str]:
-    return frozenset(form.model_fields)
-
-
-@lru_cache(1024)
-def plain_key(key: str) -> str:
-    """Return a key's words in lower case without what is between them."""
-    return "".join(_WORD.findall(CAMEL.sub(" ", key).lower()))
+    def _fill_optional(cls, value: Any) -> Any:  # noqa: ANN401
+        return {**cls.optional, **value} if isinstance(value, dict) else value

@@ -13,32 +13,34 @@ from typing import Any
 import pandas as pd
 
 from judge import jsonio
-from judge.studies.load import KEYS, STDIN, id_of, load, load_object, values_of
-from judge.studies.names import (
+from judge.studies.columns import (
     FIELD_NAMES,
     KNOWN_NAMES,
     MAX_INPUT,
-    SECTIONS,
     TEXT,
     NamedFields,
-    Section,
     as_text,
+    columns_for,
+    drop_class,
     find_classes,
+    find_column,
+    find_columns,
+    join_names,
+    merge_fields,
+    model_of,
+    normalise_name,
+    rename_reserved,
+)
+from judge.studies.load import KEYS, STDIN, load, load_object, to_id, values_of
+from judge.studies.sections import (
+    SECTIONS,
+    Section,
     is_report_field,
     known_section,
-    listed,
-    matching,
-    merge,
-    model_of,
-    named,
-    plain,
     read_reports,
-    renamed,
     report_fields,
     says_nothing,
-    the_field,
     usual_section,
-    without_class,
 )
 from judge.studies.study_set import CONTEXT_FIELDS, InputFile, StudySet, first_ids
 from judge.types import JudgeError
@@ -87,7 +89,7 @@ def read_pair(
         table = other = load(preds, "both", fields)
     else:
         table, other = load(preds, "preds", fields), load(refs, "refs", fields)
-    join = _pair_several if fields.several else pair
+    join = _join_several if fields.several else join_tables
     studies = join(table, other, fields=fields, section=section, **how)
     return replace(studies, model=model or studies.model or model_of(preds))
 
@@ -100,7 +102,7 @@ def _read_run(
 ) -> StudySet:
     """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
     if replace(fields, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES:
-        raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
+        raise JudgeError(f"{source} is a run: leave --references and --column out")
     try:
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
         data = (Path(source) / _ANNOTATIONS).read_bytes()
@@ -128,14 +130,14 @@ def _read_run(
         "name": f"the run {source}",
         "file": InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),
     }
-    studies = pair(preds, refs, section=judged, **how)
+    studies = join_tables(preds, refs, section=judged, **how)
     records_kept = [by_id[study_id] for study_id in studies.study_ids]
     classes = tuple(record["study_class"] for record in records_kept)
     made_by = manifest.get("class_source")
     is_named = made_by and made_by != "none" and all(classes)
     files = [file["path"] for file in manifest["inputs"] if file["role"] in ("preds", "both")]
     of_candidates = {
-        *renamed(dict.fromkeys(manifest.get("of_candidates", ()), ()), how["reserved"])
+        *rename_reserved(dict.fromkeys(manifest.get("of_candidates", ()), ()), how["reserved"])
     }
     return replace(
         studies,
@@ -147,7 +149,7 @@ def _read_run(
     )
 
 
-def _pair_several(
+def _join_several(
     preds: pd.DataFrame,
     refs: pd.DataFrame,
     *,
@@ -161,15 +163,15 @@ def _pair_several(
     first that has the section.
     """
     is_one = preds is refs
-    refs = _exploded(refs, fields)
+    refs = _explode(refs, fields)
     source = refs.attrs["name"]
     if refs.index.is_unique:
         raise JudgeError(f"each study of {source} has one reference: leave --references out")
-    column = fields.reference_id or next(iter(named(refs.columns, _REFERENCE_ID)), None)
+    column = fields.reference_id or next(iter(find_columns(refs.columns, _REFERENCE_ID)), None)
     if column is None:
         names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
     else:
-        column = the_field(refs.columns, column, "--reference-id-field", source)
+        column = find_column(refs.columns, column, "--column reference_id", source)
         names = ["" if name is None else str(name).strip() for name in refs[column]]
         for (study_id, name), n in Counter(zip(refs.index, names, strict=True)).items():
             if n > 1 or not name:
@@ -188,7 +190,7 @@ def _pair_several(
     # A study's first record with a text, or its first, in the order of the studies.
     first = refs.iloc[sorted(range(len(refs)), key=lambda row: not texts[row])]
     first = first[~first.index.duplicated()].loc[list(every)]
-    studies = pair(first if is_one else preds, first, fields=fields, section=chosen, **how)
+    studies = join_tables(first if is_one else preds, first, fields=fields, section=chosen, **how)
     empty = [study_id for study_id, text in zip(refs.index, texts, strict=True) if not text]
     note = f"empty references, left out: {len(empty):,} ({first_ids(empty)})"
     return replace(
@@ -198,10 +200,10 @@ def _pair_several(
     )
 
 
-def _exploded(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
+def _explode(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
     roles = ("findings", "impression", "report", "reference")
-    wanted = {name for role in roles for name in matching(refs.columns, role)}
-    wanted |= {*named(refs.columns, fields.reference or "")}
+    wanted = {name for role in roles for name in columns_for(refs.columns, role)}
+    wanted |= {*find_columns(refs.columns, fields.reference or "")}
     lists = [name for name in refs.columns if name in wanted and list in map(type, refs[name])]
     try:
         exploded = refs.explode(lists) if lists else refs
@@ -212,8 +214,12 @@ def _exploded(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
 
 
 def _check_alike(refs: pd.DataFrame, fields: NamedFields) -> None:
-    wanted = {*map(plain, CONTEXT_FIELDS), "studyclass", plain(fields.study_class or "")}
-    for name in (name for name in refs.columns if plain(name) in wanted):
+    wanted = {
+        *map(normalise_name, CONTEXT_FIELDS),
+        "studyclass",
+        normalise_name(fields.study_class or ""),
+    }
+    for name in (name for name in refs.columns if normalise_name(name) in wanted):
         texts = refs[name].map(as_text, na_action="ignore").str.strip().str.lower()
         counts = texts.where(texts != "").groupby(level=0).nunique()
         if (counts > 1).any():
@@ -222,7 +228,7 @@ def _check_alike(refs: pd.DataFrame, fields: NamedFields) -> None:
             raise JudgeError(f"{source}: the records of study {study_id!r} differ in {name}")
 
 
-def from_given(
+def from_python(
     references: object,
     candidates: object = None,
     *,
@@ -248,23 +254,25 @@ def from_given(
     else:
         sides = {"references": references, "candidates": candidates}
         if study_ids is not None:
-            sides = _by_ids(values_of("study_ids", study_ids), sides)
+            sides = _index_by(values_of("study_ids", study_ids), sides)
         refs, preds = (load_object(name, side) for name, side in sides.items())
     are_texts = list(refs) == list(preds) == [TEXT]
     by_id = study_ids is None and refs.index.name == KEYS
     if not are_texts and (further or study_ids is not None):
         raise JudgeError("a table holds everything: put study_ids, study_classes and fields in it")
-    return pair(
+    return join_tables(
         preds,
         refs,
         section=section or ("report" if are_texts else None),
         allow_missing=allow_missing,
         reserved=reserved,
-        beside={name: _beside(name, values, refs, by_id=by_id) for name, values in further.items()},
+        beside={
+            name: _field_values(name, values, refs, by_id=by_id) for name, values in further.items()
+        },
     )
 
 
-def _by_ids(ids: list[Any], sides: Mapping[str, object]) -> dict[str, object]:
+def _index_by(ids: list[Any], sides: Mapping[str, object]) -> dict[str, object]:
     columns = {name: values_of(name, side) for name, side in sides.items()}
     for name, values in columns.items():
         if len(values) != len(ids):
@@ -272,16 +280,16 @@ def _by_ids(ids: list[Any], sides: Mapping[str, object]) -> dict[str, object]:
     return {name: pd.Series(values, ids, dtype=object) for name, values in columns.items()}
 
 
-def _beside(name: str, field: Any, refs: pd.DataFrame, *, by_id: bool) -> list[Any]:  # noqa: ANN401
+def _field_values(name: str, field: Any, refs: pd.DataFrame, *, by_id: bool) -> list[Any]:  # noqa: ANN401
     values = values_of(f"the field {name!r}", field)
-    if by_id and hasattr(field, "to_frame") and [*map(id_of, field.index)] != [*refs.index]:
+    if by_id and hasattr(field, "to_frame") and [*map(to_id, field.index)] != [*refs.index]:
         raise JudgeError(f"the field {name!r} has another index than the references")
     if len(values) != len(refs):
         raise JudgeError(f"{name!r} has {len(values)} values and there are {len(refs)} references")
     return values
 
 
-def pair(
+def join_tables(
     preds: pd.DataFrame,
     refs: pd.DataFrame,
     *,
@@ -314,11 +322,11 @@ def pair(
     of_refs |= beside or {}
     of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
     of_preds = {} if is_one else _columns(preds.loc[study_ids], candidate.values())
-    merged = merge(of_refs, of_preds)
+    merged = merge_fields(of_refs, of_preds)
     classes, class_field = find_classes(merged, len(study_ids), fields.study_class)
-    tidy = without_class(merged, class_field)
-    named_patient = fields.patient and the_field(tidy, fields.patient, "--patient-field")
-    final = renamed(tidy, reserved, named_patient)
+    tidy = drop_class(merged, class_field)
+    named_patient = fields.patient and find_column(tidy, fields.patient, "--column patient")
+    final = rename_reserved(tidy, reserved, named_patient)
     patient = named_patient or next((name for name in FIELD_NAMES["patient"] if name in tidy), None)
     names_of = list(zip(tidy, final, strict=True))
     is_cut = (candidates[chosen] == "") & (candidates["report"] != "")
@@ -367,9 +375,9 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
             raise JudgeError(f"{name} has ids more than once: {ids}{several}")
     numbered = [name for name, frame in tables.items() if frame.index.name is None]
     if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
-        there = listed(tables[numbered[0]].columns)
+        there = join_names(tables[numbered[0]].columns)
         raise JudgeError(
-            f"{numbered[0]} has no ids to join by; name the field (--id-field; in Python pass "
+            f"{numbered[0]} has no ids to join by; name the field (--column id; in Python pass "
             f"study_ids), one of {there}; records: {len(preds):,} and {len(refs):,}"
         )
     if not preds.index.isin(refs.index).any():

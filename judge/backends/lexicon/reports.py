@@ -1,4 +1,4 @@
-"""Reads a report: which findings it mentions, and what it says of each."""
+"""Reads the mentions of a report and pairs those of two reports."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from judge.backends.lexicon.data import BREAK, JOIN, VERB, Kind, Lexicon, Line, lines, load
-from judge.backends.lexicon.mention import MOST, SAME_SIZE, Mention, Pair
-from judge.backends.lexicon.sentence import Head, heads, understand
-from judge.sentences import sentences, skips
+from judge.backends.lexicon.data import BREAK, JOIN, VERB, Kind, Lexicon, Line, load, tokenise
+from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
+from judge.backends.lexicon.negation import Head, find_heads, read_line
+from judge.sentences import opens_skipped_section, sentences
 from judge.types import Side
 
 _LONGEST_QUOTE = 160
@@ -37,35 +37,35 @@ _OWN = re.compile(
     r'The (?:reference|candidate) says "([^"]*)", the (?:reference|candidate)(?: says)? "[^"]*"'
     r"(?: \((?:not )?(?:read as|said to be) ([^()]*)\))?"
 )
-"""An error of the built-in judge, which is about what it quotes first or what is (not) read."""
+"""The text of an error by the built-in judge: its first quotation or its label."""
 
 _BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", "they", "such"})
 _NONE: frozenset[str] = frozenset()
 
 
 def read(text: str, lexicon: Lexicon) -> list[Mention]:
-    """Return what `text` mentions, in order.
+    """Return the mentions of `text` in order.
 
     Sections such as Indication or Technique are left out where a later heading ends them. No
     mention is the same object as one of another report.
     """
     mentions: list[Mention] = []
     for number, piece in pieces(text):
-        for template in _said(piece, lexicon):
+        for template in _mentions_of(piece, lexicon):
             mention = template.numbered(number)
             near = mention.refers_back and mentions and number - mentions[-1].sentence <= 1
             if near and (mentions[-1].positive or not mention.finding):
-                mentions[-1] = _joined(mentions[-1], mention)
+                mentions[-1] = _merge(mentions[-1], mention)
             else:
                 mentions.append(mention)
     return mentions
 
 
-def _said(piece: str, lexicon: Lexicon) -> tuple[Mention, ...]:
+def _mentions_of(piece: str, lexicon: Lexicon) -> tuple[Mention, ...]:
     return (_mentions if len(piece) <= _USUAL else _mentions.__wrapped__)(piece, lexicon)
 
 
-def _joined(shadow: Mention, reading: Mention) -> Mention:
+def _merge(shadow: Mention, reading: Mention) -> Mention:
     possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
     return replace(
         shadow,
@@ -80,15 +80,17 @@ def _joined(shadow: Mention, reading: Mention) -> Mention:
 
 @lru_cache(maxsize=32768)
 def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
-    return tuple(mention for line in lines(text, lexicon) for mention in _of_line(line))
+    return tuple(mention for line in tokenise(text, lexicon) for mention in _of_line(line))
 
 
 def _of_line(line: Line) -> list[Mention]:
-    heads, of_study = understand(line)
+    heads, of_study = read_line(line)
     stated: list[tuple[Mention, Head]] = []
     says = any(head.finding or head.normal for head in heads)
     for head in heads:
-        if head.ignored or (says and not (head.finding or head.normal or Kind.CHANGE in head.said)):
+        if head.ignored or (
+            says and not (head.finding or head.normal or Kind.CHANGE in head.modifiers)
+        ):
             continue  # a structure that is only named says where something is
         *others, mention = [_mention(line, part) for part in head.split()]
         stated += [(other, head) for other in others]
@@ -96,7 +98,7 @@ def _of_line(line: Line) -> list[Mention]:
             (number for number, (other, _) in enumerate(stated) if other.positive), default=-1
         )
         if number >= 0 and mention.positive and _reads_as(line, *stated[number], mention, head):
-            stated[number] = (_joined(stated[number][0], mention), head)
+            stated[number] = (_merge(stated[number][0], mention), head)
             continue
         if not stated and mention.positive and line.words[0] in _BACKWARD:
             # "This may represent ..." reads a shadow of the sentence before.
@@ -139,14 +141,14 @@ def _mention(line: Line, head: Head) -> Mention:
         changes=changes if present else changes & {"resolved"},
         sizes=frozenset(head.sizes),
         acuity=head.tags(Kind.ACUITY) or frozenset({finding.acuity} - {""}),
-        acts=Kind.ACTION in head.said,
+        acts=Kind.ACTION in head.modifiers,
         count=head.count,
         words=words,
     )
 
 
 def _quote(line: Line, first: int, last: int) -> str:
-    """Return the words of some tokens, and what follows where they would break off in the middle.
+    """Return the words of some tokens, extended to the end of a place or bracket.
 
     "Collapse of the right" goes on to "lung", and what a bracket opens on to where it is closed.
     """
@@ -186,7 +188,7 @@ def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: 
 
 
 @lru_cache(maxsize=8192)
-def named(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
+def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
     """Return the labels of the findings that a remark about reports is about, once each, in order.
 
     Those that it says are there; where it says that of none, every finding that it names: denied,
@@ -200,14 +202,14 @@ def named(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
     findings = [name for mention in positive for name in mention.names if name] or [
         head.finding
         for piece in pieces
-        for line in lines(piece, lexicon)
-        for head in heads(line)[0]
+        for line in tokenise(piece, lexicon)
+        for head in find_heads(line)[0]
         if head.finding
     ]
     return tuple(dict.fromkeys(lexicon.findings[name].label for name in findings))
 
 
-def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
+def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
     """Return the labels of the findings of which two wordings of a sentence say different things.
 
     In their order, `before` first.
@@ -231,12 +233,12 @@ def split(text: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def pieces(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the sentences of what is read, with their numbers in the whole text.
+    """Return the sentences outside skipped sections, with their numbers in the whole text.
 
     Those of the reports at hand are remembered: whether the rules know them is asked first.
     """
     pieces = split(text)
-    opens = [skips(piece) for piece in pieces]
+    opens = [opens_skipped_section(piece) for piece in pieces]
     last_read = max((number for number, opened in enumerate(opens) if opened is False), default=-1)
     skipping = False
     kept_pieces = []
@@ -256,7 +258,7 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
     for _, piece in pieces(reference):
-        findings = (mention.finding for mention in _said(piece, lexicon) if mention.positive)
+        findings = (mention.finding for mention in _mentions_of(piece, lexicon) if mention.positive)
         if any(lexicon.findings[name].abnormal for name in findings):
             return "abnormal"
     return "normal"
@@ -267,7 +269,7 @@ WHOLE = ("", "chest")
 
 
 class Report:
-    """What one report says.
+    """The mentions of one report.
 
     `present` and `denied` hold the mentions by finding, `normal` what is denied or called normal,
     `changes` what is said to have changed in the study as a whole.
@@ -275,11 +277,11 @@ class Report:
 
     def __init__(self, text: str, side: Side, lexicon: Lexicon) -> None:
         self.side, self.lexicon = side, lexicon
-        self.said = read(text, lexicon)
+        self.mentions = read(text, lexicon)
         self.present: defaultdict[str, list[Mention]] = defaultdict(list)
         self.denied: defaultdict[str, list[Mention]] = defaultdict(list)
         self.changes: frozenset[str] = frozenset()
-        for mention in self.said:
+        for mention in self.mentions:
             if mention.positive:
                 for name in dict.fromkeys(mention.names):
                     self.present[name].append(mention)
@@ -287,14 +289,14 @@ class Report:
                 self.denied[mention.finding].append(mention)
             elif mention.structure in WHOLE:
                 self.changes |= mention.changes
-        self.normal = [mention for mention in self.said if mention.negative][: 2 * MOST]
+        self.normal = [mention for mention in self.mentions if mention.negative][: 2 * MOST]
 
     def named(self, wanted: Iterable[str]) -> list[Mention]:
-        """Return what is present under any of the `wanted` names or readings."""
+        """Return the present mentions under any of the `wanted` names or readings."""
         return [mention for name in wanted for mention in self.present.get(name, ())[:MOST]]
 
     def twin(self, mention: Mention) -> Mention | None:
-        """Return what repeats `mention`, under its name or a related one, the same name first."""
+        """Return the mention that repeats this one, the same name before a related one."""
         related = self.lexicon.related
         names = [name for name in self.present if any(related(name, n) for n in mention.names)]
         twins = [
@@ -305,7 +307,7 @@ class Report:
         return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
 
     def contrary(self, mention: Mention) -> list[Mention]:
-        """Return what this report says that cannot be where `mention` is so.
+        """Return the normal and denied mentions that contradict `mention`.
 
         Its denial first, then that of a wider finding, then a part that is called normal.
         """
@@ -337,7 +339,8 @@ def align(reference: Report, candidate: Report) -> Alignment:
     paired with a differing one.
     """
     ours, theirs = (
-        {mention: mention for mention in reversed(report.said)} for report in (reference, candidate)
+        {mention: mention for mention in reversed(report.mentions)}
+        for report in (reference, candidate)
     )
     same = [(first, theirs[first]) for first in reversed(ours.values()) if first in theirs]
     left = [first for first in reversed(ours.values()) if first not in theirs]
@@ -403,10 +406,10 @@ _DECOR = re.compile(r"(?:exam\w*|findings?|impression|technique|procedure|study)
 """A heading alone does not begin a report."""
 
 _SOON_TOLD = 25
-"""Characters within which a report's first sentence says what it is of."""
+"""The characters in which a first sentence names its modality."""
 
 
-class _Look(NamedTuple):
+class _Profile(NamedTuple):
     """How many words of a sentence are read or known, and of which language they seem to be.
 
     `image` is where it begins to speak of another examination in its own words, None where not.
@@ -422,8 +425,8 @@ class _Look(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def _look(piece: str, lexicon: Lexicon) -> _Look:
-    """Return what a sentence looks like.
+def _profile(piece: str, lexicon: Lexicon) -> _Profile:
+    """Return counts of words by language, and the place of another modality.
 
     A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
     """
@@ -434,7 +437,7 @@ def _look(piece: str, lexicon: Lexicon) -> _Look:
     known = sum(lexicon.knows(word) or any(word in some for some in common) for word in words)
     image = lexicon.other_images.search(piece)
     letters = "".join(every)
-    return _Look(
+    return _Profile(
         *(len(words), known, len(letters)),
         0 if letters.isascii() else len(_NOT_LATIN.findall(letters)),
         sum(map(lexicon.unfamiliar.languages.__contains__, every)),
@@ -443,8 +446,8 @@ def _look(piece: str, lexicon: Lexicon) -> _Look:
     )
 
 
-def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:
-    """Return why `report` is none that the rules were made for, if it seems so.
+def unfamiliar_reason(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:
+    """Return why the rules do not fit `report`: its language or its modality.
 
     `language`: most of its letters are not Latin, more of its words are function words of
     another language than of English, or of the words that are read (two or more) fewer than half
@@ -453,7 +456,7 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     for one.
     """
     every = split(report)
-    looks = [_look(piece, lexicon) for piece in every]
+    looks = [_profile(piece, lexicon) for piece in every]
     not_latin, foreign = (
         sum(look.not_latin for look in looks),
         sum(look.foreign for look in looks),

@@ -26,19 +26,19 @@ from judge.rubrics.categories import (
     SIGNIFICANCE,
     SIGNIFICANT,
     category_of,
-    error,
-    level_of,
+    error_item,
+    significance_of,
 )
-from judge.rubrics.reply_text import (
-    Form,
-    Words,
-    answer_in,
-    checked,
+from judge.rubrics.replies import (
+    ReplyModel,
+    Text,
+    check_round_trip,
+    first_repeat,
     is_no_entry,
-    read_back,
     read_json,
-    same_words,
-    twice,
+    unfence,
+    validate_reply,
+    word_key,
 )
 from judge.types import Annotation, Category, Item, ReportComparison, Study, UnparsedError
 
@@ -57,17 +57,17 @@ DIFFERS = "stated count differs from list: "
 _NO_STUDY = Study("", "", "")
 
 
-def an_error(level: str, category: Category, text: str) -> Item:
+def green_error(level: str, category: Category, text: str) -> Item:
     """Return one error of a list."""
-    return error((category,), SIGNIFICANCE, level, text)
+    return error_item((category,), SIGNIFICANCE, level, text)
 
 
-def matched_finding(text: str) -> Item:
+def matched_item(text: str) -> Item:
     """Return one finding of the last section."""
     return Item(MATCHED, text)
 
 
-def key_of(item: Item) -> str:
+def count_name(item: Item) -> str:
     """Return the name of the count that an item is one of; ValueError where GREEN has none."""
     if item.kind == MATCHED:
         return MATCHED
@@ -82,7 +82,7 @@ def key_of(item: Item) -> str:
 def _lists(items: Iterable[Item]) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {name: [] for name in NAMES}
     for item in items:
-        texts[key_of(item)].append(item.text)
+        texts[count_name(item)].append(item.text)
     return texts
 
 
@@ -175,7 +175,7 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
     `faithful` is for a GREEN model that answers the official prompt: where its count and its list
     differ, the count holds, with a warning, as in the reference implementation.
     """
-    text, is_whole = answer_in(text)
+    text, is_whole = unfence(text)
     explanation, bodies = _sections(text)
     stated: dict[str, int] = {}
     items: list[Item] = []
@@ -185,12 +185,12 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
         for category in CATEGORIES:
             key = KEY[level, category]
             stated[key], texts = lists.get(category, (0, ()))
-            items += [an_error(level, category, text) for text in texts]
+            items += [green_error(level, category, text) for text in texts]
             if lists and category not in lists:
                 not_listed.append(key)
     is_whole = complete or is_whole
     stated[MATCHED], texts = _matched(bodies[MATCHED], is_whole=is_whole, faithful=faithful)
-    items += map(matched_finding, texts)
+    items += map(matched_item, texts)
     return Annotation(
         tuple(items),
         explanation,
@@ -229,7 +229,7 @@ def _lines(body: str, kind: str) -> list[str]:
     return lines
 
 
-def _bare(text: str) -> str:
+def _plain(text: str) -> str:
     return text.replace("**", "")[:80]
 
 
@@ -260,7 +260,7 @@ def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _List]:
         elif categories:
             below.append(line)
         else:
-            raise UnparsedError("not in the layout", f"{TITLES[level]}: {_bare(line.strip())}")
+            raise UnparsedError("not in the layout", f"{TITLES[level]}: {_plain(line.strip())}")
     if [*marks] != sorted(set(marks)) or (marks[0].isdigit() and not marks.isdigit()):
         raise UnparsedError("contradiction", f"{TITLES[level]}: categories once and in order")
     return {
@@ -273,7 +273,7 @@ def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _List]:
 def _category(mark: str, label: str) -> str:
     category = category_of(f"({mark}) {label}")
     if category is None:
-        raise UnparsedError("contradiction", f"({mark}) is not called {_bare(label.strip())!r}")
+        raise UnparsedError("contradiction", f"({mark}) is not called {_plain(label.strip())!r}")
     return category
 
 
@@ -283,8 +283,8 @@ def _matched(body: str, *, is_whole: bool, faithful: bool) -> _List:
     if below and _NUMBERED.fullmatch(first):
         if not is_whole:
             raise UnparsedError("truncated", "a list without a count may go on")
-        items = _below(lines, TITLES[MATCHED])
-        return _checked(len(items), items, TITLES[MATCHED], faithful=False)
+        items = _list_below(lines, TITLES[MATCHED])
+        return _check_list(len(items), items, TITLES[MATCHED], faithful=False)
     count, texts = _list(first, below, MATCHED, TITLES[MATCHED], faithful=faithful)
     if not is_whole and (
         (count and first[-1] != "." and not texts)  # 1 may be the head of 12
@@ -299,7 +299,7 @@ def _list(rest: str, below: Sequence[str], kind: str, where: str, *, faithful: b
     if stated is None:
         if not below and _is_none(rest, kind):
             return 0, ()
-        raise UnparsedError("unreadable count", f"{where}: {_bare(rest)!r}")
+        raise UnparsedError("unreadable count", f"{where}: {_plain(rest)!r}")
     word, behind = stated.groups()
     count = _WORDS.index(word.lower()) if word.isalpha() else int(word)
     if behind and below:
@@ -307,13 +307,13 @@ def _list(rest: str, below: Sequence[str], kind: str, where: str, *, faithful: b
     if count == 0:
         if below or (behind and not _is_none(behind, kind)):
             more = behind or below[0]
-            raise UnparsedError("contradiction", f"{where}: 0, and then {_bare(more)!r}")
+            raise UnparsedError("contradiction", f"{where}: 0, and then {_plain(more)!r}")
         return 0, ()
-    texts = [text.strip() for text in behind.split(";")] if behind else _below(below, where)
-    return _checked(count, texts, where, faithful=faithful)
+    texts = [text.strip() for text in behind.split(";")] if behind else _list_below(below, where)
+    return _check_list(count, texts, where, faithful=faithful)
 
 
-def _below(lines: Sequence[str], where: str) -> list[str]:
+def _list_below(lines: Sequence[str], where: str) -> list[str]:
     texts = [line.lstrip() for line in lines]
     if len({len(line) - len(text) for line, text in zip(lines, texts, strict=True)}) > 1:
         raise UnparsedError("not in the layout", f"{where}: a list within a list")
@@ -322,17 +322,17 @@ def _below(lines: Sequence[str], where: str) -> list[str]:
         entries = [_NUMBERED.fullmatch(text) for text in texts]
         for number, (entry, text) in enumerate(zip(entries, texts, strict=True), 1):
             if entry is None or int(entry[1]) != number:
-                raise UnparsedError("not in the layout", f"{where}: {_bare(text)!r}")
+                raise UnparsedError("not in the layout", f"{where}: {_plain(text)!r}")
     items = [entry.groups()[-1] for entry in entries if entry]
     if several := next((item for item in items if ";" in item), None):
-        raise UnparsedError("doubtful item", f"{where}: several in one line: {_bare(several)!r}")
+        raise UnparsedError("doubtful item", f"{where}: several in one line: {_plain(several)!r}")
     return items
 
 
-def _checked(count: int, items: Sequence[str], where: str, *, faithful: bool) -> _List:
+def _check_list(count: int, items: Sequence[str], where: str, *, faithful: bool) -> _List:
     for item in items:
         if fault := item_fault(item, faithful=faithful, count=count):
-            raise UnparsedError("doubtful item", f"{where}: {fault}: {_bare(item)!r}")
+            raise UnparsedError("doubtful item", f"{where}: {fault}: {_plain(item)!r}")
     if len(items) != count and not faithful:
         raise UnparsedError(
             "count and list differ", f"{where}: {count} is stated, {len(items)} listed"
@@ -388,25 +388,25 @@ def render(annotation: Annotation) -> str:
         sections.append("\n".join([f"[{TITLES[level]}]:", *lines]))
     sections.append(f"[{TITLES[MATCHED]}]:\n{written[MATCHED]}")
     read = partial(parse, study=_NO_STUDY, complete=True, faithful=True)
-    return read_back("\n\n".join(sections), annotation, read)
+    return check_round_trip("\n\n".join(sections), annotation, read)
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
-    """Return what rules found as a GREEN annotation that `render` can write.
+    """Return the discrepancies, found by rules, as a GREEN annotation that `render` can write.
 
     A discrepancy of severity 2 or more is clinically significant. Its text is brought into
     the form that a list of the layout can hold: one line, commas for semicolons.
     """
     errors = [
-        an_error(
-            level_of(discrepancy),
+        green_error(
+            significance_of(discrepancy),
             discrepancy.category,
             _entry(discrepancy.text) or _entry(discrepancy.finding) or "unnamed finding",
         )
         for discrepancy in comparison.discrepancies
     ]
-    errors.sort(key=lambda error: KEYS.index(key_of(error)))
-    matched = (matched_finding(_entry(text) or "unnamed finding") for text in comparison.matched)
+    errors.sort(key=lambda error: KEYS.index(count_name(error)))
+    matched = (matched_item(_entry(text) or "unnamed finding") for text in comparison.matched)
     items = (*errors, *matched)
     return Annotation(items, _explanation(comparison.explanation), stated_counts=_counts(items))
 
@@ -429,35 +429,35 @@ def _explanation(text: str) -> str:
     return explanation
 
 
-class Errors(Form):
+class Errors(ReplyModel):
     """The errors of one level, each in one of the six categories."""
 
     # In the order of `CATEGORIES`.
-    false_finding: list[Words] = Field(
+    false_finding: list[Text] = Field(
         description="(a) The candidate says something is there that the reference does not support."
     )
-    missing_finding: list[Words] = Field(
+    missing_finding: list[Text] = Field(
         description="(b) The reference reports it, the candidate leaves it out or denies it."
     )
-    wrong_location: list[Words] = Field(description="(c) On another side or in another place.")
-    wrong_severity: list[Words] = Field(description="(d) Larger, smaller, milder or graver.")
-    comparison_not_in_reference: list[Words] = Field(
+    wrong_location: list[Text] = Field(description="(c) On another side or in another place.")
+    wrong_severity: list[Text] = Field(description="(d) Larger, smaller, milder or graver.")
+    comparison_not_in_reference: list[Text] = Field(
         description="(e) A change, or its absence, that the reference does not tell."
     )
-    omitted_comparison: list[Words] = Field(
+    omitted_comparison: list[Text] = Field(
         description="(f) A change that the reference tells and the candidate does not."
     )
 
 
-class Reply(Form):
+class Reply(ReplyModel):
     """What the candidate gets wrong and what it gets right. One error or finding an entry."""
 
     optional: ClassVar = {"explanation": ""}
 
-    explanation: Words = Field(description="Two to five sentences on what differs and why.")
+    explanation: Text = Field(description="Two to five sentences on what differs and why.")
     clinically_significant_errors: Errors
     clinically_insignificant_errors: Errors
-    matched_findings: list[Words] = Field(
+    matched_findings: list[Text] = Field(
         description="What the candidate says in agreement with the reference, each finding once."
     )
 
@@ -472,7 +472,7 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
 
     A list whose length may not be the number of its errors or findings makes it unparsed.
     """
-    reply = checked(Reply, read_json(text))
+    reply = validate_reply(Reply, read_json(text))
     levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
     lists = [
         (level, category, getattr(errors, name))
@@ -480,7 +480,9 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
         for category, name in zip(CATEGORIES, _LISTS, strict=True)
     ]
     errors = [
-        an_error(level, category, entry) for level, category, entries in lists for entry in entries
+        green_error(level, category, entry)
+        for level, category, entries in lists
+        for entry in entries
     ]
     for entry in (*(item.text for item in errors), *reply.matched_findings):
         if is_no_entry(entry):
@@ -488,15 +490,15 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
         if _SEVERAL.search(entry):
             raise UnparsedError("several in one entry", f"one entry each: {entry!r}")
     for texts in ([item.text for item in errors], reply.matched_findings):
-        if (again := twice(texts)) is not None:
+        if (again := first_repeat(texts)) is not None:
             raise UnparsedError("contradiction", f"twice: {again!r}")
     alone = (Category.FALSE_FINDING, Category.MISSING_FINDING)
     one_sided = {
-        same_words(x) for _, category, entries in lists if category in alone for x in entries
+        word_key(x) for _, category, entries in lists if category in alone for x in entries
     }
-    if both := next((x for x in reply.matched_findings if same_words(x) in one_sided), None):
+    if both := next((x for x in reply.matched_findings if word_key(x) in one_sided), None):
         raise UnparsedError("contradiction", f"an error and matched: {both!r}")
-    items = (*errors, *map(matched_finding, reply.matched_findings))
+    items = (*errors, *map(matched_item, reply.matched_findings))
     return Annotation(items, reply.explanation, stated_counts=_counts(items))
 
 
@@ -512,4 +514,4 @@ def render_reply(annotation: Annotation) -> str:
     ]
     values = (annotation.explanation, *lists, texts[MATCHED])
     text = json.dumps(dict(zip(Reply.model_fields, values, strict=True)), indent=1)
-    return read_back(text, annotation, partial(parse_reply, study=_NO_STUDY))
+    return check_round_trip(text, annotation, partial(parse_reply, study=_NO_STUDY))

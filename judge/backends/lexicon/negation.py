@@ -1,4 +1,4 @@
-"""What a sentence speaks of, which of it it denies or doubts, and what it says of each."""
+"""The findings and structures of a sentence, their negation, doubt and modifiers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from judge.backends.lexicon.data import (
 
 _MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
 _FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
-"""What opens a statement of its own after "no effusion, ..."."""
+"""Phrases that begin a new statement after "no effusion, ..."."""
 
 _ENDS = (Kind.FINDING, Kind.VERBS, Kind.BREAKS, Kind.NEGATES_AFTER, *_MAYBE)
-"""What a quality does not reach across to a structure after it."""
+"""Phrases that separate a quality from a structure after it."""
 
 _OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
 _REASONS = frozenset({"due", "secondary", "because"})
@@ -37,7 +37,7 @@ _FORWARD = {
     Kind.MAY_READ_AS: "doubt",
     Kind.IGNORES_AFTER: "aside",
 }
-"""What a cue puts the words after it under."""
+"""The state of the words after a cue."""
 
 _NEAR = 3
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -53,11 +53,11 @@ _TOO_FAR = 9.0
 
 @dataclass(slots=True, eq=False)
 class Head:
-    """A finding or a structure at the tokens `first` to `last` (exclusive), and what is said of it.
+    """A finding or a structure at the tokens `first` to `last` (exclusive), with its modifiers.
 
     `finding` is empty where a structure is called normal (`normal`) or only named. `pivot` is the
-    token that negation must cover: the quality of "heart ... enlarged". `said` holds sides, places
-    and the like by the token where they stand; `start` to `end` is what to quote.
+    token that negation must cover: the quality of "heart ... enlarged". `modifiers` are the
+    sides, places and the like by their token; `start` to `end` are the tokens to quote.
     """
 
     first: int
@@ -69,23 +69,23 @@ class Head:
     denied: Mark | None = None
     doubted: bool = False
     ignored: bool = False
-    said: dict[Kind, dict[int, frozenset[str]]] = field(default_factory=dict)
+    modifiers: dict[Kind, dict[int, frozenset[str]]] = field(default_factory=dict)
     sizes: set[float] = field(default_factory=set)
     count: int = 0
     start: int = -1
     end: int = -1
 
     def cover(self, first: int, last: int) -> None:
-        """Widen what is quoted by the tokens `first` to `last` (exclusive)."""
+        """Add the tokens `first` to `last` (exclusive) to the quotation."""
         self.start, self.end = min(self.start, first), max(self.end, last)
 
     def tags(self, kind: Kind) -> frozenset[str]:
-        """Return all that is said of one kind."""
-        return frozenset[str]().union(*self.said.get(kind, {}).values())
+        """Return the tags of all modifiers of one kind."""
+        return frozenset[str]().union(*self.modifiers.get(kind, {}).values())
 
     def add(self, mark: Mark, role: Role) -> None:
-        """Take up what a phrase says of it."""
-        modifiers = self.said.setdefault(role.kind, {})
+        """Add a phrase as a modifier."""
+        modifiers = self.modifiers.setdefault(role.kind, {})
         if role.kind is Kind.PLACE and role.name == "line":
             # Each place of a tube narrows down where it ends.
             known = self.tags(Kind.PLACE)
@@ -97,29 +97,31 @@ class Head:
 
     def split(self) -> list[Head]:
         """Return a head for each side where each has a level: "small right and large left"."""
-        levels = self.said.get(Kind.LEVEL, {})
-        sides = {
-            token: side for token, side in self.said.get(Kind.SIDE, {}).items() if len(side) == 1
-        }
+        levels = self.modifiers.get(Kind.LEVEL, {})
+        sides = self.modifiers.get(Kind.SIDE, {})
+        sides = {token: side for token, side in sides.items() if len(side) == 1}
         are_sides = [token in sides for token in sorted({*sides, *levels})]
         in_turn = are_sides in ([True, False, True, False], [False, True, False, True])
         if not in_turn or len(levels) != 2 or len(set(sides.values())) != 2:
             return [self]
         pairs = zip(sorted(sides.items()), sorted(levels.items()), strict=True)
         return [
-            replace(self, said=self.said | {Kind.SIDE: dict([side]), Kind.LEVEL: dict([level])})
+            replace(
+                self,
+                modifiers=self.modifiers | {Kind.SIDE: dict([side]), Kind.LEVEL: dict([level])},
+            )
             for side, level in pairs
         ]
 
 
-def understand(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
-    """Return what `line` speaks of, in order, and the changes that it says of nothing in it."""
-    heads_found, used = heads(line)
+def read_line(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
+    """Return the findings and structures of `line` in order, and changes without one of these."""
+    heads_found, used = find_heads(line)
     _apply_cues(line, heads_found, used)
     return heads_found, _attach(line, heads_found, used)
 
 
-def heads(line: Line) -> tuple[list[Head], set[int]]:
+def find_heads(line: Line) -> tuple[list[Head], set[int]]:
     """Return the heads of `line` in order, and the first tokens of the qualities they used."""
     heads_found: list[Head] = []
     bound: dict[int, list[Mark]] = {}
@@ -349,7 +351,7 @@ def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
 
 
 def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mark, Role]]:
-    """Give each modifier to the head it belongs to; return the changes that belong to none.
+    """Attach each modifier to its head; return the changes without a head.
 
     The qualities that made a finding (`used`) say nothing else: "heart size is large".
     """
@@ -391,7 +393,7 @@ def _takes(line: Line, head: Head, role: Role) -> bool:
         return role.kind is Kind.SIDE and head.normal
     finding = line.lexicon.findings[head.finding]
     if role.kind is Kind.ACUITY:
-        return not finding.rules_out  # "no acute process" is said as one
+        return not finding.rules_out  # "no acute process" is one phrase
     if role.kind is Kind.ACTION:
         return finding.where == "line"
     return role.kind is not Kind.PLACE or finding.where == role.name
@@ -432,13 +434,13 @@ def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
         number -= 1  # "Effusion with adjacent atelectasis has increased" is about the effusion
     changed = able[number]
     if mark.last <= changed.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
-        # "Removal of the tube and the line" is said of both.
+        # "Removal of the tube and the line" is about both.
         listed = able[number + 1 :]
         ends = VERB + PREPOSITION + BREAK
         also = _joined(line, listed, changed, {"and", ","}, ends, Kind.CHANGE, Kind.LEVEL)
         return [changed, *also]
     if VERB in line.between(changed.last, mark.first):
-        # "Effusion and atelectasis are unchanged" is said of both.
+        # "Effusion and atelectasis are unchanged" is about both.
         return [
             changed,
             *_joined(line, able[:number][::-1], changed, JOINS, VERB + BREAK, Kind.CHANGE),

@@ -1,0 +1,247 @@
+"""The columns of a table of studies: the names that are understood, and the values.
+
+Names are compared without regard to case and punctuation: `Study-ID` is `study_id`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+from judge.types import JudgeError
+
+FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "id": ("study_id", "id", "study", "accession_number", "accession", "exam_id", "uid"),
+        "candidate": (
+            *("model_prediction", "prediction", "predicted_report", "candidate"),
+            *("candidate_report", "generated", "generated_report", "hypothesis"),
+            *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
+        ),
+        "findings": ("section_findings", "findings", "findings_section"),
+        "impression": ("section_impression", "impression", "impression_section"),
+        "report": ("report", "full_report", "report_text", "text"),
+        "reference": (
+            *("reference", "reference_report", "ground_truth", "ground_truth_report"),
+            *("gt_report", "radiologist_report", "gt", "ref", "refs", "target", "targets"),
+        ),
+        "patient": ("patient", "patient_id", "subject_id", "subject"),
+        "study class": ("study_class",),
+    }
+)
+"""The names that a column of each role may have, the likeliest first."""
+
+MAX_INPUT = 4 * 10**9
+"""The most bytes that a file may decode to."""
+
+Columns = Mapping[str, Sequence[object]]
+
+TEXT = "text"
+"""The column of records that are bare texts."""
+
+_RESERVED_NAMES = {
+    *("study_id", "study_class", "class_inferred", "reference", "candidate", "outcome", "reason"),
+    *("warnings", "answer", "green"),
+}
+_RESERVED_PREFIXES = ("n_", "significant_", "insignificant_")
+_ROLE = re.compile(
+    r"\A(preds?|predictions?)[-_.](?=.)|(?<=.)[-_.](preds?|predictions?)\Z|\A-\Z", re.IGNORECASE
+)
+_ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"}
+_INT64 = 2**63
+_CLASSES = ("normal", "abnormal")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFields:
+    """The fields that the user named, None for the usual names, and how the files are read.
+
+    With `several` studies may have several references, which the field `reference_id` tells apart.
+    `max_input` is the most bytes that a file may decode to.
+    """
+
+    id: str | None = None
+    candidate: str | None = None
+    reference: str | None = None
+    study_class: str | None = None
+    patient: str | None = None
+    reference_id: str | None = None
+    several: bool = False
+    encoding: str | None = None
+    max_input: int = MAX_INPUT
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """Return the fields that options name, `id_field` to `patient_field`; "" names none."""
+        return cls(
+            id=options["id_field"] or None,
+            candidate=options["candidate_field"] or None,
+            reference=options["reference_field"] or None,
+            study_class=options["class_field"] or None,
+            patient=options["patient_field"] or None,
+            reference_id=options.get("reference_id_field") or None,
+            several=options.get("references") is not None,
+            encoding=options.get("encoding"),
+            max_input=options.get("max_input") or MAX_INPUT,
+        )
+
+
+KNOWN_NAMES = NamedFields()
+
+
+def normalise_name(name: str) -> str:
+    """Return a name without case, spaces and punctuation."""
+    return re.sub(r"[\W_]", "", name.casefold())
+
+
+def find_columns(columns: Iterable[str], name: str) -> list[str]:
+    """Return the columns that a user means by `name`: of that very name, else of its letters."""
+    alike = [column for column in columns if normalise_name(column) == normalise_name(name)]
+    return [name] if name in alike else alike
+
+
+def columns_for(names: Iterable[str], role: str) -> list[str]:
+    """Return the `names` of columns with this role, the likeliest first."""
+    wanted = [normalise_name(name) for name in FIELD_NAMES[role]]
+    known = [name for name in names if normalise_name(name) in wanted]
+    return sorted(known, key=lambda name: wanted.index(normalise_name(name)))
+
+
+def find_column(fields: Iterable[str], wanted: str, option: str, where: str = "the studies") -> str:
+    """Return the field that a user names with `option`; raises `JudgeError` where there is none."""
+    fields = list(fields)
+    matches = find_columns(fields, wanted)
+    if len(matches) == 1:
+        return matches[0]
+    wrong, there = "several fields" if matches else "no field", join_names(fields, 30) or "none"
+    raise JudgeError(f"{where}: {wrong} {wanted!r}, for {option}; the fields are: {there}")
+
+
+def join_names(items: Iterable[str], most: int = 10) -> str:
+    """Return the first few items as `a, b, c, ...`."""
+    shown = list(items)
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+
+
+# The model that wrote the candidates.
+
+
+def model_of(path: str) -> str | None:
+    """Return the model that a file is named after, `a` of `preds_a.json.gz`, None of `-`."""
+    return _ROLE.sub("", stem_of(path)) or None
+
+
+def stem_of(path: str) -> str:
+    """Return the name of a file without its folder and endings, `preds_a` of `preds_a.json.gz`."""
+    stem = Path(path)
+    while stem.suffix.lower() in _ENDS:
+        stem = stem.with_suffix("")
+    return stem.name
+
+
+# The fields beside the reports.
+
+
+def merge_fields(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
+    """Merge the fields of both sides; where they differ that of PREDS is `candidate_<name>`."""
+    merged = {name: one_type(column) for name, column in refs.items()}
+    for name, values in preds.items():
+        column = one_type(values)
+        if name not in merged:
+            merged[name] = column
+        elif any(
+            theirs is not None and (ours is None or as_text(ours) != as_text(theirs))
+            for ours, theirs in zip(merged[name], column, strict=True)
+        ):
+            merged[free_name(f"candidate_{name}", {*merged, *preds})] = column
+    return merged
+
+
+def rename_reserved(
+    fields: Columns, further: Collection[str] = (), patient: str | None = None
+) -> dict[str, tuple[object, ...]]:
+    """Return the fields, with `patient` renamed and reserved names as `field_<name>`."""
+    reserved = {"", *_RESERVED_NAMES, *further, *(["patient"] if patient else [])}
+    columns: dict[str, tuple[object, ...]] = {}
+    for name, column in fields.items():
+        new = name
+        if name == patient:
+            new = "patient"
+        elif name in reserved or name.startswith(_RESERVED_PREFIXES):
+            new = free_name(f"field_{name}", {*fields, *columns})
+        columns[new] = tuple(column)
+    return columns
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return `name`, or the first of `name_2`, `name_3`, ... that isn't taken."""
+    names = (name if number == 1 else f"{name}_{number}" for number in count(1))
+    return next(free for free in names if free not in taken)
+
+
+def one_type(values: Sequence[object]) -> tuple[object, ...]:
+    """Return a column of one type, nested values as JSON, None where one is missing or empty."""
+    tidy = [_plain_value(value) for value in values]
+    kinds = {type(value) for value in tidy if value is not None}
+    if len(kinds) < 2:
+        return tuple(tidy)
+    if kinds == {int, float}:
+        return tuple(None if value is None else float(str(value)) for value in tidy)
+    return tuple(None if value is None else as_text(value) for value in tidy)
+
+
+def as_text(value: object) -> str:
+    """Return a value as text: true and false in lower case, a whole fraction as a whole number."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _plain_value(value: object) -> object:
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return value if -_INT64 <= value < _INT64 else str(value)
+        case float():
+            return None if math.isnan(value) else value if math.isfinite(value) else str(value)
+        case str():
+            return value.replace("\r\n", "\n").replace("\r", "\n").strip() or None
+        case dict() | list() | tuple():
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+        case _:
+            return str(value)
+
+
+def find_classes(
+    fields: Columns, n_studies: int, class_field: str | None
+) -> tuple[tuple[str | None, ...], str | None]:
+    """Return each study's class, None where it isn't known, and the field that gave it."""
+    if class_field:
+        name: str | None = find_column(fields, class_field, "--column class")
+    else:
+        name = next(
+            (name for name in columns_for(fields, "study class") if any(fields[name])), None
+        )
+    if name is None:
+        return (None,) * n_studies, None
+    texts = [None if value is None else as_text(value) for value in fields[name]]
+    return tuple(t.lower() if t and t.lower() in _CLASSES else t for t in texts), name
+
+
+def drop_class(
+    fields: Mapping[str, tuple[object, ...]], class_field: str | None
+) -> dict[str, tuple[object, ...]]:
+    """Return the fields without `study_class` where it is the study class, or says nothing."""
+    names = columns_for(fields, "study class")
+    gone = {name for name in names if name == class_field or set(fields[name]) == {None}}
+    return {name: column for name, column in fields.items() if name not in gone}

@@ -1,0 +1,217 @@
+"""The sections of reports: the columns that hold them, and headings within a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from judge.studies.columns import TEXT, NamedFields, columns_for, find_column, join_names
+from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Section = Literal["findings", "impression", "report"]
+
+SECTIONS: tuple[Section, ...] = ("findings", "impression", "report")
+"""The sections that can be judged."""
+
+Fields = dict[str, str]
+"""The fields of a side's reports, by `findings`, `impression` and `whole`, where there are such."""
+
+_TEXT_ROLES = ("candidate", "reference", "findings", "impression", "report")
+_PARTS = {"findings": ("findings",), "impression": ("impression",)}
+_MISSING = frozenset({"none", "nan", "null", "n/a", "na"})
+_FINDINGS = r"findings?"
+_IMPRESSION = r"impressions?|conclusions?|opinion"
+_BOTH = rf"(?:{_FINDINGS})\s?(?:/|&|and)\s?(?:{_IMPRESSION})"
+_OTHER = (
+    r"(?:clinical |brief )?(?:indications?|history|information)|reason for (?:the )?"
+    r"(?:exam(?:ination)?|study)|comparisons?(?: study)?|technique|procedure|protocol|views?|"
+    r"exam(?:ination)?|recommendations?|addendum|notification|final report|context|"
+    r"(?:electronically )?signed(?: by)?|dictated by"
+)
+_HEADING = re.compile(
+    rf"""
+    (?<![^\W_])(?P<name>
+        (?P<both>{_BOTH.replace(" ", "[ ]")})
+      | (?P<findings>{_FINDINGS})
+      | (?P<impression>{_IMPRESSION})
+      | (?P<other>{_OTHER.replace(" ", "[ ]")})
+    )
+    [*_ \t]*
+    (?: (?P<colon>:)[*_]* | $ )
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_LONGEST_HEADING = 80
+
+
+def known_section(section: str | None) -> Section | None:
+    """Return the section with this name; raises `JudgeError` for an unknown name."""
+    known = next((known for known in SECTIONS if known == section), None)
+    if known is None and section is not None:
+        raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
+    return known
+
+
+def split_report(text: str) -> dict[str, str | None]:
+    """Split a report by its headings: `findings`, `impression`, and the `preamble` before them.
+
+    A section is None where it has no heading. A heading is a known name in any case with a
+    colon, at the start of a line or of a sentence, or anywhere if capitalised; or a capitalised
+    name alone on its line. A heading for something else ("Comparison:", ...) ends a section.
+    """
+    sections: dict[str, str | None] = {"findings": None, "impression": None}
+    if len(text) > _LONGEST_HEADING and ":" not in text and "\n" not in text:
+        return {**sections, "preamble": text.strip()}
+    headings = [match for match in _HEADING.finditer(text) if _is_heading(text, match)]
+    bounds = [*(_before_markup(text, match.start()) for match in headings), len(text)]
+    for match, end in zip(headings, bounds[1:], strict=True):
+        body = text[match.end() : end].strip()
+        for name, before in sections.items():
+            if match[name] or match["both"]:
+                sections[name] = f"{before}\n{body}".strip() if before else body
+    return {**sections, "preamble": text[: bounds[0]].strip()}
+
+
+def _is_heading(text: str, match: re.Match[str]) -> bool:
+    start = _before_markup(text, match.start())
+    before = text[start - 1] if start else "\n"
+    capitalised = match["name"][0].isupper()
+    if not match["colon"]:
+        return before == "\n" and capitalised
+    return before in "\n.!?;" or capitalised
+
+
+def _before_markup(text: str, position: int) -> int:
+    while position and text[position - 1] in "#*_ \t":
+        position -= 1
+    return position
+
+
+def report_fields(
+    preds: pd.DataFrame, refs: pd.DataFrame, fields: NamedFields
+) -> tuple[Fields, Fields]:
+    """Return the fields of the candidates and of the references, which may be in one table."""
+    is_one = preds is refs
+    candidate = _named_fields(preds, fields.candidate, "candidate")
+    reference = _named_fields(refs, fields.reference, "reference")
+    if is_one and candidate and candidate == reference:
+        raise JudgeError(f"--column candidate and --column reference both name {fields.candidate}")
+    if not candidate:
+        taken = reference.values() if is_one else ()
+        candidate = _find_fields(preds, "candidate", {"whole": ("candidate",)}, taken)
+    if not reference and (candidate or not is_one):
+        taken = candidate.values() if is_one else ()
+        reference = _find_fields(
+            refs, "reference", {**_PARTS, "whole": ("report", "reference")}, taken
+        )
+    if not candidate and not is_one:  # a section is a candidate's too, in their own file
+        candidate = _find_fields(preds, "candidate", {**_PARTS, "whole": ("report",)}, ())
+    for side, frame, chosen in (("candidate", preds, candidate), ("reference", refs, reference)):
+        if not chosen:
+            names = join_names(name for name in (frame.index.name, *frame.columns) if name)
+            raise JudgeError(
+                f"{frame.attrs['name']} has no field for the {side}s, only: {names}; name "
+                f"it with --column {side}{', or give two files, PREDS and REFS' if is_one else ''}"
+            )
+    return candidate, reference
+
+
+def _named_fields(frame: pd.DataFrame, wanted: str | None, side: str) -> Fields:
+    if wanted is None:
+        return {}
+    name = find_column(frame.columns, wanted, f"--column {side}", frame.attrs["name"])
+    return {next((part for part in _PARTS if columns_for([name], part)), "whole"): name}
+
+
+def _find_fields(
+    frame: pd.DataFrame, side: str, parts: Mapping[str, Sequence[str]], taken: Collection[str]
+) -> Fields:
+    fields = {}
+    for part, roles in parts.items():
+        names = [
+            name
+            for role in roles
+            for name in columns_for(frame.columns, role)
+            # A number may be called `target`; a list is refused with a word about --references.
+            if name not in taken
+            and (name == TEXT or _may_be_text(frame[name]) or list in map(type, frame[name]))
+        ]
+        names = [name for name in names if any(frame[name])] or names
+        if odd := [name for name in names if list(frame[name]) != list(frame[names[0]])]:
+            raise JudgeError(
+                f"{frame.attrs['name']}: say by --column {side} which field holds the {side}: "
+                f"{join_names([names[0], *odd])}"
+            )
+        if names:
+            fields[part] = names[0]
+    return fields
+
+
+def is_report_field(name: str, column: Iterable[object]) -> bool:
+    """Return whether a field holds report text, which is not kept beside the study."""
+    return any(columns_for([name], role) for role in _TEXT_ROLES) and _may_be_text(column)
+
+
+def _may_be_text(column: Iterable[object]) -> bool:
+    kinds = set(map(type, column))
+    return str in kinds or kinds <= {type(None)}
+
+
+def read_reports(
+    frame: pd.DataFrame, fields: Fields, *, are_candidates: bool = False
+) -> pd.DataFrame:
+    """Return each study's `findings`, `impression` and `report`.
+
+    Sections are split off a whole report, and put together to one. A candidate without headings
+    stands for any section, one with other headings alone for none: it is "". A value is None where
+    nothing is said. Raises `JudgeError` for a value that is no text.
+    """
+    import pandas as pd
+
+    columns = [_texts(frame, fields.get(part)) for part in ("findings", "impression", "whole")]
+    rows = []
+    for findings, impression, whole in zip(*columns, strict=True):
+        texts = {"findings": findings, "impression": impression}
+        parts = [f"{name.title()}: {text}" for name, text in texts.items() if text]
+        is_missing = (findings, impression, whole) == (None, None, None)
+        texts["report"] = None if is_missing else whole or " ".join(parts)
+        if whole is not None and not (findings and impression):
+            split = split_report(whole)
+            has_headings = (split["findings"], split["impression"]) != (None, None)
+            others = {"findings": split["preamble"], "impression": ""}
+            for name, other in others.items():
+                body = split[name]
+                if body is None and are_candidates:
+                    body = other if has_headings else whole
+                texts[name] = texts[name] or (texts[name] if body is None else body)
+        rows.append(texts)
+    return pd.DataFrame(rows, frame.index, list(SECTIONS), dtype=object)
+
+
+def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
+    if name is None:
+        return [None] * len(frame)
+    source = frame.attrs["name"]
+    for study_id, value in frame[name].items():
+        if value is not None and not isinstance(value, str):
+            kind = type(value).__name__
+            way = "; --references takes several of a study" if kind == "list" else ""
+            raise JudgeError(
+                f"{source}: {name!r} of study {study_id!r} is not a text but a {kind}{way}"
+            )
+    return [text and text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in frame[name]]
+
+
+def usual_section(reports: pd.DataFrame) -> Section:
+    """Return the section that is judged by default: findings, if at least half have them."""
+    n_findings, n_filled = (sum(map(bool, reports[name])) for name in ("findings", "report"))
+    return "findings" if 0 < n_filled <= n_findings * 2 else "report"
+
+
+def says_nothing(report: str) -> bool:
+    """Return whether a reference is blank: `___` or a word for a missing value."""
+    return not any(map(str.isalnum, report)) or report.strip().lower() in _MISSING

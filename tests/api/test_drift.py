@@ -1,0 +1,61 @@
+"""`judge gate --drift`: a judge is asked the same questions again, and paid once a day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from faultserver import FaultServer
+from running import Shell
+
+from judge.rubrics.green.parse import matched_item
+from judge.types import Annotation
+
+Made = Callable[[int], Shell]
+
+
+def test_a_judge_is_asked_again_with_the_options_of_its_run(
+    server: FaultServer, shell: Made
+) -> None:
+    server.set_faults(record=True)
+    ready = shell(30)
+    assert ready.run("--out", "run", "--body", "top_p=0.5", "--max-tokens", "99")[0] == 0
+    before = [request["body"] for request in server.requests()]
+    server.reset()
+    drift = ("gate", "--drift", "run", "--limit", "20", "--out", "later", "--cache", "cache")
+    code, out, err = ready.judge(*drift)
+    assert code == 0, out + err
+    again = [request["body"] for request in server.requests()]
+    assert len(again) == 20
+    assert {request["top_p"] for request in again} == {0.5}
+    assert {request["max_tokens"] for request in again} == {99}
+    assert {str(request["messages"]) for request in again} < {
+        str(request["messages"]) for request in before
+    }
+    server.reset()
+    assert ready.judge(*drift)[0] == 0
+    assert server.requests() == []
+
+
+def test_a_judge_that_answers_otherwise_fails(shell: Made, tmp_path: Path) -> None:
+    ready = shell(40)
+    assert ready.run("--out", "run")[0] == 0
+    manifest = tmp_path / "run" / "manifest.json"
+    kinder = FaultServer(annotate=lambda _key, _n: Annotation((matched_item("clear lungs"),)))
+    with kinder:  # the same name, another model behind it
+        manifest.write_text(manifest.read_text("utf-8").replace(ready.url, kinder.url), "utf-8")
+        drift = ("gate", "--drift", "run", "--out", "later", "--cache", "cache")
+        code, out, err = ready.judge(*drift)
+    assert code == 1, out + err
+    assert ready.judge("gate", "later", "--drift", "run")[0] == 1
+
+
+def test_a_run_that_does_not_say_how_it_was_asked_is_refused(shell: Made) -> None:
+    ready = shell(12)
+    assert ready.run("--out", "run")[0] == 0
+    manifest = ready.folder / "run" / "manifest.json"
+    text = manifest.read_text("utf-8")
+    manifest.write_text(text.replace('"judge_name"', '"asked"'), "utf-8")
+    code, _, err = ready.judge("gate", "--drift", "run")
+    assert code == 2
+    assert "does not say how its judge was asked" in err
