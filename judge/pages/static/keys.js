@@ -63,10 +63,11 @@ export class Keys {
   }
 }
 
-function showDialog(id, title, content, done, properties = {}, closed = () => {}) {
+/** @param {string} id @param {string} title @param {any} content @param {string | null} done the button, null where the content has it @param {Object<string, any>} [properties] of the form @param {() => void} [closed] */
+export function showDialog(id, title, content, done, properties = {}, closed = () => {}) {
   const dialog = el("dialog", { "aria-labelledby": id, class: "help" },
     el("form", { method: "dialog", ...properties }, el("h2", { id }, title), content,
-      el("p", {}, el("button", { class: "main", autofocus: done === "Close" }, done))));
+      done && el("p", {}, el("button", { class: "main", autofocus: done === "Close" }, done))));
   dialog.addEventListener("close", () => { dialog.remove(); closed(); });
   document.body.append(dialog);
   dialog.showModal();

@@ -24,7 +24,8 @@ async function answered(path, request = {}) {
 export const isFile = () => document.documentElement.dataset.mode === "file";
 
 async function loadBytes(name) {
-  if (!isFile()) return (await answered(`/data/${document.documentElement.dataset.source}/${name}`)).arrayBuffer();
+  const { source } = document.documentElement.dataset;
+  if (!isFile()) return (await answered(`/data/${source}/${name}${location.search}`)).arrayBuffer();
   const text = atob(document.getElementById(`data-${name}`).textContent);
   const bytes = Uint8Array.from(text, (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
