@@ -85,10 +85,10 @@ def rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
         if line is None:
             continue
         kind: Kind = "same"
-        error, pieces = changed.get(place), [("same", line)]
-        if error is not None:
-            edit = errors[error]["edit"]
+        corrected_by, pieces = changed.get(place), [("same", line)]
+        if corrected_by is not None:
+            edit = errors[corrected_by]["edit"]
             kind, pieces = edit["kind"], [("out", line)]
             if kind == "change":
                 pieces = changed_words(line, edit["corrected"])
-        yield {"kind": kind, "line": place, "error": error, "pieces": pieces}
+        yield {"kind": kind, "line": place, "error": corrected_by, "pieces": pieces}

@@ -92,7 +92,7 @@ class Segment(TypedDict):
 
 def highlights(
     reference: str, candidate: str, errors: Sequence[Mapping[str, Any]]
-) -> dict[Side, list[Segment]]:
+) -> dict[str, list[Segment]]:
     """Return both reports, cut into segments, with the words marked that `errors` speak of."""
     reports: dict[Side, _Report]
     reports = {"reference": _Report(reference), "candidate": _Report(candidate)}
