@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from judge.cli.options import argument, cache_option, command, option, options
 from judge.cli.output import note
 from judge.plugins import install
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.service.settings import ServiceSettings
 
 _TOKEN = "JUDGE_TOKEN"  # noqa: S105 - the variable's name
 
@@ -55,18 +51,15 @@ class _Serve(_Address):
     )
     judges: tuple[str, ...] = option(
         "--allow-judge NAME[=URL]",
-        "A judge that clients may ask too, at its usual server or the one at URL (repeatable). The "
-        "built-in lexicon is always allowed.",
+        "A judge that clients may ask beside the built-in one (repeatable).",
     )
     budgets: tuple[str, ...] = option(
         "--budget [NAME=]DOLLARS",
-        "The most that an allowed judge may cost this service in all, also after a restart. With "
-        "several judges, name each: --budget gpt-4o=50.",
+        "The most that an allowed judge may cost in all, also after a restart (repeatable).",
     )
     images: Path | None = option(
         "--images DIR",
-        "The folder of the studies' images (fields image, image_path, images), which readers see "
-        "beside the reports; no file outside of it is shown.",
+        "The folder of the studies' images (fields image, image_path, images).",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
     )
     cache: Path | None = cache_option()
@@ -88,12 +81,7 @@ def serve(options: _Serve) -> None:
     """
     from judge.address import is_loopback
     from judge.running.folder import Run
-    from judge.service.settings import (
-        MEGABYTE,
-        ServiceSettings,
-        allowed_judges,
-        limits,
-    )
+    from judge.service.settings import MEGABYTE, ServiceSettings, allowed_judges, limits
 
     for run in options.named:
         Run(run)  # raises for a folder that is not a run
@@ -113,10 +101,6 @@ def serve(options: _Serve) -> None:
         max_upload=options.max_upload * MEGABYTE,
         images=options.images,
     )
-    _serve(settings, options.host, options.port)
-
-
-def _serve(settings: ServiceSettings, host: str, port: int) -> None:
     try:
         from judge.service import app
     except ImportError as error:
@@ -124,4 +108,4 @@ def _serve(settings: ServiceSettings, host: str, port: int) -> None:
             f"judge serve needs {error.name}, which is not installed: "
             + install("fastapi", "python-multipart", "uvicorn")
         ) from error
-    app.serve(settings, host, port, note)
+    app.serve(settings, options.host, options.port, note)

@@ -161,7 +161,6 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from judge.cli.run_options import RunOptions
     from judge.running import preview
     from judge.running.cost import forecast
-    from judge.running.session import JudgeSession
     from judge.stats.table import TableBuilder, check_fields
 
     name, *arguments = request["arguments"]
@@ -170,11 +169,7 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         options = RunOptions(**context.params)
         preds, refs = [*options.files, None][:2]
         (judge,) = options.judge
-        session = JudgeSession.load(
-            *(name, judge, options.judge_settings(judge)),
-            policy=options.request_policy(),
-            cache=options.cache,
-        )
+        session = options.session(name, judge)
         studies = read_context(session.rubric, options, str(preds), refs, options.section)
     check_fields(options.by, TableBuilder(session.rubric, studies.fields).columns)
     described = preview.described(studies)
@@ -235,9 +230,8 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         (folder / name).write_bytes(content)
     yield {}
     figures = page_figures(comparison) if available() else ()
-    for index, figure in enumerate(figures):
-        (folder / f"figure-{index}").write_bytes(figure.svg.encode())
-    (folder / "figures").write_bytes(as_json([figure.words for figure in figures]))
+    for name, content in comparison_page.figure_pieces(figures):
+        (folder / name).write_bytes(content)
     yield {}
 
 

@@ -15,8 +15,8 @@ from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
-from judge.stats.intervals import Codes, sum_measures
-from judge.stats.prediction_powered import Values, corrected
+from judge.stats.intervals import Codes, Values, sum_measures
+from judge.stats.prediction_powered import corrected
 from judge.stats.table import grouped
 from judge.studies.columns import as_text
 from judge.text import counted

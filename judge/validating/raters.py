@@ -28,8 +28,7 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import MANIFEST, Run
 from judge.signature import digests
-from judge.stats.intervals import sum_measures
-from judge.stats.scores import Values
+from judge.stats.intervals import Values, sum_measures
 from judge.types import JudgeError
 
 
@@ -239,7 +238,7 @@ def align_raters(
     metric_scores = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))
+        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))[0].items()
     ]
     classes, note = runs.field("study_class")
     patient, clusters = runs.patients(patient_field) or (None, None)

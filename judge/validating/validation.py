@@ -26,8 +26,8 @@ from judge.stats.agreement import (
     preference,
 )
 from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
+from judge.stats.intervals import Values
 from judge.stats.metric import MINUS
-from judge.stats.scores import Values
 from judge.stats.significance import Resampling
 from judge.validating.error_matching import matched_errors
 from judge.validating.judges import judge_table
