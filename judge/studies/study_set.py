@@ -184,7 +184,7 @@ def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field
         if known != value:
             fields = " and ".join(dict.fromkeys((first, source)))
             raise JudgeError(
-                f"two values of {name} in {fields}: {known!r} and {value!r}; choose by "
+                f"two values of {name} in {fields} ({known!r} and {value!r}): choose by "
                 "--column context"
             )
     return {name: value for name, (_, value) in merged.items()}
