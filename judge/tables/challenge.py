@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -18,7 +17,7 @@ from judge.figures.files import write_figures
 from judge.signature import safe_name
 from judge.stats.metric import Metric
 from judge.stats.significance import Comparison
-from judge.tables.document import Column, Estimate, Table
+from judge.tables.document import Cell, Column, Estimate, Table
 from judge.tables.latex import latex_table
 from judge.tables.rexrank import ModelInfo, rexrank_files, write_texts
 
@@ -80,22 +79,23 @@ def _latex(comparison: Comparison, frame: pd.DataFrame, section: str) -> str:
 
 def _table(title: str, frame: pd.DataFrame, metrics: Sequence[Metric], order: Sequence[str]) -> str:
     """Return a row a model, in the order of the whole comparison, and a column a metric."""
-    figures = frame.set_index(["model", "metric"])[["value", "plus_minus"]].astype(float)
+    figures = {(row["model"], row["metric"]): row for row in frame.to_dict("records")}
     columns = [Column("model", "model")]
     for metric in metrics:
         better: Literal["high", "low"] = "high" if metric.higher_is_better else "low"
         digits = 1 if metric.kind == "rate" else 3
         columns.append(Column(metric.name, metric.label, "plus_minus", better, digits))
-    rows = [
-        (model, *(_cell(*figures.loc[(model, metric.name)], metric) for metric in metrics))
+    rows: list[tuple[Cell, ...]] = [
+        (model, *(_cell(figures[model, metric.name], metric) for metric in metrics))
         for model in order
     ]
     return latex_table(Table("challenge", title, columns, rows))
 
 
-def _cell(value: float, plus_minus: float, metric: Metric) -> Estimate:
-    if math.isnan(value):
+def _cell(figure: Mapping[Hashable, Any], metric: Metric) -> Estimate:
+    value, plus_minus = figure["value"], figure["plus_minus"]
+    if pd.isna(value):
         return Estimate(None)
     scale = 100 if metric.kind == "rate" else 1
-    high = None if math.isnan(plus_minus) else scale * (value + plus_minus)
+    high = None if pd.isna(plus_minus) else scale * (value + plus_minus)
     return Estimate(scale * value, high=high)
