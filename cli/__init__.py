@@ -1,4 +1,4 @@
-"""The command line. Commands are imported when they are called, libraries when they are used."""
+"""The command line. A command and what it needs are imported when it is called."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from judge.types import JudgeError
 
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Judge reports": {
-        "check": ("judging:check", "Show what would be judged, without asking a judge."),
+        "check": ("judging:check", "Show what would be judged, without asking a judge.")
     },
     "Look at the results": {
         "audit": ("look:audit", "Show a study with its errors, or list the worst studies."),
         "errors": ("look:errors", "List the errors that recur in a run or differ between two."),
         "rates": ("look:rates", "Show a run's rates by any field, or corrected by readings."),
         "serve": ("serve:serve", "Open runs in the browser, review them and start new ones."),
-        "page": ("page:page", "Write the pages of several runs, with an index."),
+        "page": ("look:page", "Write the pages of several runs, with an index."),
     },
     "Compare models": {
         "compare": ("compare:compare", "Rank models on the same studies and test differences."),
         "metrics": ("metrics:metrics", "Compute BLEU, BERTScore, RadGraph-F1 and other metrics."),
         "gate": ("gate:gate", "Fail in CI if a model, or a judge, has changed for the worse."),
-        "reproduce": ("reproduce:reproduce", "Make the figures and tables of a challenge."),
+        "reproduce": ("compare:reproduce", "Make the figures and tables of a challenge."),
         "panel": ("runs:panel", "Combine the runs of several judges into one."),
         "merge": ("runs:merge", "Join the shards of a set of studies into one run."),
     },
     "Trust the judge": {
-        "import": ("import_:import_", "Import radiologists' annotations as runs."),
+        "import": ("readers:import_", "Import radiologists' annotations as runs."),
         "validate": ("validate:validate", "Measure how well judges agree with readers."),
-        "sample": ("sample:sample", "Draw a random sample of studies for readers."),
-        "reviews": ("reviews:reviews", "Show how often reviewers agreed with the judge."),
+        "sample": ("readers:sample", "Draw a random sample of studies for readers."),
+        "reviews": ("readers:reviews", "Show how often reviewers agreed with the judge."),
         "stress": ("stress:stress", "Test a judge with known errors."),
     },
     "Keep track of runs, answers and prompts": {

@@ -11,11 +11,17 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from judge.cache import place
+from judge.backends.base import TIMEOUT
+from judge.backends.servers import Connection
+from judge.batching.batch_run import ENDED, GoneError, Provider
+from judge.batching.ledger import RUNNING, Batch, Ledger
+from judge.cache import CompletionCache, place
+from judge.cache.entry import Entry, Unreadable
+from judge.cache.keys import VERSION
+from judge.cache.store import DATABASE, read_entries
 from judge.cli.options import (
     FiniteRange,
     argument,
@@ -25,12 +31,11 @@ from judge.cli.options import (
     option,
     options,
 )
-from judge.cli.output import emit, note, print_tables
+from judge.cli.output import note, print_document
+from judge.running.folder import Run
+from judge.running.rescoring import entries as answers_of
+from judge.tables.document import Document, Table, columns
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.batching.ledger import Batch, Ledger
-    from judge.cache.entry import Entry, Unreadable
 
 _SHOWN = 20
 
@@ -56,9 +61,6 @@ def info(options: _Info) -> None:
 
     Checks every entry: its key against its request, its answer against its checksum.
     """
-    from judge.cache.keys import VERSION
-    from judge.cache.store import DATABASE, read_entries
-
     folder = place(options.cache, os.environ)
     is_there = options.check or (folder / DATABASE).exists()
     unreadable: list[Unreadable] = []
@@ -76,15 +78,10 @@ def info(options: _Info) -> None:
         "oldest": min(times, default=None),
         "newest": max(times, default=None),
     }
-    if options.form == "json":
-        from judge.tables.data import as_json
-
-        click.echo(as_json(facts | {"models": dict(models.most_common())}))
-    else:
-        for name, value in facts.items():
-            emit(f"{name:<12} {'-' if value is None else value}")
-        for model, n in models.most_common():
-            emit(f"{'model':<12} {model} ({n:,})")
+    lines = [(name, "-" if value is None else str(value)) for name, value in facts.items()]
+    lines += [("model", f"{model} ({n:,})") for model, n in models.most_common()]
+    data = facts | {"models": dict(models.most_common())}
+    print_document(Document(facts=lines), options.form, data)
     if options.check:
         _list(unreadable)
         sys.exit(1 if unreadable else 0)
@@ -103,11 +100,6 @@ def import_(options: _Import) -> None:
     Entries that are here already stay. Damaged ones, and answers of judges that are never cached,
     are refused: exit code 1 if there are any.
     """
-    from judge.cache import CompletionCache
-    from judge.cache.store import DATABASE, read_entries
-    from judge.running.folder import Run
-    from judge.running.rescoring import entries as answers_of
-
     folders = [Path(source) for source in options.sources]
     answers = [
         read_entries(folder) if (folder / DATABASE).exists() else answers_of(Run(folder))
@@ -146,9 +138,6 @@ def prune(options: _Prune) -> None:
 
     With both --older-than and --model, those that are both are removed.
     """
-    from judge.cache import CompletionCache
-    from judge.cache.store import read_entries
-
     older_than, model = options.older_than, options.model
     if older_than is None and model is None:
         raise click.UsageError("give --older-than, --model or both")
@@ -163,14 +152,7 @@ def prune(options: _Prune) -> None:
         note("nothing to remove")
         return
     if not options.yes:
-        try:
-            is_sure = click.confirm(f"Remove {len(keys):,} entries from {folder}?")
-        except click.Abort:  # the end of the input, or Ctrl-C
-            text = "nothing was removed; --yes removes without asking"
-            raise click.UsageError(text) from None
-        if not is_sure:
-            note("nothing removed")
-            return
+        click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True)
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
 
@@ -178,8 +160,6 @@ def prune(options: _Prune) -> None:
 def _readable(
     entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
 ) -> Iterator[Entry]:
-    from judge.cache.entry import Entry
-
     for entry in entries:
         if isinstance(entry, Entry):
             yield entry
@@ -208,25 +188,20 @@ class _List:
 @command("list", group=batch, short_help="List the batches.")
 def list_(options: _List) -> None:
     """List the batches, the oldest first, in the state in which a command last saw them."""
-    from judge.tables.data import as_json
-    from judge.tables.document import Table, columns
-
     with _ledger(options.cache) as ledger:
         batches = ledger.batches()
-    if options.form == "json":
-        click.echo(as_json([asdict(batch) for batch in batches]))
-        return
-    rows = tuple(
+    rows = [
         (
             *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
             *(batch.remote_state or batch.state, batch.n, batch.answered),
         )
         for batch in batches
-    )
+    ]
     head = columns(
         *("batch", "rubric", "judge", "made", "state", "asked||count", "answered||count")
     )
-    print_tables(Table("batches", "Batches", head, rows))
+    document = Document(tables=[Table("batches", "Batches", head, rows)])
+    print_document(document, options.form, [asdict(batch) for batch in batches])
 
 
 @options
@@ -241,9 +216,6 @@ def cancel(options: _Cancel) -> None:
 
     A batch that the provider no longer has is forgotten, and its questions are asked again.
     """
-    from judge.batching.batch_run import GoneError
-    from judge.batching.ledger import RUNNING
-
     with _ledger(options.cache) as ledger:
         batch = ledger.batch(options.batch_id)
         if batch.state != RUNNING:
@@ -258,10 +230,6 @@ def cancel(options: _Cancel) -> None:
 
 
 async def _cancelled(batch: Batch) -> str:
-    from judge.backends.base import TIMEOUT
-    from judge.backends.servers import Connection
-    from judge.batching.batch_run import ENDED, Provider
-
     connection = Connection(batch.server, TIMEOUT)
     async with Provider(connection, connection.key(os.environ)) as provider:
         remote = await provider.look(str(batch.remote_id))
@@ -271,7 +239,4 @@ async def _cancelled(batch: Batch) -> str:
 
 
 def _ledger(cache: Path | None) -> Ledger:
-    from judge.batching.ledger import Ledger
-    from judge.cache import place
-
     return Ledger(place(cache, os.environ), create=False)

@@ -1,15 +1,16 @@
-"""`judge compare RUN RUN ...`: models against each other on the same studies."""
+"""`judge compare` and `judge reproduce`: models against each other on the same studies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
 from judge.cli.options import (
     AlignOptions,
+    AllowOptions,
     MetricFileOptions,
     ResamplingOptions,
     argument,
@@ -21,6 +22,7 @@ from judge.cli.options import (
     list_option,
     option,
     options,
+    patient_option,
     require,
     table_option,
 )
@@ -30,17 +32,20 @@ from judge.cli.output import (
     emit,
     note,
     note_figures,
+    note_once,
     print_document,
     tracked,
 )
+from judge.comparing.comparison import ComparedRuns, compare_runs, records
+from judge.comparing.run_choice import RunChoice, choice
+from judge.figures import available, check_figures, draw_figures, page_figures
 from judge.files import write_html
+from judge.pages.comparison import MARK, page, wanted
+from judge.stats.metric import Metric, find
+from judge.stats.significance import Comparison, Resampling
+from judge.tables.comparison import as_data, comparison_document
+from judge.tables.rexrank import as_rexrank, read_model_info, rexrank_files, write_texts
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.comparing.comparison import ComparedRuns
-    from judge.pages.comparison import Records
-    from judge.stats.metric import Metric
-    from judge.stats.significance import Comparison
 
 _ALIASES = {"pairs": "tests", "errors": "errors"}
 """Formats that are a table as CSV."""
@@ -48,8 +53,6 @@ _ALIASES = {"pairs": "tests", "errors": "errors"}
 
 @options
 class _Studies(AlignOptions):
-    GROUP = "Studies"
-
     runs: tuple[str, ...] = argument("[NAME=]RUN...", required=True)
     by: tuple[str, ...] = by_option(
         "Also a leaderboard by this field (study_class, site, dataset, ...), one table for each "
@@ -59,8 +62,6 @@ class _Studies(AlignOptions):
 
 @options
 class _Tests(ResamplingOptions):
-    GROUP = "Statistics"
-
     tests: bool = option("--tests/--no-tests", "Test differences.", default=True)
     flips: int | None = option(
         "--flips N",
@@ -76,7 +77,9 @@ class _Tests(ResamplingOptions):
 
 
 @options
-class _Compare(_Studies, MetricFileOptions, _Tests):
+class _Figures:
+    """Options of both commands."""
+
     GROUP = "Output"
 
     sort: str | None = option(
@@ -84,6 +87,19 @@ class _Compare(_Studies, MetricFileOptions, _Tests):
         "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first that "
         "most models have.",
     )
+    model_info: str | None = option(
+        "--model-info FILE",
+        "A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
+    )
+    top_sites: int = option(
+        "--top-sites N", "The largest N sites that the heat map of ranks shows.", default=30
+    )
+
+
+@options
+class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
+    GROUP = "Output"
+
     columns: tuple[str, ...] = list_option(
         "--columns METRIC", "Metrics of the leaderboards, named as for --sort. Default: all."
     )
@@ -93,17 +109,8 @@ class _Compare(_Studies, MetricFileOptions, _Tests):
     highlight: tuple[str, ...] = option(
         "--highlight MODEL", "Print this model in bold in the figures (repeatable)."
     )
-    top_sites: int = option(
-        "--top-sites N",
-        "The largest N sites or data sets that the heat map of ranks shows.",
-        default=30,
-    )
     out: Path | None = option(
         "--out DIR", "With --format rexrank: a CSV of all studies and of each group of --by here."
-    )
-    model_info: str | None = option(
-        "--model-info FILE",
-        "With --format rexrank: a CSV or JSON file with model, date, institution and url.",
     )
     form: str = format_option(
         *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
@@ -124,11 +131,6 @@ def compare(options: _Compare) -> None:
     judge compare RUN RUN --by study_class --html models.html
     judge compare A=RUN B=RUN --by change --allow judge
     """
-    from judge.comparing.comparison import compare_runs
-    from judge.comparing.run_choice import choice
-    from judge.pages.comparison import MARK
-    from judge.stats.metric import find
-
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
     has_figures = bool(options.figures or options.html)
     require(has_figures, "--figures or --html", "highlight", "top_sites")
@@ -148,78 +150,45 @@ def compare(options: _Compare) -> None:
         metrics=options.read_files(),
         track=tracked,
     )
-    metrics = comparison.panel.metrics
-    columns = tuple(dict.fromkeys(find(metrics, name) for name in options.columns)) or None
-    _check_models(comparison, options.highlight)
+    panel = comparison.panel
+    columns = tuple(dict.fromkeys(find(panel.metrics, name) for name in options.columns)) or None
+    if unknown := [name for name in options.highlight if name not in panel.models]:
+        known = ", ".join(panel.models)
+        raise JudgeError(f"--highlight {unknown[0]}: there is no such model, there are {known}")
     # A damaged run is found here, before the figures are drawn.
-    records = _records(comparison, compared) if options.html else {}
+    studies = records(compared, wanted(comparison)) if options.html else {}
     # Files first: whoever reads the output may close it early, as head does.
+    top_sites, highlight = options.top_sites, options.highlight
     if options.figures:
-        from judge.figures import draw_figures
-
         written = draw_figures(
-            comparison,
-            options.figures,
-            top_sites=options.top_sites,
-            highlight=options.highlight,
+            comparison, options.figures, top_sites=top_sites, highlight=highlight
         )
         note_figures(written, options.figures)
     if options.html:
-        _write_page(comparison, records, options)
+        figures = page_figures(comparison, top_sites, highlight) if available() else ()
+        write_html(page(comparison, studies, figures=figures), options.html, MARK)
+        note(f"page  {options.html}")
     if options.form == "rexrank":
         _rexrank(comparison, options.out, options.model_info)
-        return
-    _print(comparison, compared, options.form, columns, options.table)
+    else:
+        _print(comparison, compared, options.form, columns, options.table)
 
 
 def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
-    from judge.tables.rexrank import as_rexrank, read_model_info, write_rexrank
-
     info = read_model_info(model_info) if model_info else {}
     if out:
-        for file in write_rexrank(comparison, out, info):
+        for file in write_texts(rexrank_files(comparison, info), out):
             note(f"ReXrank's columns  {file}")
     else:
         emit(as_rexrank(comparison, info))
-    for text in comparison.notes:
-        note(text)
+    note_once(comparison.notes)
 
 
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
     """Print the models' leaderboard, as `judge compare` does without further options."""
-    from judge.comparing.comparison import compare_runs
-    from judge.comparing.run_choice import RunChoice
-    from judge.stats.significance import Resampling
-
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
     compared, comparison = compare_runs(named, Resampling(), by=by)
     _print(comparison, compared, form)
-
-
-def _records(comparison: Comparison, compared: ComparedRuns) -> Records:
-    from judge.comparing.comparison import records
-    from judge.pages.comparison import wanted
-
-    return records(compared, wanted(comparison))
-
-
-def _check_models(comparison: Comparison, names: Sequence[str]) -> None:
-    models = comparison.panel.models
-    if unknown := [name for name in names if name not in models]:
-        raise JudgeError(
-            f"--highlight {unknown[0]}: there is no such model, there are {', '.join(models)}"
-        )
-
-
-def _write_page(comparison: Comparison, records: Records, options: _Compare) -> None:
-    from judge.figures import available, page_figures
-    from judge.pages.comparison import MARK, page
-
-    assert options.html is not None
-    can_draw = available()
-    figures = page_figures(comparison, options.top_sites, options.highlight) if can_draw else ()
-    write_html(page(comparison, records, figures=figures), options.html, MARK)
-    note(f"page  {options.html}")
 
 
 def _print(
@@ -229,11 +198,47 @@ def _print(
     columns: Sequence[Metric] | None = None,
     tables: Sequence[str] = (),
 ) -> None:
-    from judge.tables.comparison import as_data, comparison_document
-
     if form in _ALIASES:
         form, tables = "csv", (_ALIASES[form],)
     document = comparison_document(comparison, compared, columns, complete=form == "csv")
     is_json = form == "json"
     data = as_data(comparison, [run.described() for run in compared.runs]) if is_json else None
     print_document(document, form, data, tables)
+
+
+@click.group("reproduce")
+def reproduce() -> None:
+    """Make the figures and tables of a published evaluation from your own runs."""
+
+
+@options
+class _Challenge(AllowOptions, MetricFileOptions, _Figures):
+    GROUP = "Output"
+
+    runs: tuple[str, ...] = argument("[NAME=]RUN...", required=True)
+    out: Path = option("--out DIR", "The new folder.", required=True)
+    patient_field: str | None = patient_option()
+
+
+@command("challenge", group=reproduce, short_help="Reproduce the ReXrank challenge.")
+def challenge(options: _Challenge) -> None:
+    """Make every figure and table of the ReXrank challenge that comes from a judge.
+
+    Give one RUN for each model, data set, section and rubric. The data sets are the values of the
+    field `dataset`; without it a run is one data set, named after its file of references.
+    """
+    from judge.comparing.challenge import challenge_comparisons
+    from judge.tables.challenge import write_challenge
+
+    check_figures(options.out)
+    info = read_model_info(options.model_info) if options.model_info else {}
+    comparisons = challenge_comparisons(
+        [choice(run) for run in options.runs],
+        sort=options.sort,
+        allow=options.allow,
+        metrics=options.read_files(),
+        patient_field=options.patient_field,
+    )
+    files = write_challenge(comparisons, options.out, info, options.top_sites)
+    note_once(text for comparison in comparisons.values() for text in comparison.notes)
+    note(f"challenge  {len(files)} files in {options.out}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.backends import LEXICON
+from judge.cli.judging import command_for, limited, read_context
 from judge.cli.options import (
     AlignOptions,
     ResamplingOptions,
@@ -23,11 +23,14 @@ from judge.cli.options import (
     pairs_option,
     require,
 )
-from judge.cli.output import note, print_document
+from judge.cli.output import print_document
+from judge.cli.progress import judge_studies, watching
+from judge.cli.run_options import RunOptions
+from judge.comparing import gate as gates
+from judge.comparing.run_choice import RunChoice
+from judge.running.folder import Run
+from judge.tables.gate import gate_document
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.running.folder import Run
 
 _EXIT = {"pass": 0, "fail": 1, "undecided": 3}
 _ASKED = (
@@ -47,7 +50,7 @@ class _Limits(AlignOptions):
     )
     max_drop: float = option(
         "--max-drop X",
-        "How much worse a figure may be, in its own unit: 0.02 is two points of a rate.",
+        "How much worse a figure may be: 0.02 is two points of a rate.",
         type=click.FloatRange(min=0),
         default=0.0,
     )
@@ -59,8 +62,7 @@ class _Limits(AlignOptions):
     )
     floors: Mapping[str, float] = pairs_option(
         "--min METRIC=VALUE",
-        "Fail if a figure of RUN is lower (repeatable). scored, the share of studies that were "
-        "scored, must be 0.99 unless given here.",
+        "Fail if a figure of RUN is lower (repeatable). Default: scored=0.99.",
         parse=float,
     )
     ceilings: Mapping[str, float] = pairs_option(
@@ -74,8 +76,7 @@ class _Drift(_Limits):
 
     drift: Path | None = option(
         "--drift EARLIER",
-        "Fail if the judge of this run judges the same reports differently now. Without RUN it is "
-        "asked again.",
+        "Fail if the judge of this run judges differently now. Without RUN it is asked again.",
     )
     limit: int = option(
         "--limit N", "Without RUN: ask about N studies, drawn at random.", default=100
@@ -105,21 +106,12 @@ def gate(options: _Gate) -> None:
     Exit codes: 0 all checks pass; 1 a check fails; 2 an error to fix; 3 a check cannot be decided,
     because too few studies are scored.
     """
-    from judge.comparing import gate as gates
-    from judge.comparing.run_choice import RunChoice
-    from judge.tables.gate import gate_document
-
     earlier = options.against or options.drift
     if options.against and options.drift:
         raise click.UsageError("give --against or --drift, not both")
     require(earlier is not None, "--against or --drift", "metrics", "max_drop", "non_inferior")
-    require(
-        options.drift is not None and options.run is None,
-        "--drift and no RUN",
-        "limit",
-        "out",
-        "cache",
-    )
+    asks = options.drift is not None and options.run is None
+    require(asks, "--drift and no RUN", "limit", "out", "cache")
     if not (earlier or options.floors or options.ceilings):
         raise click.UsageError("name a check: --against, --drift, --min or --max")
     common, run = options.common, options.run
@@ -150,14 +142,6 @@ def _ask_again(options: _Drift, path: Path) -> Path:
 
     The repeat is the date: the same command on the same day pays for no answer twice.
     """
-    from judge.backends import LEXICON
-    from judge.cli.judging import command_for, limited, read_context
-    from judge.cli.progress import note_effort, watching
-    from judge.cli.run_options import RunOptions
-    from judge.running.folder import Run
-    from judge.running.session import JudgeSession
-    from judge.running.session import run as run_session
-
     earlier = Run(path)
     arguments = earlier.manifest["arguments"] or {}
     if "judge_name" not in arguments:
@@ -166,49 +150,21 @@ def _ask_again(options: _Drift, path: Path) -> Path:
             "runs: judge gate NEW --drift EARLIER"
         )
     rubric, today = earlier.rubric, datetime.now(UTC).date()
-    context = command_for(rubric).make_context(rubric.name, [*_words(earlier, arguments)])
-    asked = RunOptions(**context.params)
+    values = {name: arguments[name] for name in _ASKED if arguments.get(name) is not None}
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    columns = {"context": tuple(arguments.get("context_fields") or ())}
+    if prior := arguments.get("prior_field"):
+        columns["prior"] = prior
+    usual = command_for(rubric).make_context(rubric.name, [str(path)]).params
+    asked = RunOptions(**usual | values | {"columns": columns, "cache": options.cache})
     name = arguments["judge_name"] or LEXICON
     studies = limited(read_context(rubric, asked, str(path), None, asked.section), options.limit)
-    session = JudgeSession.load(
-        *(rubric.name, name, asked.judge_settings(name)),
-        policy=asked.request_policy(),
-        cache=options.cache,
-        repeat=int(today.strftime("%Y%m%d")),
-    )
-    with session, watching() as listener:
-        finished = run_session(
+    session = asked.session(rubric.name, name, repeat=int(today.strftime("%Y%m%d")))
+    with watching() as listener:
+        finished = judge_studies(
             *(session, studies),
             out=options.out or path.with_name(f"{path.name}-{today}"),
             arguments={**arguments, "preds": str(path), "refs": None},
             listener=listener,
         )
-    note_effort(finished.progress)
-    note(f"run folder  {finished.path}")
     return finished.path
-
-
-def _words(run: Run, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the command line with which the judge of a run was asked, but for its files."""
-    from judge.cli.judging import command_for
-
-    yield str(run.path)
-    fields = [("context", name) for name in arguments.get("context_fields") or ()]
-    fields += [("prior", name) for name in [arguments.get("prior_field")] if name]
-    for role, name in fields:
-        yield f"--column={role}={name}"
-    for param in command_for(run.rubric).params:
-        value = arguments.get(str(param.name))
-        if param.name not in _ASKED or value in (None, False, [], {}, ()):
-            continue
-        if value is True:
-            yield param.opts[0]
-            continue
-        values = value if isinstance(value, list) else [value]
-        if isinstance(value, dict):
-            is_json = param.name == "body"
-            values = [
-                key if item is None else f"{key}={json.dumps(item) if is_json else item}"
-                for key, item in value.items()
-            ]
-        yield from (f"{param.opts[0]}={item}" for item in values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.options import argument, command, format_option, options
-from judge.cli.output import emit, note, print_summary, print_tables
+from judge.cli.output import note, print_document, print_summary
 from judge.cli.progress import (
     Owner,
     end_stopped,
     end_uncovered,
     forecast,
-    note_effort,
+    judge_studies,
     shared_servers,
     watching,
 )
 from judge.cli.run_options import ROLES, ReportOptions, RunOptions, StudyOptions, column_option
 from judge.rubrics import Rubric
 from judge.signature import safe_name
+from judge.tables.document import Document
 from judge.text import counted
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
-    from judge.running.cost import SpendingLimit
     from judge.running.engine import ProgressListener
     from judge.running.session import JudgeSession, RunResult
     from judge.running.shards import Shard
@@ -77,7 +77,7 @@ def command_for(rubric: Rubric) -> click.Command:
         shard, batches = options.chosen_shard(), options.batch_policy()
         owner = click.get_current_context().find_object(Owner)
         budget = owner.budget if owner else None
-        sessions = [_session(rubric, options, name, budget) for name in names]
+        sessions = [options.session(rubric.name, name, budget) for name in names]
         if batches is not None:
             from judge.batching.batch_run import require_batch_judge
 
@@ -97,7 +97,7 @@ def command_for(rubric: Rubric) -> click.Command:
             return
         # --max-cost is for all runs together.
         budget = sessions[0].budget
-        sessions += [_session(rubric, options, names[0], budget) for _ in [*tasks][1:]]
+        sessions += [options.session(rubric.name, names[0], budget) for _ in [*tasks][1:]]
         finished = {}
         try:
             with shared_servers(sessions):
@@ -106,7 +106,16 @@ def command_for(rubric: Rubric) -> click.Command:
                         note(f"judging {label}")
                     with watching() as listener:
                         asking = _in_batches(session, questions[label], batches, listener)
-                        finished[label] = _judge(session, task, options, listener, asking)
+                        finished[label] = judge_studies(
+                            *(session, task.studies),
+                            out=task.out,
+                            by=options.by,
+                            arguments=task.arguments,
+                            shard=shard,
+                            references=options.references,
+                            listener=listener,
+                            asking=asking,
+                        )
         except (UnreadableError, RunStoppedError) as stopped:
             end_stopped(stopped)
         _print(finished, options)
@@ -116,19 +125,6 @@ def command_for(rubric: Rubric) -> click.Command:
 
     run.__doc__ = rubric.summary + _HELP.format(name=rubric.name)
     return command(rubric.name, short_help=rubric.summary)(run)
-
-
-def _session(
-    rubric: Rubric, options: RunOptions, judge: str, budget: SpendingLimit | None
-) -> JudgeSession:
-    from judge.running.session import JudgeSession
-
-    return JudgeSession.load(
-        *(rubric.name, judge, options.judge_settings(judge)),
-        policy=options.request_policy(),
-        cache=options.cache,
-        budget=budget,
-    )
 
 
 def _read_tasks(rubric: Rubric, options: RunOptions) -> dict[str, _Task]:
@@ -274,37 +270,9 @@ def _questions(studies: StudySet, shard: Shard | None, options: StudyOptions) ->
     return questions
 
 
-def _judge(
-    session: JudgeSession,
-    task: _Task,
-    options: RunOptions,
-    listener: ProgressListener,
-    asking: AbstractContextManager[object],
-) -> RunResult:
-    from judge.running.session import run as run_session
-
-    with session:
-        finished = run_session(
-            *(session, task.studies),
-            out=task.out,
-            by=options.by,
-            arguments=task.arguments,
-            shard=options.chosen_shard(),
-            references=options.references,
-            listener=listener,
-            asking=asking,
-        )
-    note_effort(finished.progress)
-    note(f"run folder  {finished.path}")  # first: whoever reads the table may close it early
-    return finished
-
-
 @contextmanager
 def _in_batches(
-    session: JudgeSession,
-    studies: StudySet,
-    policy: BatchPolicy | None,
-    listener: ProgressListener,
+    session: JudgeSession, studies: StudySet, policy: BatchPolicy | None, listener: ProgressListener
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back to them."""
     if policy is None:
@@ -359,9 +327,7 @@ def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
         return
     summaries = [run.summary for run in finished.values()]
     if len(finished) > 1 and options.form == "json":
-        from judge.tables.data import as_json
-
-        emit(as_json({summary["section"]: summary for summary in summaries}))
+        print_document(Document(), "json", {summary["section"]: summary for summary in summaries})
         return
     rubric = Run(next(iter(finished.values())).path).rubric
     for summary in summaries:
@@ -369,7 +335,7 @@ def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
     if len(finished) > 1:
         from judge.tables.run import tracks_table
 
-        print_tables(tracks_table(summaries, rubric))
+        print_document(Document(tables=[tracks_table(summaries, rubric)]))
 
 
 @options
@@ -391,7 +357,6 @@ def check(options: _Check) -> None:
     estimates the cost, and --limit 50 judges fifty studies.
     """
     from judge.running.preview import described, facts
-    from judge.tables.data import as_json
 
     shard = options.chosen_shard()
     checked = [
@@ -400,7 +365,7 @@ def check(options: _Check) -> None:
     ]
     if options.form == "json":
         by_section = {description["section"]: description for description in checked}
-        emit(as_json(checked[0] if len(checked) == 1 else by_section))
+        print_document(Document(), "json", checked[0] if len(checked) == 1 else by_section)
         return
     for description in checked:
         lines = facts(description)
@@ -408,7 +373,7 @@ def check(options: _Check) -> None:
             lines.append((f"study {study['study_id']}", ""))
             lines.append(("reference", _cut(study["reference"])))
             lines.append(("candidate", _cut(study["candidate"]) or "(empty)"))
-        print_tables(facts=lines)
+        print_document(Document(facts=lines))
 
 
 def _cut(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`judge audit`, `judge errors` and `judge rates`: what a run found."""
+"""`judge audit`, `errors`, `rates` and `page`: what a run found."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from judge.cli.options import (
+    NEW_FOLDER,
     AlignOptions,
     argument,
     by_option,
@@ -20,9 +21,24 @@ from judge.cli.options import (
     require,
     table_option,
 )
-from judge.cli.output import note, print_document, print_lines, print_summary, print_tables
+from judge.cli.output import note, print_document, print_lines, print_summary
+from judge.comparing.recurring import recurring_in
+from judge.comparing.run_choice import choice
+from judge.files import cannot_write, check_writable, write_html
+from judge.pages.bundle import site_index
+from judge.pages.run import MARK
+from judge.pages.run import page as run_page
+from judge.running.folder import Run
+from judge.stats.table import worst_rows
+from judge.study.terminal import audit as audit_lines
+from judge.tables.document import Document
+from judge.tables.recurring import as_data, recurring_document
+from judge.tables.run import worst_table
+from judge.types import JudgeError
 
 _WORST = 10
+_INDEX = "<!doctype html><!-- judge page -->"
+"""How the index of a site begins, so that it is known again."""
 
 
 @options
@@ -48,31 +64,26 @@ def audit(options: _Audit) -> None:
     judge audit RUN ex-008 --raw
     judge audit RUN --html run.html
     """
-    from judge.running.folder import Run
-    from judge.stats.table import worst_rows
-    from judge.study.terminal import audit as audit_lines
-    from judge.tables.run import worst_table
-
     if [options.study_id, options.worst, options.html].count(None) < 2:
         raise click.UsageError("give only one of STUDY_ID, --worst and --html")
     require(options.study_id is not None, "STUDY_ID", "raw")
     run = Run(options.run)
     if options.html is not None:
-        from judge.cli.page import write_page
-
-        write_page(run, options.html)
+        _write_page(run, options.html)
         note(f"page  {options.html}")
     elif options.study_id is not None:
         print_lines(audit_lines(run.record(options.study_id), run.rubric, raw=options.raw))
     else:
         rows = worst_rows(run.table(), run.rubric, options.worst or _WORST)
-        print_tables(worst_table(rows, run.rubric))
+        print_document(Document(tables=[worst_table(rows, run.rubric)]))
         if options.worst is None:
             note(f"judge audit {options.run} STUDY_ID shows one of them")
 
 
 @options
 class _Errors(AlignOptions):
+    GROUP = "Output"
+
     runs: tuple[str, ...] = argument("[NAME=]RUN [[NAME=]RUN]", required=True)
     top: int = option("--top N", "Rows of the table; JSON and CSV have all.", default=15)
     min_studies: int | None = option(
@@ -90,10 +101,6 @@ def errors(options: _Errors) -> None:
     Counts the studies with each and names some, for judge audit RUN STUDY_ID. With two runs of one
     rubric on the same studies, a paired test says which model makes an error more often.
     """
-    from judge.comparing.recurring import recurring_in
-    from judge.comparing.run_choice import choice
-    from judge.tables.recurring import as_data, recurring_document
-
     require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")
     require(options.form in ("table", "md"), "--format table or md", "top")
     recurring = recurring_in(
@@ -140,8 +147,6 @@ def rates(options: _Rates) -> None:
     \b
     judge rates RUN --by site --by site,study_class
     """
-    from judge.running.folder import Run
-
     require(bool(options.readers), "--readings", "at_random")
     run = Run(options.run)
     summary: Any
@@ -156,3 +161,53 @@ def rates(options: _Rates) -> None:
     else:
         summary = run.regrouped(options.by, options.patient_field)
     print_summary(summary, run.rubric, options.form, options.table)
+
+
+@options
+class _Page:
+    runs: tuple[Path, ...] = argument("RUN...")
+    out: Path = option(
+        "--out DIR",
+        "The folder of the site. A comparison.html in it (judge compare RUN... --html) is linked.",
+        required=True,
+        type=NEW_FOLDER,
+    )
+
+
+@command("page")
+def page(options: _Page) -> None:
+    """Write a page for each RUN and an index.html that lists them, for a paper's supplement.
+
+    The pages need no server and no network: index.html opens from the folder. A page is named
+    after the run's folder.
+    """
+    out = options.out
+    opened: dict[str, Run] = {}
+    for path in dict.fromkeys(path.resolve() for path in options.runs):
+        name = f"{path.name}.html"
+        if name in opened or name in ("index.html", "comparison.html"):
+            raise JudgeError(f"{path} has no page of its own, {name}: rename the run's folder")
+        opened[name] = Run(path)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(out, error) from error
+    for name in opened:
+        check_writable(out / name, mark=MARK)
+    check_writable(out / "index.html", mark=_INDEX)
+    for name, run in opened.items():
+        _write_page(run, out / name)
+    has_comparison = (out / "comparison.html").is_file()
+    write_html(
+        site_index(_INDEX, opened, has_comparison=has_comparison), out / "index.html", _INDEX
+    )
+    note(f"site  {out / 'index.html'}")
+
+
+def _write_page(run: Run, path: Path) -> None:
+    try:
+        write_html(run_page(run), path, MARK)
+    except (KeyError, ValueError) as error:
+        raise JudgeError(
+            f"the files of {run.path} do not fit together ({error}): make the run again"
+        ) from error

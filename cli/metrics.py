@@ -5,16 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from judge.cli.judging import read_sections
 from judge.cli.options import NEW_FILE, argument, by_option, command, list_option, option, options
-from judge.cli.output import note, print_tables
+from judge.cli.output import note, note_once, print_document
 from judge.cli.run_options import ReportOptions
 from judge.files import check_writable, replacing
-
-if TYPE_CHECKING:
-    from judge.metrics.scored import ScoredReports
+from judge.metrics import MissingMetricError, check
+from judge.metrics.scored import ScoredReports
+from judge.running.session import with_classes
+from judge.signature import safe_name
+from judge.stats.table import check_fields
+from judge.tables.document import Document
+from judge.tables.metrics import metric_table
+from judge.tables.run import class_facts
+from judge.text import left_out
 
 _INCOMPLETE = 3
 
@@ -36,8 +41,7 @@ class _Metrics(ReportOptions):
     )
     out: Path | None = option(
         "--out FILE",
-        "The table for judge compare --metrics, .csv or .parquet; of several sections one each, "
-        "named after them. Default: metrics_MODEL.csv.",
+        "The table for judge compare --metrics, .csv or .parquet. Default: metrics_MODEL.csv.",
         type=NEW_FILE,
     )
 
@@ -56,15 +60,14 @@ def metrics(options: _Metrics) -> None:
     Exit codes: 0 success; 2 an error to fix; 3 a metric could not be computed, the others are
     written.
     """
-    from judge.metrics import MissingMetricError, check
-
     names = check(options.names or ["bleu2"])
     if options.out:
         check_writable(options.out)  # before studies are read, which can take long
     tracks = _tracks(options)
     for track in tracks:  # before the metrics are computed
         check_writable(track.path, (options.preds, options.refs))
-        track.check_fields(_names(options.by))
+        if by := _names(options.by):
+            check_fields(by, track.fields)
     missing = []
     try:
         for name in names:
@@ -80,19 +83,12 @@ def metrics(options: _Metrics) -> None:
     _write(tracks)
     if any(track.scores for track in tracks):
         _print(tracks, options.by)
-    for text in dict.fromkeys(text for track in tracks for text in track.studies.notes):
-        note(text)
-    for text in missing:
-        note(text)
+    note_once([*(text for track in tracks for text in track.studies.notes), *missing])
     if missing:
         sys.exit(_INCOMPLETE)
 
 
 def _tracks(options: _Metrics) -> list[ScoredReports]:
-    from judge.metrics.scored import ScoredReports
-    from judge.running.session import with_classes
-    from judge.signature import safe_name
-
     sections = read_sections(options, options.preds, options.refs)
     tracks = []
     for studies in sections:
@@ -124,10 +120,6 @@ def _write(tracks: Iterable[ScoredReports]) -> None:
 
 
 def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
-    from judge.tables.metrics import Figures, metric_table
-    from judge.tables.run import class_facts
-    from judge.text import left_out
-
     several = len(tracks) > 1
     facts = []
     for track in tracks:
@@ -141,8 +133,6 @@ def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
     tables = []
     for grouping in by or ("",):
         fields = grouping.split(",") if grouping else []
-        figures = {
-            track.section: [Figures(*group) for group in track.figures(fields)] for track in tracks
-        }
+        figures = {track.section: track.figures(fields) for track in tracks}
         tables.append(metric_table(f"Metrics of {tracks[0].model}", figures, fields))
-    print_tables(*tables, facts=facts)
+    print_document(Document(facts=facts, tables=tables))

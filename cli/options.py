@@ -378,6 +378,8 @@ def patient_option() -> Any:  # noqa: ANN401
 class AllowOptions:
     """What may differ between runs that are compared."""
 
+    GROUP = "Studies"
+
     allow: tuple[Literal["judge", "prompt", "references"], ...] = option(
         "--allow", "Compare runs although this differs between them (repeatable)."
     )

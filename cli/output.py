@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judge.rubrics import Rubric
+from judge.tables.document import Document
 from judge.text import harmless
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from judge.figures import WrittenFigures
     from judge.study.terminal import Line
-    from judge.tables.document import Document, Table
 
 T = TypeVar("T")
 
@@ -39,6 +39,12 @@ def note(text: str) -> None:
     click.echo(harmless(text), err=True)
 
 
+def note_once(texts: Iterable[str]) -> None:
+    """Say each of several texts once."""
+    for text in dict.fromkeys(texts):
+        note(text)
+
+
 def emit(text: str) -> None:
     """Print a result: as it is into a file or a pipe, harmless on a terminal."""
     click.echo(harmless(text) if sys.stdout.isatty() else text)
@@ -55,7 +61,7 @@ def tracked(items: Iterable[T], n: int) -> Iterable[T]:
 
 
 def print_document(
-    document: Document, form: str, data: object = None, tables: Sequence[str] = ()
+    document: Document, form: str = "table", data: object = None, tables: Sequence[str] = ()
 ) -> None:
     """Print a document as text, Markdown, LaTeX or CSV, or `data` as JSON.
 
@@ -79,8 +85,7 @@ def print_document(
         from judge.tables.data import as_csv
 
         emit(as_csv(document))
-        for text in document.notes:
-            note(text)
+        note_once(document.notes)
     elif form == "md":
         from judge.tables.markdown import as_markdown
 
@@ -98,13 +103,6 @@ def print_summary(
     from judge.tables.run import run_document
 
     print_document(run_document(summary, rubric, complete=form == "csv"), form, summary, tables)
-
-
-def print_tables(*tables: Table, facts: Iterable[tuple[str, str]] = ()) -> None:
-    """Print facts, and tables below each other."""
-    from judge.tables.document import Document
-
-    print_document(Document("", tuple(facts), tables=tables), "table")
 
 
 def print_lines(lines: Iterable[Line]) -> None:
@@ -153,6 +151,5 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
 
 def note_figures(written: WrittenFigures, folder: Path) -> None:
     """Say which figures were written, and their notes."""
-    for text in written.notes:
-        note(text)
+    note_once(written.notes)
     note(f"figures  {len(written.files)} files in {folder}")

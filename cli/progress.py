@@ -20,13 +20,8 @@ from judge.text import counted, harmless
 
 if TYPE_CHECKING:
     from judge.running.cost import SpendingLimit
-    from judge.running.engine import (
-        Progress,
-        ProgressListener,
-        RunStoppedError,
-        UnreadableError,
-    )
-    from judge.running.session import JudgeSession
+    from judge.running.engine import Progress, ProgressListener, RunStoppedError, UnreadableError
+    from judge.running.session import JudgeSession, RunResult
     from judge.studies import StudySet
     from judge.types import Study
 
@@ -90,6 +85,17 @@ def line(progress: Progress, seconds: float) -> str:
         left = timedelta(seconds=round((progress.total - progress.done) / rate))
         parts.append(f"{left} left")
     return ", ".join(parts)
+
+
+def judge_studies(session: JudgeSession, studies: StudySet, **more: Any) -> RunResult:  # noqa: ANN401
+    """Judge studies into a run folder, as `judge.running.session.run`; say what it cost."""
+    from judge.running.session import run
+
+    with session:
+        finished = run(session, studies, **more)
+    note_effort(finished.progress)
+    note(f"run folder  {finished.path}")  # first: whoever reads the table may close it early
+    return finished
 
 
 def note_effort(progress: Progress) -> None:

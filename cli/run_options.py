@@ -27,9 +27,9 @@ from judge.cli.output import note
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.backends import JudgeSettings
     from judge.batching.batch_run import BatchPolicy
-    from judge.running.session import RequestPolicy
+    from judge.running.cost import SpendingLimit
+    from judge.running.session import JudgeSession
     from judge.running.shards import Shard
     from judge.studies import NamedFields
 
@@ -183,8 +183,7 @@ class JudgeOptions:
 
     judge: Any = option("--judge JUDGE", WHO)
     prompt: str | None = option(
-        "--prompt NAME|FILE",
-        "The prompt, for judges that read one; judge prompts list names them.",
+        "--prompt NAME|FILE", "The prompt, for judges that read one; judge prompts list names them."
     )
     base_url: tuple[str, ...] = option(
         "--base-url URL",
@@ -273,12 +272,15 @@ class RunningOptions(JudgeOptions):
         default=50,
     )
 
-    def judge_settings(self, judge: str) -> JudgeSettings:
-        """Return what the options say about a judge."""
+    def session(
+        self, rubric: str, judge: str, budget: SpendingLimit | None = None, repeat: int = 0
+    ) -> JudgeSession:
+        """Return the session of a judge, with the options' settings; nothing is asked."""
         from judge.backends import JudgeSettings
+        from judge.running.session import JudgeSession, RequestPolicy
 
         sampling = {} if self.temperature is None else {"temperature": self.temperature}
-        return JudgeSettings(
+        settings = JudgeSettings(
             prompt=self.prompt,
             base_url=self.base_url,
             timeout=self.timeout,
@@ -290,17 +292,19 @@ class RunningOptions(JudgeOptions):
             sends=not self.dry_run,
             options=_server_settings(self.server, judge.partition(":")[0]),
         )
-
-    def request_policy(self) -> RequestPolicy:
-        """Return what the options say about asking it."""
-        from judge.running.session import RequestPolicy
-
-        return RequestPolicy(
+        policy = RequestPolicy(
             concurrency=self.concurrency,
             max_outage=60 * self.max_outage,
             reask=self.reask,
             max_cost=self.max_cost,
             give_up_after=self.give_up_after,
+        )
+        return JudgeSession.load(
+            *(rubric, judge, settings),
+            policy=policy,
+            cache=self.cache,
+            budget=budget,
+            repeat=repeat,
         )
 
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from judge import plugins, rubrics
 from judge.cli.options import argument, command, format_option, option, options
-from judge.cli.output import emit, note, print_summary, print_tables
+from judge.cli.output import emit, note, print_document, print_summary
+from judge.comparing.run_choice import known_model
+from judge.running.aggregate import panel as panel_of
+from judge.running.folder import MANIFEST, Run
+from judge.running.rescoring import rescore as rescore_run
+from judge.running.session import RUNS
+from judge.running.shards import merge as merge_runs
+from judge.signature import Signature
+from judge.tables.citation import citation, distinct
+from judge.tables.data import as_json
+from judge.tables.document import Column, Document, Table, columns
+from judge.tables.run import headline_figures
 from judge.text import NOTHING, counted
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.running.folder import Run
-    from judge.tables.document import Table
 
 
 @options
@@ -28,28 +36,20 @@ def runs(options: _Runs) -> None:
 
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
-    from judge.running.session import RUNS
-    from judge.tables.data import as_json
-
     folders = options.folders or (RUNS,)
     if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
-    rows = sorted(_described(folders), key=lambda run: str(run["finished"]), reverse=True)
-    if options.form == "json":
-        emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in rows]))
-    elif rows:
-        titles = dict.fromkeys(run["title"] for run in rows)
-        print_tables(*(_table(title, [r for r in rows if r["title"] == title]) for title in titles))
+    runs = sorted(_described(folders), key=lambda run: str(run["finished"]), reverse=True)
+    names = dict.fromkeys(run["rubric"] for run in runs)
+    if runs or options.form == "json":
+        tables = [_table(name, [run for run in runs if run["rubric"] == name]) for name in names]
+        print_document(Document(tables=tables), options.form, runs)
     else:
         places = ", ".join(map(str, folders))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
 
 
 def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    from judge.comparing.run_choice import known_model
-    from judge.running.folder import MANIFEST, Run
-    from judge.tables.run import headline_figures
-
     try:
         below = [
             path
@@ -68,7 +68,6 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
                 "run": str(path),
                 "model": known_model(run),
                 "rubric": rubric.name,
-                "title": rubric.title,
                 "judge": summary["judge"]["name"],
                 "studies": summary["n_studies"],
                 "scored": summary["n_scored"],
@@ -79,9 +78,7 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
             note(f"{path}: {error}")
 
 
-def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
-    from judge.tables.document import Column, Table, columns
-
+def _table(rubric: str, runs: Sequence[dict[str, Any]]) -> Table:
     figures = list(dict.fromkeys(name for run in runs for name in run["figures"]))
     rows = tuple(
         (
@@ -94,7 +91,7 @@ def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
     )
     left = columns("run", "model", "judge", "studies||count", "scored||count")
     right = [Column(name, name, "number") for name in (*figures, "finished")]
-    return Table("runs", title, [*left, *right], rows)
+    return Table("runs", rubrics.load(rubric).title, [*left, *right], rows)
 
 
 @options
@@ -115,9 +112,6 @@ def merge(options: _Merge) -> None:
     judge green preds.json refs.json --shard 2/2 --out two
     judge merge one two --out whole
     """
-    from judge.running.folder import Run
-    from judge.running.shards import merge as merge_runs
-
     _print(merge_runs([Run(path) for path in options.runs], options.out), options.form)
 
 
@@ -141,9 +135,6 @@ def panel(options: _Panel) -> None:
     \b
     judge panel first second third --rule majority --out panel
     """
-    from judge.running.aggregate import panel as panel_of
-    from judge.running.folder import Run
-
     combined = panel_of([Run(path) for path in options.runs], options.out, options.rule)
     _print(combined, options.form)
 
@@ -160,9 +151,6 @@ class _Rescore:
 @command("rescore")
 def rescore(options: _Rescore) -> None:
     """Read the raw answers of RUN again with the current parser, without asking a judge."""
-    from judge.running.folder import Run
-    from judge.running.rescoring import rescore as rescore_run
-
     path, n_changed = rescore_run(Run(options.run), options.out)
     rescored = Run(path)
     n = rescored.summary()["n_studies"]
@@ -191,12 +179,6 @@ def cite(options: _Cite) -> None:
     The text names reports, rubric, judge and settings, the studies that were scored, the figures
     with their intervals, and the signature, all as the run recorded them.
     """
-    from judge import plugins
-    from judge.running.folder import Run
-    from judge.signature import Signature
-    from judge.tables.citation import citation, distinct
-    from judge.tables.data import as_json
-
     opened = [Run(path) for path in dict.fromkeys(options.runs)]
     citations = [
         citation(

@@ -52,18 +52,15 @@ class _Serve(_Address):
     )
     judges: Mapping[str, str | None] = pairs_option(
         "--allow-judge NAME[=URL]",
-        "A judge that clients may ask too, at its usual server or the one at URL (repeatable). The "
-        "built-in lexicon is always allowed.",
+        "A judge that clients may ask beside the built-in one (repeatable).",
     )
     budgets: Mapping[str, str | None] = pairs_option(
         "--budget [NAME=]DOLLARS",
-        "The most that an allowed judge may cost this service in all, also after a restart. With "
-        "several judges, name each: --budget gpt-4o=50.",
+        "The most that an allowed judge may cost in all, also after a restart (repeatable).",
     )
     images: Path | None = option(
         "--images DIR",
-        "The folder of the studies' images (fields image, image_path, images), which readers see "
-        "beside the reports; no file outside of it is shown.",
+        "The folder of the studies' images (fields image, image_path, images).",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
     )
     cache: Path | None = cache_option()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from judge.backends import LEXICON
 from judge.cli.options import (
     NEW_FOLDER,
     argument,
@@ -21,28 +22,27 @@ from judge.cli.options import (
     options,
     table_option,
 )
-from judge.cli.output import (
-    check_outputs,
-    note,
-    note_figures,
-    print_document,
-    print_tables,
-)
+from judge.cli.output import check_outputs, note, note_figures, print_document
 from judge.cli.progress import (
     end_stopped,
     end_uncovered,
     forecast,
-    note_effort,
+    judge_studies,
     shared_servers,
     watching,
 )
 from judge.cli.run_options import RunningOptions, column_option, section_option
+from judge.figures import available, draw_stress, stress_page_figures
 from judge.files import write_html
-
-if TYPE_CHECKING:
-    from judge.running.session import JudgeSession, RunResult
-    from judge.stress.report import StressReport
-    from judge.studies import StudySet
+from judge.pages.stress import MARK, page
+from judge.running.engine import RunStoppedError, UnreadableError
+from judge.running.session import JudgeSession, RunResult, default_folder, with_classes
+from judge.stress import candidates
+from judge.stress.perturbations import choose_perturbations
+from judge.stress.report import RUNS, StressReport, stress_report
+from judge.studies import NamedFields, StudySet
+from judge.tables.document import Document, Table, columns
+from judge.tables.stress import stress_document
 
 
 @options
@@ -58,8 +58,7 @@ class _Candidates:
     )
     columns: Mapping[str, Any] = column_option("id", "reference")
     section: str | None = section_option(
-        "The part of the reports to change. Default: findings if the references have them, else "
-        "the whole report."
+        "The part of the reports to change. Default: findings if there, else the whole report."
     )
     n: int = option("-n N", "The studies to draw.", default=200)
     seed: int = option(
@@ -69,18 +68,13 @@ class _Candidates:
         "--changes NAME", "Make only these changes. Default: all."
     )
     rubric: str = option(
-        "--rubric NAME",
-        "The rubric to judge by, in whose layout forged answers are written.",
-        default="green",
+        "--rubric NAME", "The rubric to judge by, and of forged answers.", default="green"
     )
 
     def draw_studies(self) -> StudySet:
         """Draw studies of the references, and say how many."""
-        from judge.stress.candidates import read_references
-        from judge.studies import NamedFields
-
         fields = NamedFields(id=self.columns.get("id"), reference=self.columns.get("reference"))
-        studies = read_references(self.refs, fields, self.section)
+        studies = candidates.read_references(self.refs, fields, self.section)
         if n_empty := sum(studies.omitted.values()):
             note(f"{n_empty:,} of the references are empty, and left out")
         sample = studies.sample(self.n, self.seed)
@@ -105,10 +99,7 @@ class _Stress(_Candidates, RunningOptions, _Output):
     GROUP = "Judge"
 
     repeats: int = option(
-        "--repeats K",
-        "Ask each question K times, to see whether the answer changes.",
-        type=click.IntRange(1, 100),
-        default=1,
+        "--repeats K", "Ask each question K times.", type=click.IntRange(1, 100), default=1
     )
 
 
@@ -145,12 +136,6 @@ def _run(options: _Stress) -> None:
 
     Exit codes are those of judge RUBRIC.
     """
-    from judge.pages.stress import MARK
-    from judge.running.engine import RunStoppedError, UnreadableError
-    from judge.stress import candidates
-    from judge.stress.perturbations import choose_perturbations
-    from judge.stress.report import stress_report
-
     check_outputs(options.html, options.figures, MARK)
     sessions = [*_sessions(options)]
     sample, changes = options.draw_studies(), choose_perturbations(options.changes, options.rubric)
@@ -178,10 +163,6 @@ def _make(options: _Candidates) -> None:
     Judge them like any others: judge green DIR/preds.jsonl DIR/refs.jsonl. A candidate's id is
     STUDY/CHANGE; the fields of refs.jsonl name the change and the right answers.
     """
-    from judge.stress import candidates
-    from judge.stress.perturbations import choose_perturbations
-    from judge.tables.document import Table, columns
-
     changes = choose_perturbations(options.changes, options.rubric)
     counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
     rows = []
@@ -190,7 +171,7 @@ def _make(options: _Candidates) -> None:
         why = "; ".join(f"{reason} ({k:,})" for reason, k in reasons.most_common())
         rows.append((name, why, n, reasons.total()))
     head = columns("change", "why|why not made", "made||count", "not_made|not made|count")
-    print_tables(Table("candidates", "Candidates", head, rows))
+    print_document(Document(tables=[Table("candidates", "Candidates", head, rows)]))
     note(f"written to {options.out}")
 
 
@@ -201,31 +182,18 @@ def _report(options: _Report) -> None:
     RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
     judge stress. docs/stress.md explains each number.
     """
-    from judge.pages.stress import MARK
-    from judge.stress.report import stress_report
-
     check_outputs(options.html, options.figures, MARK)
     _show(stress_report(options.runs), options)
 
 
 def _sessions(options: _Stress) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
-    from judge.backends import LEXICON
-    from judge.running.cost import SpendingLimit
-    from judge.running.session import JudgeSession
-
     if options.repeats > 1 and "seed" in options.body:
         raise click.UsageError("--body seed gives the same answer each time; leave it out")
-    name, policy = options.judge or LEXICON, options.request_policy()
-    budget = None if policy.max_cost is None else SpendingLimit(policy.max_cost)
+    name, budget = options.judge or LEXICON, None
     for repeat in range(options.repeats):
-        session = JudgeSession.load(
-            *(options.rubric, name, options.judge_settings(name)),
-            policy=policy,
-            cache=options.cache,
-            budget=budget,
-            repeat=repeat,
-        )
+        session = options.session(options.rubric, name, budget, repeat)
+        budget = budget or session.budget
         if repeat and (session.judge.runs_inline or session.judge.is_deterministic):
             note(f"{name} answers the same question the same each time: one run.")
             break
@@ -235,37 +203,24 @@ def _sessions(options: _Stress) -> Iterator[JudgeSession]:
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
-    from judge.running.session import default_folder, run, with_classes
-    from judge.stress.report import RUNS
-
     signature = session.signature(*with_classes(studies))
     folder = options.out / RUNS / default_folder(session, None, signature).name
     left_out = ("form", "out", "cache", "html", "figures")
     arguments = {k: v for k, v in vars(options).items() if k not in left_out}
-    with session, watching() as listener:
-        finished = run(
-            session, studies, out=folder, by=("change",), arguments=arguments, listener=listener
+    with watching() as listener:
+        return judge_studies(
+            session, studies, out=folder, by=["change"], arguments=arguments, listener=listener
         )
-    note_effort(finished.progress)
-    note(f"run folder  {folder}")
-    return finished
 
 
 def _show(report: StressReport, options: _Output) -> None:
     """Print a report, after its page and figures: whoever reads the output may close it early."""
-    from judge.tables.stress import stress_document
-
     data = report.plain()
     if options.figures:
-        from judge.figures import draw_stress
-
         written = draw_stress({data["judge"]["name"]: data}, options.figures)
         note_figures(written, options.figures)
     if options.html:
-        from judge.figures import available, stress_page_figures
-        from judge.pages.stress import MARK, page, pairs
-
         charts = stress_page_figures(data) if available() else None
-        write_html(page(data, report.first.run.rubric, pairs(report), charts), options.html, MARK)
+        write_html(page(report, charts), options.html, MARK)
         note(f"page  {options.html}")
     print_document(stress_document(data), options.form, data, options.table)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import click
 
@@ -21,10 +20,13 @@ from judge.cli.options import (
     table_option,
 )
 from judge.cli.output import check_outputs, note, note_figures, print_document
+from judge.comparing.run_choice import choice
+from judge.figures import draw_validation
 from judge.files import write_html
-
-if TYPE_CHECKING:
-    from judge.validating.raters import RatedStudies
+from judge.pages.validation import MARK, page
+from judge.tables.validation import validation_document
+from judge.validating.raters import align_raters, open_raters
+from judge.validating.validation import compute_validation
 
 
 @options
@@ -78,12 +80,6 @@ def validate(options: _Validate) -> None:
     \b
     judge validate RUN --readers readers --html validation.html
     """
-    from judge.comparing.run_choice import choice
-    from judge.pages.validation import MARK
-    from judge.tables.validation import validation_document
-    from judge.validating.raters import align_raters, open_raters
-    from judge.validating.validation import compute_validation
-
     check_outputs(options.html, options.figures, MARK)
     judges = open_raters([choice(run) for run in options.runs], readers=False)
     readers = open_raters([choice(run) for run in options.readers], readers=True)
@@ -91,11 +87,9 @@ def validate(options: _Validate) -> None:
     studies = align_raters(judges, readers, files, options.patient_field, options.level)
     validation = compute_validation(studies, options.resampling(), options.epsilon)
     # A damaged run is found here, before anything is written.
-    pieces = _page(validation, studies) if options.html else ()
+    pieces = page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
-        from judge.figures import draw_validation
-
         written = draw_validation(validation, studies.values, options.figures)
         note_figures(written, options.figures)
     if options.html:
@@ -103,18 +97,3 @@ def validate(options: _Validate) -> None:
         note(f"page  {options.html}")
     document = validation_document(validation)
     print_document(document, options.form, validation, options.table)
-
-
-def _page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
-    from judge.pages.validation import Beside, PageRater, page, wanted
-
-    shown = Beside(
-        validation,
-        tuple(PageRater(rater.name, rater.is_reader, rater.run.rubric) for rater in studies.raters),
-        studies.study_ids,
-        studies.study_classes,
-        studies.values,
-    )
-    rows = wanted(shown)
-    records = studies.records({studies.study_ids[row] for row in rows})
-    return page(shown, rows, records)

@@ -101,9 +101,7 @@ def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> Non
         assert part in text
 
 
-def test_several_references_and_inferred_classes(
-    invoke: Invoke,
-) -> None:
+def test_several_references_and_inferred_classes(invoke: Invoke) -> None:
     refs = str(EXAMPLES / "references.json")
     more = ("--references", "best", "--allow-missing", "--model", "模型-1", "--out", "run")
     assert invoke("green", PAIR[0], refs, *more).exit_code == 0

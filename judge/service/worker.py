@@ -152,7 +152,6 @@ def _check(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge.cli.run_options import RunOptions
     from judge.running import preview
     from judge.running.cost import forecast
-    from judge.running.session import JudgeSession
     from judge.service.settings import Ledger
     from judge.stats.table import TableBuilder, check_fields
 
@@ -162,11 +161,7 @@ def _check(request: Mapping[str, Any]) -> dict[str, Any]:
         options = RunOptions(**context.params)
         preds, refs = [*options.files, None][:2]
         (judge,) = options.judge
-        session = JudgeSession.load(
-            *(name, judge, options.judge_settings(judge)),
-            policy=options.request_policy(),
-            cache=options.cache,
-        )
+        session = options.session(name, judge)
         studies = read_context(session.rubric, options, str(preds), refs, options.section)
     check_fields(options.by, TableBuilder(session.rubric, studies.fields).columns)
     described = preview.described(studies)
@@ -227,9 +222,8 @@ def _compare(request: Mapping[str, Any]) -> dict[str, Any]:
     for name, content in pieces.items():
         _replace(folder / name, content)
     figures = page_figures(comparison) if available() else ()
-    for index, figure in enumerate(figures):
-        _replace(folder / f"figure-{index}", figure.svg.encode())
-    _replace(folder / FIGURES, as_json([figure.words for figure in figures]))
+    for name, content in reversed([*comparison_page.figure_pieces(figures)]):  # their titles last
+        _replace(folder / name, content)
     return {}
 
 

@@ -6,14 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
-from judge.comparing.challenge import (
-    NORMAL,
-    challenge_figures,
-    challenge_metrics,
-)
+from judge.comparing.challenge import NORMAL, challenge_figures, challenge_metrics
 from judge.figures import specs
 from judge.figures.comparison import comparison_figures
 from judge.figures.figure import Figure, FigureSet, short_names, with_unique_names
@@ -21,9 +18,9 @@ from judge.figures.files import write_figures
 from judge.signature import safe_name
 from judge.stats.metric import Metric
 from judge.stats.significance import Comparison
-from judge.tables.latex import escaped
-from judge.tables.rexrank import ModelInfo, write_rexrank
-from judge.types import JudgeError
+from judge.tables.document import Column, Estimate, Table
+from judge.tables.latex import latex_table
+from judge.tables.rexrank import ModelInfo, rexrank_files, write_texts
 
 
 def write_challenge(
@@ -35,17 +32,11 @@ def write_challenge(
         place = folder / safe_name(section)
         frame = challenge_figures(comparison)
         files += write_figures(_figures(comparison, frame, top_sites), place)
-        files += write_rexrank(comparison, place, info)
-        texts = {
+        texts = rexrank_files(comparison, info) | {
             "tables.csv": frame.assign(signature=comparison.signature).to_csv(index=False),
             "tables.tex": _latex(comparison, frame, section),
         }
-        for name, text in texts.items():
-            try:
-                (place / name).write_text(text, "utf-8")
-            except OSError as error:
-                raise JudgeError(f"cannot write to {place}: {error.strerror}") from error
-            files.append(place / name)
+        files += write_texts(texts, place)
     return files
 
 
@@ -89,33 +80,22 @@ def _latex(comparison: Comparison, frame: pd.DataFrame, section: str) -> str:
 
 def _table(title: str, frame: pd.DataFrame, metrics: Sequence[Metric], order: Sequence[str]) -> str:
     """Return a row a model, in the order of the whole comparison, and a column a metric."""
-    columns = []
+    figures = frame.set_index(["model", "metric"])[["value", "plus_minus"]].astype(float)
+    columns = [Column("model", "model")]
     for metric in metrics:
-        part = frame[frame["metric"] == metric.name].set_index("model").loc[list(order)]
-        best = float(part["value"].max() if metric.higher_is_better else part["value"].min())
-        figures = zip(part["value"].tolist(), part["plus_minus"].tolist(), strict=True)
-        columns.append([_cell(value, half, metric, best) for value, half in figures])
-    lines = [
-        f"% {title.replace(chr(10), ' ')}",
-        rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}",
-        r"\toprule",
-        " & ".join(["model", *(escaped(metric.label) for metric in metrics)]) + r" \\",
-        r"\midrule",
-        *(
-            " & ".join([escaped(model), *cells]) + r" \\"
-            for model, *cells in zip(order, *columns, strict=True)
-        ),
-        r"\bottomrule",
-        r"\end{tabular}",
+        better: Literal["high", "low"] = "high" if metric.higher_is_better else "low"
+        digits = 1 if metric.kind == "rate" else 3
+        columns.append(Column(metric.name, metric.label, "plus_minus", better, digits))
+    rows = [
+        (model, *(_cell(*figures.loc[(model, metric.name)], metric) for metric in metrics))
+        for model in order
     ]
-    return "\n".join(lines)
+    return latex_table(Table("challenge", title, columns, rows))
 
 
-def _cell(value: float, plus_minus: float | None, metric: Metric, best: float) -> str:
+def _cell(value: float, plus_minus: float, metric: Metric) -> Estimate:
     if math.isnan(value):
-        return "n/a"
-    scale, digits = (100, 1) if metric.kind == "rate" else (1, 3)
-    text = f"{scale * value:z.{digits}f}"
-    if plus_minus is not None and not math.isnan(plus_minus):
-        text += rf" $\pm$ {scale * plus_minus:.{digits}f}"
-    return rf"\textbf{{{text}}}" if abs(value - best) <= 1e-12 * abs(best) else text
+        return Estimate(None)
+    scale = 100 if metric.kind == "rate" else 1
+    high = None if math.isnan(plus_minus) else scale * (value + plus_minus)
+    return Estimate(scale * value, high=high)

@@ -131,10 +131,10 @@ _SUFFIXES = ("_low", "_high", "_k", "_n", "_why")
 class Document:
     """What a command prints: facts and notes, tables, remarks below them, and signatures."""
 
-    title: str
-    facts: tuple[Fact, ...] = ()
+    title: str = ""
+    facts: Sequence[Fact] = ()
     notes: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: Sequence[Table] = ()
     remarks: tuple[str, ...] = ()
     signatures: tuple[Fact, ...] = ()
 

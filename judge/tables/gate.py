@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from judge.comparing.gate import Gate
-from judge.tables.document import Cell, Column, Document, Estimate, Table
+from judge.tables.document import Cell, Document, Estimate, Table, columns
 
-_COLUMNS = (
-    Column("metric", "metric"),
-    Column("rule", "rule"),
-    Column("verdict", "verdict"),
-    Column("n", "studies", "count"),
-    Column("baseline", "earlier run", "number"),
-    Column("value", "run", "number"),
-    Column("difference", "difference", "difference"),
-    Column("p_holm", "p (Holm)", "p"),
-    Column("reason", "why"),
+_COLUMNS = columns(
+    *("metric", "rule", "verdict", "n|studies|count", "baseline|earlier run|number"),
+    *("value|run|number", "difference||difference", "p_holm|p (Holm)|p", "reason|why"),
 )
 _ORDER = ("fail", "undecided", "pass")
 

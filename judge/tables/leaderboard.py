@@ -20,6 +20,7 @@ from judge.tables.document import (
     Estimate,
     Kind,
     Table,
+    columns,
     definitions,
     estimate_texts,
     field_columns,
@@ -84,18 +85,14 @@ def _with_group(
 ) -> Table:
     """Return the table with columns that say which group and which metric it is about."""
     fields = fields_of(*comparison.by)
-    columns: list[Column] = [Column("row", "row"), *field_columns(fields, table.columns)]
-    cells: list[Cell] = [row_name(comparison.by, group.key)]
-    for field in fields:
-        value = group.key.get(field)
-        cells.append(value if isinstance(value, int | float | None) else str(value))
-    columns.append(Column("n_studies", "studies", "count"))
-    cells.append(group.n_studies)
-    if metric is not None:
-        columns.append(Column("metric", "metric"))
-        cells.append(metric.name)
-    rows = tuple((*cells, *row) for row in table.rows)
-    return replace(table, columns=(*columns, *table.columns), rows=rows)
+    values = [group.key.get(field) for field in fields]
+    texts = [value if isinstance(value, int | float | None) else str(value) for value in values]
+    cells: list[Cell] = [row_name(comparison.by, group.key), *texts, group.n_studies]
+    head = [*columns("row"), *field_columns(fields, table.columns)]
+    head += columns("n_studies|studies|count", *(["metric"] if metric else []))
+    cells += [metric.name] if metric else []
+    rows = [(*cells, *row) for row in table.rows]
+    return replace(table, columns=[*head, *table.columns], rows=rows)
 
 
 def group_name(key: Mapping[str, object]) -> str:
@@ -184,24 +181,14 @@ def board(
             cells.append(cell)
         rows.append(tuple(cells))
     title, is_one_rubric = _board_title(comparison, group, metrics)
-    columns = [
-        Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank"),
-        _MODEL,
-        *(
-            Column(
-                metric.name,
-                metric.short if is_one_rubric else metric.label,
-                metric_kind(metric),
-                "high" if metric.higher_is_better else "low",
-            )
-            for metric in metrics
-        ),
-    ]
+    rank = Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank")
+    labels = [metric.short if is_one_rubric else metric.label for metric in metrics]
     notes = [definitions((m.label, m.definition) for m in metrics)] if index == 0 else []
     if ahead and by in metrics:
         notes.append(f"*: differs from the next in rank, p (Holm) < {ALPHA:g}")
     note = "; ".join(filter(None, notes))
-    table = Table("leaderboard", title, tuple(columns), tuple(rows), note)
+    head = [rank, _MODEL, *_metric_columns(metrics, labels)]
+    table = Table("leaderboard", title, head, rows, note)
     return _with_group(comparison, group, table) if complete else table
 
 
@@ -249,28 +236,25 @@ def _summary(comparison: Comparison, parts: Sequence[Sequence[Metric]]) -> list[
         if position == 0 or metric.kind == "rate" or metric.rubric is None
     ]
     by, group = comparison.sorted_by, comparison.groups[0]
-    rows = tuple(
+    rows = [
         (
-            group.cells[by.name][model].rank,
-            comparison.panel.models[model],
-            *(
-                Estimate(group.cells[metric.name][model].value, kind=metric_kind(metric))
-                for metric in metrics
-            ),
+            *(group.cells[by.name][model].rank, comparison.panel.models[model]),
+            *(Estimate(group.cells[metric.name][model].value) for metric in metrics),
         )
         for model in model_order(group, by.name)
-    )
+    ]
     short = Counter(metric.short for metric in metrics)
-    columns = (
-        Column("rank", "rank", "rank"),
-        _MODEL,
-        *(
-            Column(m.name, m.short if short[m.short] == 1 else m.label, metric_kind(m))
-            for m in metrics
-        ),
-    )
+    labels = [m.short if short[m.short] == 1 else m.label for m in metrics]
+    head = [Column("rank", "rank", "rank"), _MODEL, *_metric_columns(metrics, labels)]
     title = f"Summary, ranked by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
-    return [Table("leaderboard", title, columns, rows)]
+    return [Table("leaderboard", title, head, rows)]
+
+
+def _metric_columns(metrics: Sequence[Metric], labels: Sequence[str]) -> list[Column]:
+    return [
+        Column(m.name, label, metric_kind(m), "high" if m.higher_is_better else "low")
+        for m, label in zip(metrics, labels, strict=True)
+    ]
 
 
 def error_tables(
@@ -286,9 +270,8 @@ def error_tables(
         rubric = rubrics.load(name)
         counts = {count.model: count for count in item_counts(panel, rubric)}
         if rubric.tally is not None and counts:
-            tables.append(
-                _error_table(panel, rubric, rubric.tally, key, order, counts, complete=complete)
-            )
+            parts = (panel, rubric, rubric.tally, key, order, counts)
+            tables.append(_error_table(*parts, complete=complete))
     return tables
 
 
@@ -303,7 +286,7 @@ def _error_table(
     complete: bool,
 ) -> Table:
     categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns)
-    labels: list[Label | None] = [
+    shown = [
         label
         for label in categories.labels
         if label.modality is None
@@ -313,18 +296,17 @@ def _error_table(
             for grade in grades.labels
         )
     ]
-    labels.append(None)
+    labels: list[Label | None] = [*shown, None]
     n_studies = len(panel.study_ids)
 
     def row(grade: Label, model: int) -> tuple[Cell, ...]:
         count, name = counts[model], panel.models[model]
         cuts = [count.cuts[label.name if label else None, grade.name] for label in labels]
         if complete:
-            figures: list[Cell] = [
-                Estimate(
-                    cut.value, cut.low, cut.high, int(cut.numerator or 0) if cut.n else None, cut.n
-                )
-                for cut in cuts
+            errors = [int(cut.numerator or 0) if cut.n else None for cut in cuts]
+            figures = [
+                Estimate(cut.value, cut.low, cut.high, k, cut.n)
+                for cut, k in zip(cuts, errors, strict=True)
             ]
             return (rubric.name, grade.label, name, *figures)
         short = f" (n {count.n_scored:,})" if count.n_scored < n_studies else ""
@@ -332,18 +314,17 @@ def _error_table(
 
     title = f"{tally.title}, per study: {group_name(key)} ({n_studies:,}), {rubric.title}"
     if categories.has_codes:  # whole labels for columns would not fit a page
-        title += f": {', '.join(categories.text(label.name) for label in labels if label)}"
-    columns = [Column(tally.columns, grades.label), _MODEL]
-    for label in labels:
-        if label is None:
-            columns.append(Column("all", f"all {rubric.kind(tally.kind).plural}", "number"))
-        else:
-            text = f"({label.name})" if categories.has_codes else categories.text(label.name)
-            columns.append(Column(label.label.replace(" ", "_"), text, "number"))
+        title += f": {', '.join(categories.text(label.name) for label in shown)}"
+    left = columns(f"{tally.columns}|{grades.label}")
     if complete:
-        columns = [Column("rubric", "rubric"), Column("level", grades.label), *columns[1:]]
-    rows = tuple(row(grade, model) for grade in grades.labels for model in order if model in counts)
-    return Table("errors", title, tuple(columns), rows)
+        left = columns("rubric", f"level|{grades.label}")
+    head = [*left, _MODEL]
+    for label in shown:
+        text = f"({label.name})" if categories.has_codes else categories.text(label.name)
+        head.append(Column(label.label.replace(" ", "_"), text, "number"))
+    head.append(Column("all", f"all {rubric.kind(tally.kind).plural}", "number"))
+    rows = [row(grade, model) for grade in grades.labels for model in order if model in counts]
+    return Table("errors", title, head, rows)
 
 
 def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:
@@ -384,18 +365,12 @@ def differences_table(
         rows.append((*cells, test.is_significant) if complete else cells)
     n = len(judged_tests(comparison, index, metric))
     more = "" if len(shown) == n else f", {len(shown)} of {n} pairs"
-    columns = (
-        _MODEL,
-        Column("other", "other"),
-        Column("n", "studies", "count"),
-        Column("difference", "difference", _difference_kind(metric)),
-        Column("p", "p", "p"),
-        Column("p_holm", "p (Holm)", "p"),
-        Column("test", "test"),
-        *([Column("significant", "significant")] if complete else []),
+    head = columns(
+        *("model", "other", "n|studies|count", f"difference||{_difference_kind(metric)}"),
+        *("p||p", "p_holm|p (Holm)|p", "test", *(["significant"] if complete else [])),
     )
     title = f"Differences in {metric.label}: {group_name(group.key)}{more}"
-    table = Table("tests", title, columns, tuple(rows), comparison.correction)
+    table = Table("tests", title, head, rows, comparison.correction)
     return _with_group(comparison, group, table, metric) if complete else table
 
 
@@ -417,17 +392,12 @@ def ranks_table(
             row.append(Estimate(rank, shares.low, shares.high))
             row += [sum(shares.shares[:top]) for top in (1, 2, 3)]
         rows.append(tuple(row))
-    columns = (
-        _MODEL,
-        Column("rank", "rank", "count"),
-        Column("interval", "95% interval", "range"),
-        *(
-            Column(name.replace(" ", "_"), name, "share")
-            for name in ("first", "first 2", "first 3")
-        ),
+    head = columns(
+        *("model", "rank||count", "interval|95% interval|range"),
+        *("first||share", "first_2|first 2|share", "first_3|first 3|share"),
     )
     title = f"Ranks by {metric.label}: {group_name(group.key)}"
-    table = Table("ranks", title, columns, tuple(rows))
+    table = Table("ranks", title, head, rows)
     return _with_group(comparison, group, table, metric) if complete else table
 
 
@@ -440,7 +410,7 @@ def correlation_tables(comparison: Comparison, *, complete: bool = False) -> lis
     counts = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     title = f"Correlation over studies and models, n {counts}: "
     labels = correlations.labels
-    columns = [Column("metric", ""), *(Column(text, text, "number", digits=2) for text in labels)]
+    head = [Column("metric", ""), *(Column(text, text, "number", digits=2) for text in labels)]
     tables = []
     for name, matrix in (
         ("Pearson", correlations.pearson),
@@ -453,5 +423,5 @@ def correlation_tables(comparison: Comparison, *, complete: bool = False) -> lis
         if complete:
             rows = [(name, *row) for row in rows]
         left = [Column("coefficient", "")] if complete else []
-        tables.append(Table("correlations", title + name, (*left, *columns), tuple(rows)))
+        tables.append(Table("correlations", title + name, [*left, *head], rows))
     return tables

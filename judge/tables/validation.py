@@ -149,7 +149,8 @@ def _level(validation: Data, key: str) -> Table:
         for entry in validation[key]
         if entry["n"]
     ]
-    return Table(key, f"Studies with a {level} error, by the readers' majority", head, rows)
+    article = "an" if level[0] in "aeiou" else "a"
+    return Table(key, f"Studies with {article} {level} error, by the readers' majority", head, rows)
 
 
 def _rater(entry: Data) -> str:

@@ -294,9 +294,9 @@ def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
         return done.stderr
 
     assert invoke("cache", "prune", "--cache", path).exit_code == 2
-    for answer, code in (("n\n", 0), ("", 2)):
+    for answer in ("n\n", ""):
         asked = invoke("cache", "prune", "--cache", path, "--model", "m", stdin=answer)
-        assert asked.exit_code == code
+        assert asked.exit_code == 1
     assert len(sound(path)) == 5
     assert "nothing" in prune("--model", "m", "--older-than", "99999")
     # The answer without a time of its own counts from when it was kept.

@@ -39,7 +39,7 @@ GREEN = rubrics.load("green")
         OverloadError("rate limit", "slow down", 1.5),
         UnavailableError("timeout", "no whole answer in time"),
         UnreachableError("connection", "refused"),
-        UnreadableReplyError("it is no completion"),
+        UnreadableReplyError("it is not a chat completion"),
         RefusedError("top_p"),
         RefusedError(Mode.JSON_SCHEMA),
     ],

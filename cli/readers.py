@@ -1,0 +1,209 @@
+"""`judge import`, `judge sample` and `judge reviews`: what readers read and said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from judge.cli.options import (
+    NEW_FOLDER,
+    argument,
+    command,
+    format_option,
+    list_option,
+    option,
+    options,
+)
+from judge.cli.output import note, print_document
+from judge.cli.run_options import encoding_option, section_option
+from judge.readers import annotation_store, datasets, page_annotations
+from judge.readers.reader_runs import write_runs
+from judge.readers.sample import SAMPLE, sampled
+from judge.running.folder import Run
+from judge.service import reviews as service_reviews
+from judge.studies.sections import known_section
+from judge.tables.document import Cell, Column, Document, Table, columns
+from judge.tables.run import headline_figures, reviews_document
+from judge.text import group_value
+
+
+@options
+class _Import:
+    layout: str = argument("LAYOUT")
+    files: tuple[str, ...] = argument("FILE...")
+    out: Path = option(
+        "--out DIR",
+        "The folder for the runs, one a reader; new or empty.",
+        type=NEW_FOLDER,
+        required=True,
+    )
+    model: str | None = option(
+        "--model NAME",
+        "The model that wrote the candidates. Default: the field model, else from the file name.",
+    )
+    section: str | None = section_option(
+        "The part of the reports that was read. Default: report; impression for refisco."
+    )
+    reader: str | None = option(
+        "--reader NAME",
+        "The reader's name for radevalx (default: the file's name); with readings, import only "
+        "this reader.",
+    )
+    strict: bool = option(
+        "--strict", "Stop at a study whose rows contradict each other, instead of leaving it out."
+    )
+    encoding: str | None = encoding_option()
+    form: str = format_option("table", "json")
+
+
+@command("import")
+def import_(options: _Import) -> None:
+    """Import radiologists' annotations as runs, one a reader, which every command opens.
+
+    LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), auto
+    to recognise these, or readings: annotations made in judge serve, with the run that was read as
+    FILE. Studies whose rows contradict each other are left out and named.
+
+    \b
+    judge import tidy readings.csv --out readers
+    judge validate RUN --readers readers
+    """
+    layout, files, reader, model = options.layout, options.files, options.reader, options.model
+    section = known_section(options.section)
+    arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}
+    arguments |= {"reader": reader, "strict": options.strict}
+    if layout == page_annotations.LAYOUT:
+        if len(files) > 1:
+            raise click.UsageError("readings are imported from one run at a time")
+        run = Run(Path(files[0]))
+        readings, inputs = page_annotations.finished(run, reader)
+        model = model or run.manifest.get("model")
+    else:
+        layout, readings, inputs = datasets.read(
+            layout, files, reader, options.encoding, strict=options.strict
+        )
+    runs = write_runs(
+        layout, readings, inputs, options.out, model=model, section=section, arguments=arguments
+    )
+    data = [{"run": str(run.path), **run.summary()} for run in runs]
+    print_document(_readers_document(runs, layout), options.form, data)
+    for run in runs:
+        note(f"run folder  {run.path}")
+
+
+def _readers_document(runs: Sequence[Run], layout: str) -> Document:
+    facts, rows, head = [("layout", layout), ("rubric", runs[0].rubric.title)], [], []
+    readers_of: dict[str, list[str]] = {}
+    for run in runs:
+        summary, name = run.summary(), run.manifest["judge"]["name"]
+        for text in summary["notes"]:
+            readers_of.setdefault(text, []).append(name)
+        figures = headline_figures(summary, run.rubric)
+        head = [label for label, _ in figures]
+        counts = (summary[name] for name in ("n_studies", "n_scored"))
+        rows.append((name, *counts, *(text for _, text in figures)))
+    for text, names in readers_of.items():
+        facts.append(("note", text if len(names) == len(runs) else f"{', '.join(names)}: {text}"))
+    figure_columns = [Column(label, label, "number") for label in head]
+    left = columns("judge", "studies||count", "scored||count")
+    table = Table("readers", "Readers", [*left, *figure_columns], rows)
+    return Document(facts=facts, tables=[table])
+
+
+@options
+class _Sample:
+    run: Path = argument()
+    n: int | None = option(
+        "-n N", "Studies in all, with those drawn before. Default: show the run's sample."
+    )
+    by: tuple[str, ...] = list_option(
+        "--by FIELD",
+        "Draw from each group of studies by this field (repeatable, or with commas), about in "
+        "proportion to its size. Default: study_class.",
+    )
+    seed: int | None = option(
+        "--seed N", "Random seed of the order. Default: 1.", type=click.IntRange(min=0)
+    )
+    form: str = format_option("table", "json")
+
+
+@command("sample")
+def sample(options: _Sample) -> None:
+    """Draw N studies of RUN at random, in the order in which readers should read them.
+
+    The sample is saved with the run. A larger sample begins with the studies of the smaller one,
+    and a reader who stops early has read a random sample too. Studies without a score are drawn
+    like all others.
+
+    \b
+    judge sample RUN -n 100
+    """
+    path = options.run
+    sample = sampled(Run(path), options.n, options.by, options.seed)
+    n_studies = sum(stratum.n_studies for stratum in sample.strata)
+    order = frozenset(sample.order)
+    readings = [
+        r for r in annotation_store.current(path).values() if r.done and r.study_id in order
+    ]
+    read = Counter(reading.reader for reading in readings)
+    not_judged = Counter(reading.reader for reading in readings if reading.cannot_judge)
+    data = {
+        "run": str(path),
+        "seed": sample.seed,
+        "by": [*sample.by],
+        "strata": [asdict(stratum) for stratum in sample.strata],
+        "n_studies": n_studies,
+        "n_drawn": len(sample.order),
+        "order": [*sample.order],
+        "read": read,
+        "not_judged": not_judged,
+    }
+    facts = [("drawn", f"{len(sample.order):,} of {n_studies:,} studies")]
+    facts += [("by", ", ".join(sample.by)), ("seed", str(sample.seed))]
+    for reader in sorted(read):
+        unjudged = f", {not_judged[reader]:,} not judged" if not_judged[reader] else ""
+        facts.append(("read", f"{read[reader]:,} by {reader}{unjudged}"))
+    rows: list[tuple[Cell, ...]] = [
+        (*map(group_value, stratum.key.values()), stratum.n_studies, stratum.n_drawn)
+        for stratum in sample.strata
+    ]
+    fields = [Column(field, field) for field in sample.by]
+    head = [*fields, *columns("studies||count", "drawn||count")]
+    table = Table("sample", "Sample", head, rows)
+    print_document(Document(facts=facts, tables=[table]), options.form, data)
+    note(f"sample saved in {path / SAMPLE}")
+
+
+@options
+class _Reviews:
+    run: Path = argument()
+    form: str = format_option("table", "json", "csv", text="csv has every review.")
+
+
+@command("reviews")
+def reviews(options: _Reviews) -> None:
+    """Show how often the reviewers of RUN agreed with the judge.
+
+    Reviews are made on the pages of judge serve; each reader's last word about an error counts.
+    """
+    opened = Run(options.run)
+    events = service_reviews.read(options.run)
+    if options.form == "csv":
+        click.echo(service_reviews.as_csv(events), nl=False)
+        return
+    wanted = {event.study_id for event in events}
+    errors = {
+        record["study_id"]: frozenset(service_reviews.errors_of(record, opened.rubric))
+        for record in (opened.records() if wanted else ())
+        if record["study_id"] in wanted
+    }
+    found = service_reviews.measured(
+        events, lambda study_id: errors.get(study_id, frozenset()), opened.rubric
+    )
+    print_document(reviews_document(found, opened.rubric), options.form, found)
+    if options.form == "table":
+        note(found["note"])
