@@ -87,20 +87,21 @@ def _latex(comparison: Comparison, frame: pd.DataFrame, section: str) -> str:
 
 def _table(title: str, frame: pd.DataFrame, metrics: Sequence[Metric], order: Sequence[str]) -> str:
     """Return a row a model, in the order of the whole comparison, and a column a metric."""
-    figures = frame.set_index(["model", "metric"])[["value", "plus_minus"]].astype(float)
+    values = frame[["value", "plus_minus"]].astype(float).to_numpy().tolist()
+    figures = dict(zip(zip(frame["model"], frame["metric"], strict=True), values, strict=True))
     columns = [Column("model", "model")]
     for metric in metrics:
         better: Literal["high", "low"] = "high" if metric.higher_is_better else "low"
         digits = 1 if metric.kind == "rate" else 3
         columns.append(Column(metric.name, metric.label, "plus_minus", better, digits))
     rows = [
-        (model, *(_cell(*figures.loc[(model, metric.name)], metric) for metric in metrics))
+        (model, *(_cell(*figures[model, metric.name], metric=metric) for metric in metrics))
         for model in order
     ]
     return latex_table(Table("challenge", title, columns, rows))
 
 
-def _cell(value: float, plus_minus: float, metric: Metric) -> Estimate:
+def _cell(value: float, plus_minus: float, *, metric: Metric) -> Estimate:
     if math.isnan(value):
         return Estimate(None)
     scale = 100 if metric.kind == "rate" else 1
