@@ -18,7 +18,7 @@ from judge.figures.files import write_figures
 from judge.signature import safe_name
 from judge.stats.metric import Metric
 from judge.stats.significance import Comparison
-from judge.tables.document import Column, Estimate, Table
+from judge.tables.document import Cell, Column, Estimate, Table
 from judge.tables.latex import latex_table
 from judge.tables.rexrank import ModelInfo, write_rexrank
 from judge.types import JudgeError
@@ -94,7 +94,7 @@ def _table(title: str, frame: pd.DataFrame, metrics: Sequence[Metric], order: Se
         better: Literal["high", "low"] = "high" if metric.higher_is_better else "low"
         digits = 1 if metric.kind == "rate" else 3
         columns.append(Column(metric.name, metric.label, "plus_minus", better, digits))
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (model, *(_cell(*figures[model, metric.name], metric=metric) for metric in metrics))
         for model in order
     ]
