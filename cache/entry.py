@@ -53,9 +53,9 @@ class Unreadable:
 
 
 def encode(about: Mapping[str, Any], completion: Completion) -> bytes:
-    """Return the value that keeps an answer: JSON text, in ASCII.
+    """Return the value that keeps an answer, as JSON in ASCII.
 
-    `about` is its canonical request as `request`, else its `key` and `model`.
+    `about` is its request, or key and model.
     """
     plain = completion.plain()
     if completion.mode is None:  # as in entries from before there were modes
@@ -70,10 +70,7 @@ def checksum(completion: Mapping[str, Any]) -> str:
 
 
 def decode_completion(value: bytes) -> Completion:
-    """Return the answer in a value of the cache; raises `UnreadableError` for a damaged one.
-
-    The request, which is the longer part, is not read: the key stands for it.
-    """
+    """Return the answer in a value of the cache; raises `UnreadableError` for a damaged one."""
     if value.startswith(_REQUEST):
         # Within a JSON string there is no plain quotation mark, and an answer has no such field.
         value = b'{"completion": ' + value.rpartition(_COMPLETION)[2]

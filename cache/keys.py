@@ -16,11 +16,10 @@ VERSION = "v1"
 def canonical(
     request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: int = 0
 ) -> dict[str, Any]:
-    """Return what is hashed, as JSON objects: the request, and the how manyth time of asking.
+    """Return what is hashed: the request and how often it was asked.
 
-    `attempt` counts what is asked after an answer that could not be read, `repeat` the runs that
-    ask all the same again, `sample` the answers to the same question in one run; these two stand in
-    the record only where they are not 0. 1 and 1.0 are one value.
+    `attempt` counts the questions after an unreadable answer, `repeat` the runs that ask all again,
+    `sample` the answers to one question in a run. 1 and 1.0 are one value.
     """
     again = {"repeat": repeat, "sample": sample}
     return {
@@ -42,7 +41,6 @@ def key(request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: i
 def key_of(record: Mapping[str, Any]) -> str:
     """Return the key of a canonical request."""
     try:
-        # The schema's name is the last in order.
         others = {name: value for name, value in record.items() if name != "schema"}
         text = f'{_written(others)[:-1]},"schema":{_written_schema(record["schema"])}}}'
     except ValueError as error:
@@ -70,10 +68,7 @@ _Result = TypeVar("_Result")
 
 
 def _once(function: Callable[[Any], _Result]) -> Callable[[Any], _Result]:
-    """Return `function` so that the same object, asked for again, gives the same result at once.
-
-    A run has one schema, the same object in every request.
-    """
+    """Remember the result for the last object: a run has one schema in all requests."""
     last: tuple[Any, _Result] = (None, function(None))
 
     def remembered(value: Any) -> _Result:  # noqa: ANN401

@@ -61,11 +61,7 @@ class Seen:
 
 
 class CompletionCache(AbstractContextManager["CompletionCache"]):
-    """The folder in which answers are kept. Several processes may share it.
-
-    Opening it writes, so that a cache that cannot be used is known before anything is asked.
-    `timeout` is how many seconds another process may hold the database.
-    """
+    """The folder of answers, which several processes may share; opening it writes to it."""
 
     def __init__(self, path: Path, *, timeout: float = 60.0) -> None:
         self.path = path.resolve()
@@ -80,10 +76,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         self._writer = ThreadPoolExecutor(1, "cache-writer")
 
     def claim(self, key: str) -> bool:
-        """Claim a key before asking; returns False while another process is asking the same.
-
-        A claim is a lock on one byte of a file, which the system takes back when a process ends.
-        """
+        """Lock a key before asking; False while another process asks the same."""
         try:
             fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
         except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
@@ -111,12 +104,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         completion: Completion,
         took: tuple[str, float] | None = None,
     ) -> Future[None]:
-        """Keep the answer to a canonical request under its key; done when the answer is on disk.
-
-        `took` is the kind of the question, as `seen` takes it, and the seconds of its answer.
-        """
+        """Write an answer down; `took` is the question's kind and the answer's seconds."""
         usage = completion.usage
-        # The question's kind, the seconds and the tokens of its answer.
         tag = f"{took[0]} {took[1]:.3f} {usage.completion_tokens}" if took and usage else None
         return self._keep(key, encode({"request": record}, completion), tag)
 

@@ -44,7 +44,7 @@ from judge.pages.comparison import MARK, page, wanted
 from judge.stats.metric import Metric, find
 from judge.stats.significance import Comparison, Resampling
 from judge.tables.comparison import as_data, comparison_document
-from judge.tables.rexrank import as_rexrank, read_model_info, write_rexrank
+from judge.tables.rexrank import as_rexrank, read_model_info, rexrank_files, write_texts
 from judge.types import JudgeError
 
 _ALIASES = {"pairs": "tests", "errors": "errors"}
@@ -177,7 +177,7 @@ def compare(options: _Compare) -> None:
 def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
     info = read_model_info(model_info) if model_info else {}
     if out:
-        for file in write_rexrank(comparison, out, info):
+        for file in write_texts(rexrank_files(comparison, info), out):
             note(f"ReXrank's columns  {file}")
     else:
         emit(as_rexrank(comparison, info))

@@ -15,6 +15,7 @@ from judge.metrics import MissingMetricError, check
 from judge.metrics.scored import ScoredReports
 from judge.running.session import with_classes
 from judge.signature import safe_name
+from judge.stats.table import check_fields
 from judge.tables.document import Document
 from judge.tables.metrics import metric_table
 from judge.tables.run import class_facts
@@ -65,7 +66,8 @@ def metrics(options: _Metrics) -> None:
     tracks = _tracks(options)
     for track in tracks:  # before the metrics are computed
         check_writable(track.path, (options.preds, options.refs))
-        track.check_fields(_names(options.by))
+        if by := _names(options.by):
+            check_fields(by, track.fields)
     missing = []
     try:
         for name in names:

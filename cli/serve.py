@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from judge.cli.options import argument, cache_option, command, option, options
+from judge.cli.options import argument, cache_option, command, option, options, pairs_option
 from judge.cli.output import note
 from judge.plugins import install
 from judge.types import JudgeError
@@ -49,11 +50,11 @@ class _Serve(_Address):
         "A folder of runs to show (repeatable); new ones are written below the first. Default: "
         "judge-runs.",
     )
-    judges: tuple[str, ...] = option(
+    judges: Mapping[str, str | None] = pairs_option(
         "--allow-judge NAME[=URL]",
         "A judge that clients may ask beside the built-in one (repeatable).",
     )
-    budgets: tuple[str, ...] = option(
+    budgets: Mapping[str, str | None] = pairs_option(
         "--budget [NAME=]DOLLARS",
         "The most that an allowed judge may cost in all, also after a restart (repeatable).",
     )
@@ -81,7 +82,7 @@ def serve(options: _Serve) -> None:
     """
     from judge.address import is_loopback
     from judge.running.folder import Run
-    from judge.service.settings import MEGABYTE, ServiceSettings, allowed_judges, limits
+    from judge.service.settings import MEGABYTE, ServiceSettings, limits
 
     for run in options.named:
         Run(run)  # raises for a folder that is not a run
@@ -90,12 +91,11 @@ def serve(options: _Serve) -> None:
         token = secrets.token_urlsafe(32)
     elif token is not None and not token.strip():
         raise JudgeError(f"the token is empty; give --token or {_TOKEN} a value, or leave it out")
-    allowed = allowed_judges(options.judges)
     settings = ServiceSettings(
         runs=options.runs or (Path("judge-runs"),),
         named=options.named,
-        judges=allowed,
-        budgets=limits(options.budgets, allowed, os.environ),
+        judges=options.judges,
+        budgets=limits(options.budgets, options.judges, os.environ),
         cache=options.cache,
         token=token,
         max_upload=options.max_upload * MEGABYTE,

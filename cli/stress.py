@@ -34,7 +34,7 @@ from judge.cli.progress import (
 from judge.cli.run_options import RunningOptions, column_option, section_option
 from judge.figures import available, draw_stress, stress_page_figures
 from judge.files import write_html
-from judge.pages.stress import MARK, page, pairs
+from judge.pages.stress import MARK, page
 from judge.running.engine import RunStoppedError, UnreadableError
 from judge.running.session import JudgeSession, RunResult, default_folder, with_classes
 from judge.stress import candidates
@@ -221,6 +221,6 @@ def _show(report: StressReport, options: _Output) -> None:
         note_figures(written, options.figures)
     if options.html:
         charts = stress_page_figures(data) if available() else None
-        write_html(page(data, report.first.run.rubric, pairs(report), charts), options.html, MARK)
+        write_html(page(report, charts), options.html, MARK)
         note(f"page  {options.html}")
     print_document(stress_document(data), options.form, data, options.table)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
@@ -24,9 +23,9 @@ from judge.cli.output import check_outputs, note, note_figures, print_document
 from judge.comparing.run_choice import choice
 from judge.figures import draw_validation
 from judge.files import write_html
-from judge.pages.validation import MARK, Beside, PageRater, page, wanted
+from judge.pages.validation import MARK, page
 from judge.tables.validation import validation_document
-from judge.validating.raters import RatedStudies, align_raters, open_raters
+from judge.validating.raters import align_raters, open_raters
 from judge.validating.validation import compute_validation
 
 
@@ -88,7 +87,7 @@ def validate(options: _Validate) -> None:
     studies = align_raters(judges, readers, files, options.patient_field, options.level)
     validation = compute_validation(studies, options.resampling(), options.epsilon)
     # A damaged run is found here, before anything is written.
-    pieces = _page(validation, studies) if options.html else ()
+    pieces = page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
         written = draw_validation(validation, studies.values, options.figures)
@@ -98,16 +97,3 @@ def validate(options: _Validate) -> None:
         note(f"page  {options.html}")
     document = validation_document(validation)
     print_document(document, options.form, validation, options.table)
-
-
-def _page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
-    shown = Beside(
-        validation,
-        tuple(PageRater(rater.name, rater.is_reader, rater.run.rubric) for rater in studies.raters),
-        studies.study_ids,
-        studies.study_classes,
-        studies.values,
-    )
-    rows = wanted(shown)
-    records = studies.records({studies.study_ids[row] for row in rows})
-    return page(shown, rows, records)

@@ -87,29 +87,18 @@ def annotate(
     Parameters
     ----------
     references, candidates
-        Lists of n reports; dictionaries of id to report or Series, joined by id in the order of
-        the references; or DataFrames, a `datasets.Dataset` and dictionaries of id to record, read
-        as the command line reads a file: two joined by id, or one that holds both sides.
-    rubric
-        A rubric's name, such as "green".
-    judge
-        The judge: "lexicon", the built-in baseline; "vllm:MODEL"; "hf:MODEL", a model in this
-        process; or a model of an OpenAI-compatible server, such as "gpt-4o", with the key in the
-        environment.
+        Lists of reports; dictionaries of id to report or Series, joined by id; or DataFrames, a
+        `datasets.Dataset` and dictionaries of id to record: two joined by id, or one for both.
+    rubric, judge
+        A rubric's name; "lexicon", "vllm:MODEL", "hf:MODEL", or a model of an API such as "gpt-4o".
     out
         A folder for the run. By default only the cache is written.
     study_ids, study_classes, fields
-        n values each, and columns of n values, for reports in lists; a class of None is inferred.
-    section, allow_missing, model, context_fields, prior_field, modality, prompt, base_url, timeout,
-    max_tokens, reply, shard, cache
-        As the options of the command line; a shard is "3/8" or (3, 8).
-    sampling
-        Further parameters of a request: "temperature" (0 by default), "top_p", "seed",
-        "reasoning_effort", or any other of the server.
-    options
-        Options of one kind of judge, such as `vllm_args` (see docs/python.md).
+        Columns beside reports in lists; a class of None is inferred.
     policy
         A `judge.RequestPolicy`: how many requests at a time, how often again, when to give up.
+    options
+        Options of one kind of judge, such as `vllm_args`; docs/python.md has the other keywords.
 
     Returns
     -------
@@ -124,7 +113,6 @@ def annotate(
         For wrong arguments, and if most of the first answers cannot be read.
     RunStoppedError
         If it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
-
     """
     session, studies, run_options = _open(references, candidates, rubric, judge, options)
     table = TableBuilder(session.rubric, studies.fields)
@@ -151,7 +139,6 @@ def annotate(
     signature = _outside_any_loop(work)
     if not session.rubric.editor:
         del answers["corrected"]
-    # Studies may have been finished in any order.
     frame = table.build().assign(**answers).set_axis(rows).sort_index().reset_index(drop=True)
     frame.attrs["signature"] = signature
     frame.attrs["note"] = session.judge.note
@@ -170,8 +157,7 @@ def run(
 ) -> Run:
     """Judge candidate reports as `annotate` does, write the run's folder and open it.
 
-    `out` is by default a folder below `judge-runs` named after the signature. `by` are the fields
-    by which the summary groups the rates. The rest is as in `annotate`.
+    Without `out` it is a folder below `judge-runs`; `by` are the fields that group the rates.
     """
     session, studies, run_options = _open(references, candidates, rubric, judge, options)
 
@@ -186,10 +172,8 @@ def run(
 def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
-    `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
-    files equal those of a run of the whole set, but for the manifest, which lists the shards and
-    the sum of their costs. Raises `JudgeError` for shards that are missing, duplicate, damaged or
-    of different runs, and for a folder with another run.
+    `runs` are runs or their folders, in any order. The files equal those of a run of the whole set,
+    but for the manifest. Raises `JudgeError` for missing or duplicate shards.
     """
     return merge_runs(_runs(runs), Path(out))
 
@@ -202,8 +186,7 @@ def panel(
 ) -> Run:
     """Combine the runs of several judges by one rubric over the same studies.
 
-    `rule` is "majority" or "mean", as in `judge panel`. Raises `JudgeError` for runs that differ in
-    more than the judge, and for a folder with another run.
+    Raises `JudgeError` for runs that differ in more than the judge.
     """
     return panel_of(_runs(runs), Path(out), rule)
 
@@ -241,10 +224,7 @@ def context_of(rubric: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSession:
-    """Return the session of a judge with some `JudgeOptions`; nothing is asked.
-
-    Raises `JudgeError` for an unknown option, and as `JudgeSession.load` does.
-    """
+    """Return the session of a judge with some `JudgeOptions`; nothing is asked."""
     _check_known(options, JudgeOptions)
     values = {name: value for name, value in options.items() if value is not None}
     policy, cache = values.pop("policy", None), values.pop("cache", None)

@@ -1,12 +1,6 @@
-"""Reads JSON that others wrote: a model's reply, a user's file, the body of a request.
+"""Reads JSON that others wrote: one value, within limits, each key once, UTF-8.
 
-`read` takes one JSON value and nothing beside it. Refused are what is too long or nested too
-deeply, a key that an object has twice, NaN and infinite numbers, and text that is not UTF-8. It is
-linear in the length of the text, and raises `JsonError` and nothing else.
-
-`to_line` and `from_line` are of the program's own records: a JSON object whose last field,
-`checksum`, is that of the line before it, so that a line that was changed later is never read.
-`read_yaml` reads a YAML file that a user names.
+`to_line` and `from_line` are for the program's own records, which end with a checksum.
 """
 
 from __future__ import annotations
@@ -25,15 +19,11 @@ LONGEST = 64 * 2**20
 """The most bytes that are read where the caller names no limit."""
 
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.S)
-_SPACE = re.compile(r"[ \t\r\n]*")
+_NEXT = re.compile(r"[^ \t\r\n]")
 
 
 class JsonError(ValueError):
-    """A text that is not read. `reason` is a word or two from a short list, `detail` says where.
-
-    The reasons: `not UTF-8`, `too long`, `nested too deeply`, `duplicate key`, `cut short`,
-    `several values`, `not JSON`, `changed`.
-    """
+    """A text that is not accepted as JSON: a `reason` from a short list, and a `detail`."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         self.reason, self.detail = reason, detail
@@ -47,11 +37,10 @@ class Pairs(list[tuple[str, Any]]):
 def read(
     data: bytes | str, *, longest: int = LONGEST, pairs: bool = False, nan: bool = False
 ) -> Any:  # noqa: ANN401
-    """Return the one JSON value in `data`; a byte order mark before it is passed over.
+    """Return the one JSON value in `data`, of at most `longest` bytes of UTF-8.
 
-    `longest` is the most bytes of UTF-8 that are read. With `pairs` every object comes as `Pairs`
-    and may have a key twice; with `nan` NaN and infinite numbers are read, as where tables are
-    written as JSON. Raises `JsonError`.
+    With `pairs` every object is a list of `Pairs` that may repeat a key; with `nan` NaN and
+    infinity are accepted. Raises `JsonError`.
     """
     if len(data) > longest or (isinstance(data, str) and too_long(data, longest)):
         raise JsonError("too long", f"more than {longest:,} bytes")
@@ -69,17 +58,13 @@ def read(
 
 
 def values(text: str) -> list[Any]:
-    """Return the JSON values that follow one another in `text`, as in JSONL, of any length.
-
-    For tables of studies: NaN and infinite numbers are numbers. Raises `JsonError`.
-    """
+    """Return the JSON values that follow one another in `text`, as in JSONL; accepts NaN."""
     _check_depth(text)
-    found, position = [], _after_space(text, 0)
+    found, position = [], 0
     try:
-        while position < len(text):
-            value, position = _WITH_NAN.raw_decode(text, position)
+        while (match := _NEXT.search(text, position)) is not None:
+            value, position = _WITH_NAN.raw_decode(text, match.start())
             found.append(value)
-            position = _after_space(text, position)
     except ValueError as error:
         raise _explained(error, text) from error
     return found
@@ -118,22 +103,10 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= DEEPEST:
         return
     depth = 0
-    for match in _BRACKETS.finditer(text):
-        token = match[0]
-        if token in ("[", "{"):
-            depth += 1
-            if depth > DEEPEST:
-                line = text.count("\n", 0, match.start()) + 1
-                column = match.start() - text.rfind("\n", 0, match.start())
-                where = f"more than {DEEPEST} levels at line {line} column {column}"
-                raise JsonError("nested too deeply", where)
-        elif token in ("]", "}"):
-            depth -= 1
-
-
-def _after_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
+    for token in _BRACKETS.findall(text):
+        depth += (token in ("[", "{")) - (token in ("]", "}"))
+        if depth > DEEPEST:
+            raise JsonError("nested too deeply", f"more than {DEEPEST} levels")
 
 
 def _explained(error: ValueError, text: str) -> JsonError:
@@ -172,6 +145,15 @@ _WITH_NAN = json.JSONDecoder(object_pairs_hook=_once)
 
 
 _MOST_BYTES = 4 * 2**20
+
+
+def replace_surrogates(text: str) -> str:
+    """Return `text` with U+FFFD for lone surrogates, which JSON can escape and no file hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 class UnreadableYamlError(Exception):

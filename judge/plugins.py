@@ -1,13 +1,6 @@
-"""What installed packages of others add: a rubric, a judge, a metric.
+"""What installed packages add by entry points: a rubric, a judge, a metric.
 
-A package says so by an entry point of one of three groups, for example in its pyproject:
-
-    [project.entry-points."judge.rubrics"]
-    toy = "judge_toy:RUBRIC"
-
-Which there are is read from the packages' metadata; a package is imported when what it adds
-is asked for. A name that is taken twice is refused when it is asked for, and a package that
-fails is one message: everything else goes on working.
+A package is imported when it is asked for; one that fails is one message.
 """
 
 from __future__ import annotations
@@ -44,8 +37,7 @@ class Group:
         """Raise `JudgeError` where a package adds something by a name that is built in."""
         if packages := self.packages(name):
             raise JudgeError(
-                f"the package {' and '.join(packages)} adds a {self.what} {name!r}, which is "
-                "built in: uninstall it"
+                f"uninstall {' and '.join(packages)}: its {self.what} {name!r} is built in"
             )
 
     def load(self, name: str) -> Any:  # noqa: ANN401 - what it is, the caller checks
@@ -81,8 +73,7 @@ class Group:
         found = [entry for entry in installed(self.name) if entry.name == name]
         if len(found) > 1:
             raise JudgeError(
-                f"the {self.what} {name!r} is added by {' and '.join(self.packages(name))}; "
-                "uninstall all of them but one"
+                f"uninstall one of {' and '.join(self.packages(name))}: both add {name!r}"
             )
         return found[0]
 

@@ -1,11 +1,4 @@
-"""Rewards for training: a judge's measure of a report, as TRL and verl ask for it.
-
-from judge.reward import Reward
-
-GRPOTrainer(model, reward_funcs=Reward(judge="lexicon").trl("report"), train_dataset=dataset)
-
-See docs/python.md.
-"""
+"""Rewards for training: a judge's measure of a report, as TRL and verl ask for it."""
 
 from __future__ import annotations
 
@@ -56,9 +49,6 @@ class Reward(AbstractContextManager["Reward"]):
     report
         A function from a completion's text to the report in it, by default the whole text; None for
         a completion without a report, which has no reward.
-    name
-        The name of the reward in logs, by default the measure, with `minus_` if its sign is
-        changed.
 
     """
 
@@ -69,11 +59,10 @@ class Reward(AbstractContextManager["Reward"]):
         judge: str = LEXICON,
         measure: str | None = None,
         report: Callable[[str], str | None] = str,
-        name: str | None = None,
         **options: Unpack[ContextOptions],
     ) -> None:
         arguments: Any = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
-        self._copy = partial(type(self), **arguments, name=name, **options)
+        self._copy = partial(type(self), **arguments, **options)
         values: dict[str, Any] = {**options}
         self._context = context_of(rubric, values)
         values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)
@@ -82,8 +71,7 @@ class Reward(AbstractContextManager["Reward"]):
         self._report = report
         self.measure = reward_of(self._session.rubric, measure)
         sign = "" if self.measure.higher_is_better else "minus_"
-        self._signed_name = f"{sign}{self.measure.name}"
-        self.name = name or self._signed_name
+        self.name = f"{sign}{self.measure.name}"
         self.n_scored = 0
         self.unscored: Counter[str] = Counter()
 
@@ -93,14 +81,12 @@ class Reward(AbstractContextManager["Reward"]):
     @property
     def signature(self) -> str:
         """The settings that make the rewards; with `context:auto` the columns' names decide."""
-        context = dict(self._context)
-        if context["context"] is None:
-            context["context"] = "auto"
+        context = {"context": "auto"} if self._context["context"] is None else {}
         report = getattr(self._report, "__qualname__", type(self._report).__qualname__)
         parts = [
             *self._session.judged_by(),
-            *(f"{name}:{value}" for name, value in context.items() if value),
-            f"reward:{self._signed_name}{'' if self._report is str else f'({report})'}",
+            *(f"{name}:{value}" for name, value in {**self._context, **context}.items() if value),
+            f"reward:{self.name}{'' if self._report is str else f'({report})'}",
             f"version:{version()}",
         ]
         return str(Signature(parts))
@@ -114,18 +100,14 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> Callable[..., Any]:
         """Return a reward function for TRL: `f(prompts, completions, **columns)`.
 
-        A completion without a reward gets `unscored`, by default None, which TRL leaves out; their
-        number and the reasons are logged. `reference` is the column with the radiologist's reports.
-        With `asynchronous` it is a coroutine function. Raises `JudgeError` for a TRL before 1.6,
-        which takes None as 0, unless `unscored` has a value.
+        `reference` is the column of references. A completion without a reward gets `unscored`, and
+        the reasons are logged. Raises `JudgeError` for a TRL before 1.6, which takes None as 0.
         """
         value = _finite(unscored)
         if value is None:
             _check_trl()
 
         async def judge_batch(
-            judge: BackgroundJudge,
-            /,
             prompts: object,  # noqa: ARG001
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
@@ -135,7 +117,7 @@ class Reward(AbstractContextManager["Reward"]):
                 raise JudgeError(
                     f"there is no column {reference!r} with a list of reference reports"
                 )
-            rewards = await self._rewards(judge, completions, lists[reference], lists)
+            rewards = await self._rewards(completions, lists[reference], lists)
             reasons = Counter(reward for reward in rewards if isinstance(reward, str))
             if reasons:
                 _LOG.warning(
@@ -143,7 +125,7 @@ class Reward(AbstractContextManager["Reward"]):
                     *(reasons.total(), len(rewards), self.name),
                     *("; ".join(f"{n} {reason}" for reason, n in reasons.most_common()), value),
                 )
-            if callable(log := columns.get("log_metric")):
+            if log := columns.get("log_metric"):
                 log(f"rewards/{self.name}/unscored", reasons.total() / max(1, len(rewards)))
             return [value if isinstance(reward, str) else reward for reward in rewards]
 
@@ -154,15 +136,11 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> Callable[..., Any]:
         """Return a reward function for verl, to be called `compute_score`.
 
-        `compute_score(data_source, solution_str, ground_truth, extra_info=None)` returns the reward
-        of a completion, or `unscored` if it has none. Without that value it raises `JudgeError`,
-        which verl's manager `rate_limited` turns into a reward of 0.0.
+        A completion without a reward gets `unscored`; without that value it raises `JudgeError`.
         """
         default = _finite(unscored)
 
         async def judge_row(
-            judge: BackgroundJudge,
-            /,
             data_source: object,  # noqa: ARG001
             solution_str: str,
             ground_truth: object,
@@ -170,7 +148,7 @@ class Reward(AbstractContextManager["Reward"]):
             **_more: object,
         ) -> float:
             columns = {name: [value] for name, value in (extra_info or {}).items()}
-            (reward,) = await self._rewards(judge, [solution_str], [ground_truth], columns)
+            (reward,) = await self._rewards([solution_str], [ground_truth], columns)
             if not isinstance(reward, str):
                 return reward
             lost = f"a completion has no reward {self.name} ({reward})"
@@ -194,11 +172,10 @@ class Reward(AbstractContextManager["Reward"]):
         self, work: Callable[..., Coroutine[Any, Any, Any]], *, asynchronous: bool
     ) -> Callable[..., Any]:
         def reward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            return self._thread.wait(lambda judge: work(judge, *args, **kwargs))
+            return self._thread.wait(partial(work, *args, **kwargs))
 
         async def reward_async(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            future = self._thread.submit(lambda judge: work(judge, *args, **kwargs))
-            return await asyncio.wrap_future(future)
+            return await asyncio.wrap_future(self._thread.submit(partial(work, *args, **kwargs)))
 
         function = reward_async if asynchronous else reward
         function.__name__ = self.name  # the name in TRL's logs
@@ -206,12 +183,10 @@ class Reward(AbstractContextManager["Reward"]):
 
     async def _rewards(
         self,
-        judge: BackgroundJudge,
         completions: Sequence[Any],
         references: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],
     ) -> list[float | str]:
-        # The reward of each completion, or the reason why it has none.
         context = dict(self._context)
         names = {*(context["context"] or ()), context["prior"], context["modality"]}
         known = set(map(normalise_name, CONTEXT_FIELDS)) if context["context"] is None else set()
@@ -223,7 +198,8 @@ class Reward(AbstractContextManager["Reward"]):
                 raise JudgeError(
                     f"there are {len(completions)} completions and {len(column)} values of {name!r}"
                 )
-        reports = [self._report_of(completion) for completion in completions]
+        texts = map(text_of, completions)
+        reports = [None if text is None else self._report(text) for text in texts]
         rewards: list[float | str] = [
             "no reference" if _is_missing(reference) else "no report in the completion"
             for reference in references
@@ -243,17 +219,13 @@ class Reward(AbstractContextManager["Reward"]):
             )
             if not any(map(prior_report, fields.get(context["prior"], ["any"]))):
                 context["prior"] = None  # a batch may have no prior report at all
-            ends = await judge.judge(attach_context(studies, **context))
+            ends = await self._thread.judge(attach_context(studies, **context))
             for row, judged in zip(rows, ends, strict=True):
                 rewards[row] = self._value(judged)
         reasons = [reward for reward in rewards if isinstance(reward, str)]
         self.unscored.update(reasons)
         self.n_scored += len(rewards) - len(reasons)
         return rewards
-
-    def _report_of(self, completion: object) -> str | None:
-        text = text_of(completion)
-        return None if text is None else self._report(text)
 
     def _value(self, judged: StudyResult) -> float | str:
         if judged.measures is None:
@@ -266,10 +238,7 @@ class Reward(AbstractContextManager["Reward"]):
 
 
 def text_of(completion: object) -> str | None:
-    """Return the text of a completion: a string, or the assistant's last message.
-
-    None for a message without text, such as a tool call. Raises `JudgeError` for any other form.
-    """
+    """Return a completion's text: the assistant's last message, None if that has no text."""
     if isinstance(completion, str):
         return completion
     if isinstance(completion, list) and all(isinstance(turn, Mapping) for turn in completion):

@@ -15,10 +15,7 @@ Digests = tuple[bytes | None, bytes | None]
 
 
 class Signature(Mapping[str, str]):
-    """One line that names everything that changes a number, such as `green:3|judge:lexicon-3|...`.
-
-    A mapping of the parts' names to their values; the first part as a whole has the name `rubric`.
-    """
+    """A line that names everything that changes a number, as a mapping of names to values."""
 
     __slots__ = ("_named", "parts")
 
@@ -48,7 +45,7 @@ class Signature(Mapping[str, str]):
     def without(self, *names: str) -> Signature:
         """Return it without the parts of these names."""
         first, *others = self.parts
-        return Signature([first, *(one for one in others if one.partition(":")[0] not in names)])
+        return Signature([first, *(part for part in others if part.partition(":")[0] not in names)])
 
     def adding(self, part: str) -> Signature:
         """Return it with one more part, before the version of this program."""
@@ -66,31 +63,32 @@ def studies_digest(studies: Iterable[Study]) -> str:
     return f"{n}+{digest.hexdigest()[:8]}"
 
 
+def random_rank(*key: object) -> str:
+    """Return a hash of a seed and an id: sorted by it, things are in a random, repeatable order."""
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()
+
+
 def short_digest(lines: Iterable[str]) -> str:
     """Return eight hexadecimal digits of the hash of some lines."""
     text = "\n".join(lines).encode("utf-8", "replace")
     return hashlib.sha256(text).hexdigest()[:8]
 
 
-def text_digest(text: str) -> bytes | None:
-    """Return what tells a text from others but for white space; None for an empty one."""
-    words = text.split()
-    return hashlib.sha256(" ".join(words).encode("utf-8", "replace")).digest() if words else None
-
-
 def digests(records: Iterable[Mapping[str, Any]], wanted: Container[str]) -> dict[str, Digests]:
     """Return the digests of each wanted study's texts, of the records of a run."""
+
+    def digest(text: str) -> bytes | None:
+        words = " ".join(text.split()).encode("utf-8", "replace")
+        return hashlib.sha256(words).digest() if words else None
+
     return {
-        record["study_id"]: (text_digest(record["reference"]), text_digest(record["candidate"]))
+        record["study_id"]: (digest(record["reference"]), digest(record["candidate"]))
         for record in records
         if record["study_id"] in wanted
     }
 
 
 def safe_name(text: str, longest: int = 40, *, keeps: str = ".", default: str = "") -> str:
-    """Return `text` as a name of a file or folder on any system, at most `longest` characters.
-
-    Runs of characters that are no ASCII letters or digits, nor in `keeps`, become a hyphen.
-    """
+    """Return `text` as a name of a file on any system, other characters as hyphens."""
     name = re.sub(rf"[^A-Za-z0-9{re.escape(keeps)}]+", "-", text).strip("-.")[:longest]
     return name or default

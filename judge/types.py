@@ -28,17 +28,11 @@ MODALITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One examination: what the radiologist wrote, what the model wrote, and what is known of it.
+    """One examination: the radiologist's report, the model's report, and further data.
 
-    `candidate` may be empty: a model that says nothing is still judged. `study_class` is
-    the value the user groups by (`normal`, `abnormal`, ...); `class_inferred` marks one that
-    was read off the reference by the lexicon rather than given. `fields` holds every
-    further field of the input (site, dataset, patient, model, context, ...).
-
-    The rest is what a judge is told beside the two reports. `context` is what was known of the
-    patient (age, sex, indication, ...), each value by its name; `prior` the report of an earlier
-    examination; `modality` the kind of images, by its code in `MODALITIES`, None for the rubric's
-    own.
+    `class_inferred` marks a class that the lexicon read off the reference; `fields` holds further
+    fields of the input. `context` (age, sex, ...), `prior` (the earlier report) and `modality` (a
+    code of `MODALITIES`) are shown to the judge beside the reports.
     """
 
     study_id: str
@@ -54,10 +48,9 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of what a judge is given.
+    """One turn.
 
-    `role` is the endpoint's own word for the speaker, or `unread` for a turn that says why
-    the answer before it could not be read; each endpoint has its own way to put that.
+    `role` is the endpoint's word, or `unread` for why the last answer was unreadable.
     """
 
     role: str
@@ -68,9 +61,8 @@ class Message:
 class CompletionRequest:
     """Everything that decides a judge's answer, and nothing else.
 
-    `endpoint` is the kind of road it takes (`chat`, `completions`, `lexicon`), `model` the
-    judge's full name with its version, `sampling` the sampling parameters that were asked
-    for, `schema` the JSON schema the reply is held to, if any.
+    `endpoint` is `chat`, `completions` or `lexicon`, `model` the judge's full version, `schema` the
+    JSON schema of the reply, if any.
     """
 
     endpoint: str
@@ -82,10 +74,7 @@ class CompletionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request, as the server counted them.
-
-    `cached_tokens` of the prompt's came from the provider's own cache.
-    """
+    """Tokens of one request; `cached_tokens` of the prompt's were in the provider's cache."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -96,11 +85,8 @@ class Usage:
 class Completion:
     """A judge's raw answer.
 
-    `finish_reason` is `stop` when the judge ended by itself, `length` when it was cut,
-    `refusal` when the model marked its answer as one, `tool_calls` when it called tools in
-    another way than it was asked to. `model` is as the server resolved it, `created` the
-    time of the answer (ISO 8601, UTC). `mode` is how a reply of a fixed form was asked for
-    (`json_schema`, `tools`, `json`), None for one that is text.
+    `finish_reason` is `stop`, `length` (cut), `refusal` or `tool_calls` (another call than asked
+    for); `created` is ISO 8601 in UTC; `mode` is `json_schema`, `tools`, `json` or None for text.
     """
 
     text: str
@@ -119,10 +105,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of one candidate line, numbered from 0.
-
-    A line that is inserted goes before the one that is named, at the end for None.
-    """
+    """A change of one candidate line, from 0; an insertion goes before it, at the end for None."""
 
     kind: Literal["change", "delete", "insert"]
     line: int | None
@@ -135,12 +118,10 @@ Side = Literal["reference", "candidate"]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that a judge wrote down: an error, a correction, a fact, a matched finding.
+    """One error, correction, fact or matched finding of a judge.
 
-    `kind` is one that the rubric declares, `labels` holds for each of the kind's facets the
-    values that the judge chose. `side` is the report that the item stands in, None where the
-    rubric does not ask. `links` are the positions of other items of the same annotation that
-    this one speaks of, `edit` is the change of the candidate that it asks for.
+    `labels` has the values of each facet, `side` the report it is about, `links` the positions of
+    other items it refers to, `edit` the change of the candidate that it asks for.
     """
 
     kind: str
@@ -160,10 +141,8 @@ class Item:
 class Annotation:
     """What the judge said about a study.
 
-    `values` holds numbers that the judge gave for the whole study, `stated_counts` the counts
-    that the answer states beside its lists (GREEN: one per significance and category, such as
-    `significant_a`, and `matched`); both are empty where the rubric has none. `warnings` say
-    what was odd about an answer that could be read.
+    `values` are numbers for the whole study, `stated_counts` the counts that GREEN states beside
+    its lists, `warnings` what was odd about a readable answer.
     """
 
     items: tuple[Item, ...] = ()
@@ -217,11 +196,7 @@ Measures = Mapping[str, float | None]
 
 
 class Category(StrEnum):
-    """What two reports can differ in: the six categories of errors [Ostmeier et al. 2024].
-
-    The rules of the built-in judge tell these apart. Rubrics that ask for them share the facet
-    `judge.rubrics.categories.CATEGORY`.
-    """
+    """The six categories of errors [Ostmeier et al. 2024]."""
 
     FALSE_FINDING = "a"
     MISSING_FINDING = "b"
@@ -244,12 +219,10 @@ Severity = Literal[1, 2, 3, 4]
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """One difference between two reports, found by rules rather than told by a model.
+    """One difference between two reports, found by rules.
 
-    `severity` is on FineRadScore's scale: 1 not actionable, 2 actionable non-urgent, 3 urgent,
-    4 emergent. `text` explains it with the words that matched. Sentence numbers count from 0 in
-    the report they belong to; None where that report says nothing of the finding. `again` are
-    further sentences of the candidate that say the same, or deny what it misses.
+    `severity` is on FineRadScore's scale. Sentences count from 0; `again` are further sentences of
+    the candidate that say the same, or deny what it misses.
     """
 
     category: Category
@@ -275,12 +248,10 @@ Attribute = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ReportFinding:
-    """One abnormal finding of a report, however often the report speaks of it.
+    """One abnormal finding of a report, however often it is mentioned.
 
-    `side` is `reference` or `candidate`, `severity` on FineRadScore's scale (see `Discrepancy`).
-    It is at least that of what the other report says otherwise of it.
-    `text` are the report's words, `comes_with_age` is true of what is expected in the elderly.
-    `partners` are the positions of what matches it in the other report, among all findings.
+    `severity` is at least that of what the other report says otherwise of it; `partners` are the
+    positions of its matches in the other report, among all findings.
     """
 
     side: Side
@@ -292,11 +263,9 @@ class ReportFinding:
 
 @dataclass(frozen=True, slots=True)
 class AttributeDifference:
-    """What a candidate says otherwise of a finding that matches one of the reference's.
+    """How a candidate's finding differs from the matching one of the reference.
 
-    `reference` and `candidate` are their positions. `attribute` is `location`, `severity`,
-    `measurement`, `certainty`, `unspecific`, `overinterpretation` or `temporal`. The difference
-    is negligible where it would change no patient's care.
+    `reference` and `candidate` are positions; a negligible difference changes no patient's care.
     """
 
     reference: int
@@ -308,10 +277,9 @@ class AttributeDifference:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that a report says, in its own words, and what the other report says of it.
+    """A statement of a report and its `verdict` by the other one.
 
-    `verdict` is `entailed`, `contradicted` or `not_mentioned`; `other_sentence` is the number of
-    the sentence there that decides it, from 0, None where nothing is said.
+    It is `entailed`, `contradicted` or `not_mentioned`; `other_sentence` decides it, from 0.
     """
 
     side: Side
@@ -324,10 +292,8 @@ class Statement:
 class ReportComparison:
     """What rules found when they compared a candidate with its reference.
 
-    `partners` are the pairs of a reference and a candidate sentence, by number, that speak
-    of the same, whether they agree or differ. `findings` and `differences` tell the same by
-    abnormal findings, `statements` by all that the reports say, the reference's first in both.
-    Each rubric turns it all into an annotation of its own (`Rubric.baseline`).
+    `partners` are pairs of a reference and a candidate sentence about the same; `findings` and
+    `statements` have the reference's first. Each rubric annotates by it (`Rubric.baseline`).
     """
 
     discrepancies: tuple[Discrepancy, ...]

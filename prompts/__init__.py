@@ -1,12 +1,8 @@
 """Prompts: one YAML file a wording of a rubric's question.
 
-`Prompt` is the form of such a file; an unknown key, an unknown variable and one that is missing
-are errors. `user` is a template. About two reports it may use `$reference`, `$candidate`, `$lines`
-(the candidate's numbered lines), `$row` (the same in one row, as FineRadScore's authors write it:
-`[0] first [1] second`) and `$mark`; `$$` stands for a dollar sign. `$mark` is a word that occurs
-in neither report, so that no report can close the delimiters that it stands between.
-
-The files `NAME-official.yaml` are recipes for prompts of other authors: see `judge.official`.
+`user` is a template: `$reference`, `$candidate`, `$lines` (the candidate's numbered lines), `$row`
+(`[0] first [1] second`), `$mark` (a word that occurs in neither report, for delimiters that no
+report can close); `$$` is a dollar sign. `NAME-official.yaml` is a recipe: see `judge.official`.
 """
 
 from __future__ import annotations
@@ -77,11 +73,7 @@ _STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Shot:
-    """A worked example before the question, and the reply to it.
-
-    `reference` is called `report` in prompts about one report or phrases, `candidate` is called
-    `phrases` in those about phrases.
-    """
+    """A worked example; `reference` may be called `report`, `candidate` may be called `phrases`."""
 
     reference: Annotated[str, Field(validation_alias=AliasChoices("reference", "report"))]
     reply: str
@@ -176,10 +168,7 @@ class Prompt:
         prior: str | None = None,
         modality: str | None = None,
     ) -> tuple[Message, ...]:
-        """Return the turns to send for a pair of reports; the fixed part comes first.
-
-        Raises `JudgeError` where the prompt has no place for context, prior report or modality.
-        """
+        """Return the turns to send for a pair of reports; the fixed part comes first."""
         turns = [Message("system", self.system)] if self.system else []
         for shot in self.shots:
             turns.append(Message("user", self._question(shot.reference, shot.candidate or "")))

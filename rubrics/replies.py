@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from judge import jsonio
+from judge.jsonio import replace_surrogates
 from judge.types import Annotation, UnparsedError
 
 _NOTHING = frozenset(
@@ -224,13 +225,6 @@ def check_round_trip(text: str, annotation: Annotation, read: Callable[[str], An
     if not is_whole:
         raise ValueError("no reply expresses all of this annotation")
     return text
-
-
-def replace_surrogates(text: str) -> str:
-    """Return `text` with half characters, which no file can hold, made visible."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def one_line(value: object) -> object:

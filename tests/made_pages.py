@@ -21,7 +21,6 @@ from judge.comparing.run_choice import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
-from judge.pages.validation import Beside, PageRater
 from judge.pages.validation import page as validation_page
 from judge.running.folder import Run
 from judge.stats.significance import Comparison
@@ -105,11 +104,7 @@ def validation_pages(folder: Path) -> None:
         asked = ("--judge", "lexicon", "--min-coverage", 0)
         cli("green", readers / "reader-fern", *asked, "--out", judged)
         studies = rated_studies(readers, judged, judge=evil or "lexicon")
-        sides = tuple(PageRater(one.name, one.is_reader, one.run.rubric) for one in studies.raters)
-        of = (studies.study_ids, studies.study_classes, studies.values)
-        every = list(range(len(studies.study_ids)))
-        said = studies.records(studies.study_ids)
-        pieces = validation_page(Beside(compute_validation(studies), sides, *of), every, said)
+        pieces = validation_page(compute_validation(studies), studies)
         (folder / f"{name}.html").write_text("".join(pieces), "utf-8")
 
 

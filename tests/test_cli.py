@@ -475,4 +475,4 @@ def test_metrics_have_a_table_for_each_field(invoke: Invoke) -> None:
     assert "site harbour" in first
     assert "abnormal" not in first
     assert "abnormal" in second
-    assert "no such field" in invoke("metrics", PREDS, REFS, "--by", "site,ward").stderr
+    assert "no field 'ward'" in invoke("metrics", PREDS, REFS, "--by", "site,ward").stderr

@@ -55,11 +55,6 @@ def test_what_is_refused(data: bytes | str, reason: str) -> None:
     assert caught.value.reason == reason
 
 
-def test_the_place_of_what_is_too_deep() -> None:
-    with pytest.raises(jsonio.JsonError, match=r"line 2 column 98$"):
-        jsonio.read("[[[\n" + "[" * 98)
-
-
 def test_values_that_follow_one_another() -> None:
     found = jsonio.values('{"a": NaN, "b": 1}\n[2]\n')
     assert str(found) == "[{'a': nan, 'b': 1}, [2]]"

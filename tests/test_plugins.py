@@ -213,34 +213,6 @@ def test_a_rubric_that_fails_is_one_message_with_its_package(
         assert "slips_module.py, line " in said
 
 
-def test_a_measure_that_is_text_and_a_program_that_ends_itself(
-    invoke: Invoke, package: Package, tmp_path: Path
-) -> None:
-    text = RUBRIC.format(**GOOD).replace("len(annotation.items)", "'many'")
-    ends = "import sys\ndef load(name, rubric, settings):\n    return Ends(name, name)\n"
-    ends += "from judge.backends import Judge\nfrom judge.types import CompletionRequest\n"
-    ends += "class Ends(Judge):\n    runs_inline = True\n"
-    ends += "    def __init__(self, name, version): self.name, self.version = 'ends:x', name\n"
-    ends += "    def request(self, study): return CompletionRequest('ends', 'ends', ())\n"
-    ends += "    async def complete(self, request): sys.exit()\n"
-    points = "[judge.rubrics]\nslips = odd_module:X\n[judge.backends]\nends = odd_module:load\n"
-    points += "quits = odd_module:sys.exit\n[judge.metrics]\nwords = odd_module:WORDS\n"
-    words = "from judge.metrics import AddedMetric\n"
-    words += "WORDS = AddedMetric('words', lambda references, candidates: ['few'] * 2, True)\n"
-    package("odd", points, text + ends + words)
-    for command in (
-        ("slips", PREDS, REFS),
-        ("green", PREDS, REFS, "--judge", "ends:x"),
-        ("green", PREDS, REFS, "--judge", "quits:x"),
-    ):
-        done = invoke(*command, "--out", tmp_path / "run")
-        assert done.exit_code == 2, done.output
-        assert "odd 1.0" in done.stderr.splitlines()[-1]
-        assert not (tmp_path / "run").exists()
-    with pytest.raises(metrics.MissingMetricError, match=r"odd 1\.0"):
-        metrics.compute("words", ["a", "b"], ["a", "b"])
-
-
 def test_runs_by_two_versions_of_a_package_are_told_apart(
     invoke: Invoke, package: Package, tmp_path: Path
 ) -> None:

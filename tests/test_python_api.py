@@ -20,7 +20,6 @@ from judge import (
     Run,
     compare,
     recurring_errors,
-    rubrics,
     run,
 )
 
@@ -161,8 +160,3 @@ def test_what_is_not_needed_is_not_imported(code: str, unwanted: tuple[str, ...]
         [sys.executable, "-c", program + code], capture_output=True, text=True, check=True
     )
     assert done.stderr.split() == []
-
-
-@pytest.mark.parametrize("name", rubrics.built_in())
-def test_the_summary_in_the_list_of_commands_is_the_rubrics(name: str) -> None:
-    assert rubrics.summary(name) == rubrics.load(name).summary

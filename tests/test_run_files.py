@@ -130,40 +130,6 @@ def test_a_damaged_run_is_one_message_with_its_file(
     assert {file.name: file.read_bytes() for file in example_run.iterdir()} == before
 
 
-def test_a_number_that_was_changed_by_hand_is_refused_wherever_lines_are_read(
-    invoke: Invoke,
-) -> None:
-    other = ("--judge", f"lexicon:{EXAMPLES / 'lexicon.yaml'}")
-    for out, more in {
-        "a": (),
-        "b": other,
-        "1": ("--shard", "1/2"),
-        "2": ("--shard", "2/2"),
-    }.items():
-        assert invoke("green", *PAIR, *more, "--out", out).exit_code == 0
-    for run in (Path("a"), Path("1")):
-        path = run / ANNOTATIONS
-        lines = path.read_bytes().splitlines(keepends=True)
-        lines[3] = lines[3].replace(b'"n_significant": ', b'"n_significant": 1')
-        path.write_bytes(b"".join(lines))
-    for words in (
-        ("audit", "a", "ex-004"),
-        ("audit", "a", "ex-001"),
-        ("audit", "a", "--html", "page.html"),
-        ("rescore", "a"),
-        ("panel", "a", "b", "--rule", "mean", "--out", "out"),
-        ("errors", "a"),
-        ("compare", "x=a", "y=b", "--allow", "judge", "--html", "page.html"),
-        ("merge", "1", "2", "--out", "out"),
-    ):
-        path = Path("1" if words[0] == "merge" else "a") / ANNOTATIONS
-        refused(invoke, *words, names=(path, "line 4"))
-    refused(invoke, "green", "a", "--out", "out", names=("a", "line 4"))
-    assert "line 4" in invoke("cache", "import", "a", "--cache", "cache").stderr
-    assert not Path("out").exists()
-    assert not Path("page.html").exists()
-
-
 def test_a_table_without_a_column_is_made_anew(invoke: Invoke, example_run: Path) -> None:
     path = example_run / TABLE_PARQUET
     whole = pd.read_parquet(path)
@@ -188,12 +154,3 @@ def test_a_run_of_an_older_rubric_is_brought_up_to_date(invoke: Invoke, example_
     assert invoke("rescore", example_run).exit_code == 0
     assert (example_run / ANNOTATIONS).read_bytes() == whole
     assert Run(example_run).signature == signature
-
-
-def test_a_run_of_no_files_and_no_model_is_read(invoke: Invoke, example_run: Path) -> None:
-    data = json.loads((example_run / MANIFEST).read_text("utf-8"))
-    for name in ("inputs", "model", "read_from"):
-        del data[name]
-    (example_run / MANIFEST).write_text(json.dumps(data), "utf-8")
-    done = invoke("compare", example_run, "--format", "json")
-    assert json.loads(done.stdout)["models"] == ["example-run"]

@@ -113,15 +113,3 @@ def test_a_folder_that_two_models_would_share_is_refused_before_any_is_judged(
     assert "--out" in done.stderr
     assert not (tmp_path / "runs").exists()
     assert invoke("green", models[0], models[0], "-").exit_code == 2
-
-
-def test_a_shard_of_several_models_is_priced_as_it_is_judged(
-    invoke: Invoke, models: list[Path], server: FaultServer
-) -> None:
-    how = ("--judge", "model-x", "--base-url", server.url, "--cache", "cache", "--out", "runs")
-    how = (*how, "--shard", "1/2", "--limit", "8")
-    dry = invoke("green", *models, REFS, *how, "--dry-run")
-    n = int(re.search(r"^requests +(\d+)", dry.stdout, re.M)[1])
-    assert invoke("green", *models, REFS, *how).exit_code == 0
-    assert server.stats().requests == n
-    assert Run(Path("runs/alder").resolve()).manifest["arguments"]["limit"] == 8

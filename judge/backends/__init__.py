@@ -1,8 +1,7 @@
-"""The judges: who answers. One module, or one folder, a kind (see `judge.backends.base.Judge`).
+"""The judges, one module each (see `judge.backends.base.Judge`).
 
-A package of somebody else's adds one by an entry point of the group `judge.backends`, named
-after the kind that stands before the colon of `--judge KIND:NAME`. It refers to a function
-that is called as `load(name, rubric, settings)` and returns a `Judge`.
+A package adds one by an entry point of the group `judge.backends`, named after the kind before the
+colon of `--judge KIND:NAME`: a function `load(name, rubric, settings)`.
 """
 
 from __future__ import annotations
@@ -25,12 +24,7 @@ _MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "trans
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
-    """Return the judge that `spec` names, for `rubric`.
-
-    That is `lexicon` or `lexicon:FILE`, `vllm:MODEL`, `ray:MODEL`, `hf:MODEL`, the kind of an
-    installed package, or else a model behind an API. Raises `JudgeError` for a slip of these, and
-    for what the judge does not take.
-    """
+    """Return the judge that `spec` names, such as `lexicon`, `vllm:MODEL` or `gpt-4o`."""
     settings = settings or JudgeSettings()
     if settings.sampling:
         from judge.backends import options
@@ -61,9 +55,8 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         slip = difflib.get_close_matches(kind.lower(), kinds, 1, 0.7)
         if not spec.strip() or kind in _MODULES or slip:
             raise JudgeError(
-                f"unknown judge {spec!r}; write {LEXICON} or {LEXICON}:FILE for the built-in "
-                "judge, vllm:MODEL, ray:MODEL or hf:MODEL for a model of your own, or a model's "
-                "name such as gpt-4o"
+                f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, vllm:MODEL, "
+                "ray:MODEL, hf:MODEL, or a model's name such as gpt-4o"
             )
         kind, name = _API, spec
     if settings.options and kind in (LEXICON, _API):

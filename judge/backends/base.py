@@ -97,21 +97,17 @@ def add_notes(notes: Iterable[CountedNote]) -> tuple[CountedNote, ...]:
 
 
 class Judge(ABC):
-    """Who answers, for one rubric and prompt.
-
-    A judge says what it would ask about a study (`request`), which is all that decides the answer,
-    asks it (`complete`), and says what it would ask after an answer that could not be read
-    (`repair_request`). A subclass sets `name` and `version` and defines the first two.
+    """One kind of judge, for one rubric and prompt. A subclass defines `request` and `complete`.
 
     Attributes:
-        version: All of the judge that changes an answer; stands in the signature, with `sampling`.
+        version: All of the judge that changes an answer; part of the signature, with `sampling`.
         prompt: The wording of the question; None for a judge that reads none.
         reply: Which of `prompts.TEXT` and `prompts.STRUCTURED` is asked for.
-        note: What must be said wherever its name stands.
+        note: A warning to print beside its name.
         runs_inline: Whether it answers at once, in this process.
-        is_deterministic: Whether it answers the same question the same each time.
+        is_deterministic: Whether it always answers the same question the same.
         billing_url: The address whose answers are paid for.
-        questions: Prompt and form of each question, where a rubric asks several about a study.
+        questions: Prompt and form of each question of a rubric that asks several.
     """
 
     name: str
@@ -167,10 +163,9 @@ class Judge(ABC):
         completion: Completion,  # noqa: ARG002
         unparsed: Unparsed,  # noqa: ARG002
     ) -> CompletionRequest | None:
-        """Return what to ask after `completion`, an answer to `request` that is `unparsed`.
+        """Return what to ask after an answer that is `unparsed`; None if it would be the same.
 
-        None, as here, where the answer would be the same. Decided by the three alone, so that a run
-        that goes on finds the answers it already has.
+        It depends on the arguments alone, so that a run that continues finds its answers.
         """
         return None
 

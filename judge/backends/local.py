@@ -1,8 +1,6 @@
-"""Models on a machine of one's own: their files, their tokens and what they are asked.
+"""Models on this machine: their files, their tokens and what they are asked.
 
-For GREEN's layout a prompt has the token ids of the official pipeline under transformers 4.40.0.
-Newer versions lay tokenizers out in another way (docs/answers.md), so the ids come from the
-model's files through `tokenizers` alone; tests compare them with ids that 4.40.0 has made.
+A prompt in GREEN's layout has the token ids of transformers 4.40.0, made by `tokenizers` alone.
 """
 
 from __future__ import annotations
@@ -29,14 +27,12 @@ if TYPE_CHECKING:
 LIMIT = 2048
 """How many tokens prompt and answer have together [Ostmeier et al. 2024, published code]."""
 
-# What tells how to talk to a model, without its weights, which are gigabytes.
 _SMALL = ("*.json", "tokenizer.model", "*.jinja")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
 _BLOCKS, _BLOCK = 256, 4096
 _LLAMA_CLASSES = frozenset({"LlamaTokenizer", "LlamaTokenizerFast"})
 _LLAMA_MODELS = frozenset({"llama", "mistral", "mixtral"})
 _BLANK = "\u2581"
-# What is counted, and what a reader of the numbers must know of it.
 _NOTES = {
     "words": "{{n}} of {{of}} prompts show only the first {words} words of a report, as the "
     "prompt {prompt} wants it.",
@@ -51,8 +47,8 @@ _NOTES = {
 class ModelFiles:
     """A model's folder with at least its configuration and tokenizer.
 
-    `version` names the model and its weights: a hub name and the commit, or a folder's name and a
-    digest. `commit` is None for a folder.
+    `version` is a hub name and commit, or a folder's name and digest; `commit` is None for a
+    folder.
     """
 
     model: str
@@ -79,11 +75,7 @@ class ModelFiles:
 
 
 def find(model: str, environ: Mapping[str, str], revision: str | None = None) -> ModelFiles:
-    """Return the files of `model`, a folder or a name on the hub, without a hub's weights.
-
-    Raises:
-        JudgeError: There is no such model, or the hub does not give it.
-    """
+    """Return the files of `model`, a folder or a name on the hub, without a hub's weights."""
     folder, commit = Path(model).expanduser(), None
     if not folder.is_dir():
         if model.startswith((".", "/", "~")) or model.count("/") != 1:
@@ -125,8 +117,7 @@ def _downloaded(model: str, environ: Mapping[str, str], revision: str | None) ->
     except (OSError, ValueError) as error:
         words = " ".join(str(error).split())[:200] or type(error).__name__
         raise JudgeError(
-            f"the hub does not give the model {model} ({words}); set HF_TOKEN for one that is "
-            "gated or private, name the folder of one that was fetched elsewhere"
+            f"the hub does not give the model {model} ({words}); set HF_TOKEN if it is gated"
         ) from error
     return Path(folder)
 
@@ -159,11 +150,7 @@ class Encoder:
     _side: str = "right"
 
     def encode(self, messages: Sequence[Message]) -> Encoded:
-        """Return the ids of `messages`.
-
-        GREEN's layout is cut to the limit with the tokens that frame it kept, as the official
-        pipeline does. Any other is left whole.
-        """
+        """Return the ids of `messages`; GREEN's layout is cut to the limit as in its pipeline."""
         body = self._tokenizer.encode(self._text(messages), add_special_tokens=False)
         if self.layout == CHAT:  # the template wrote the frame
             return Encoded(tuple(body.ids), 0)
@@ -180,8 +167,7 @@ class Encoder:
 def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
     """Return the encoder for a model and the prompt that it is asked with.
 
-    A prompt that wants the model's own chat template gets GREEN's layout where the model has none
-    that takes a role and a content, as GREEN models have not.
+    A model without a usable chat template gets GREEN's layout, whatever the prompt wants.
     """
     config, model = files.json("tokenizer_config.json"), files.json("config.json")
     kind = config.get("tokenizer_class")
@@ -288,11 +274,7 @@ def _chat_template(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LocalJudge(Judge):
-    """A model whose prompts are encoded here and answered in text.
-
-    `version` is the judge's full name, `max_tokens` bounds one answer, `asked` are the sampling
-    parameters that the user wants; without them an answer is greedy.
-    """
+    """A model whose prompts are encoded here and answered in text, greedily by default."""
 
     name: str
     version: str
@@ -336,11 +318,7 @@ class LocalJudge(Judge):
     def repair_request(
         self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
     ) -> CompletionRequest | None:
-        """Return what to ask after `completion`, an answer to `request` that is `unparsed`.
-
-        A GREEN model knows one question: it is asked that again, with the next seed, unless it is
-        greedy.
-        """
+        """Return the conversation with the error, or for a GREEN model the next seed."""
         if self.encoder.layout == CHAT:
             return structured.repair_request(request, completion.text, unparsed)
         if request.sampling.get("temperature") == 0:

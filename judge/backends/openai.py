@@ -51,8 +51,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 class OpenAIJudge(Judge):
     """A model behind an OpenAI-compatible server, which knows it by `served_as`.
 
-    `asked` are the sampling parameters that the user wants. `mode` is how a reply of a fixed form
-    is asked for, None for text: the first that the server does not refuse.
+    `asked` are the user's sampling parameters, `mode` is the first that the server accepts.
     """
 
     name: str
@@ -124,10 +123,9 @@ class OpenAIJudge(Judge):
         return {"model": self.served_as, **turns, **sampling}
 
     def leave_out(self, refused: str | Mode, detail: str = "") -> None:
-        """Ask from now on without the parameter, or in another mode than the one, that is refused.
+        """Leave out a refused parameter, or use the next mode.
 
-        Raises `JudgeError` for a parameter that the user wants, and where no mode is left: then it
-        is not the mode that the server refuses.
+        Raises `JudgeError` where none is left.
         """
         if isinstance(refused, Mode):
             if self.mode is not refused:  # another request came first

@@ -66,7 +66,6 @@ _MEANINGS: dict[int | str, _Meaning] = {
     "tool_use_failed": (TransientError, "withheld reply"),
     "content_filter": (StudyError, "content filter"),
 }
-# What may be about a parameter, or the mode.
 _REFUSALS = (400, 422, 501)
 _BY_HUNDREDS: dict[int, _Meaning] = {
     3: (JudgeError, "{url} redirects elsewhere ({status}); name that address with --base-url"),
@@ -76,17 +75,13 @@ _BY_HUNDREDS: dict[int, _Meaning] = {
 
 
 def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
-    """Return a client of one server that sends each request once and follows no redirect.
-
-    It belongs to the event loop that uses it first.
-    """
+    """Return a client that sends each request once and follows no redirect, for one event loop."""
     # 0 is no limit: how many requests are under way is the caller's to say.
     limits = httpx2.Limits(max_connections=0)
     return openai.AsyncOpenAI(
         api_key=key,
         base_url=connection.base_url,
         timeout=connection.timeout,
-        # A reply of a few kB is not worth packing.
         default_headers={"Accept-Encoding": "identity"},
         max_retries=0,
         http_client=openai.DefaultAioHttpClient(**_way(connection), limits=limits),
@@ -122,10 +117,9 @@ class Client:
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
-        """Return the answer to a request, of the chat or of the completions kind by `path`.
+        """Return the answer to a request of the kind `path`.
 
-        `mode` is how a reply of a fixed form is asked for. Raises `RefusedError`, an `AskError` for
-        what concerns this request, and `JudgeError` for what no other request would escape.
+        Raises `RefusedError`, an `AskError` for this request, and `JudgeError` for all requests.
         """
         # A cached text may hold half of a surrogate pair, which only ASCII can carry.
         content = json.dumps(body).encode("ascii")
@@ -199,10 +193,7 @@ async def _read(response: httpx2.Response) -> bytes:
 
 
 def completion_of(answer: Any, mode: Mode | None, tool: str | None, key: str) -> Completion:  # noqa: ANN401
-    """Return the answer in the JSON value of a reply; `tool` is the one it was to call, if any.
-
-    Raises `UnreadableReplyError` where it holds none, `StudyError` where it was withheld.
-    """
+    """Return the answer in a reply's JSON; `tool` is the one it was to call, if any."""
     try:
         choice = answer["choices"][0]
         finish_reason = str(choice["finish_reason"])

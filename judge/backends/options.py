@@ -90,10 +90,7 @@ def is_green(model: str) -> bool:
 def prompt_and_reply(
     rubric: Rubric, model: str, settings: JudgeSettings, *, is_own: bool = False
 ) -> tuple[Prompt, str]:
-    """Return the prompt for a model, and the reply that is asked for with it.
-
-    A model on a machine of one's own is asked in text, with the official prompt that it knows.
-    """
+    """Return the prompt for a model and the form of reply; a model of one's own answers in text."""
     name, reply = settings.prompt, settings.reply
     if name is None and rubric.structured is not None:
         if reply is None and not is_own:

@@ -1,9 +1,7 @@
 """The judge `ray:MODEL`: the model of `vllm:MODEL`, as several replicas on a Ray cluster.
 
-Each replica is an actor that starts, on its node, the vLLM that `vllm:` starts, and asks it there:
-no port is opened between nodes. Ray Serve's OpenAI endpoint would leave its replicas behind when
-the driver is killed, asks for no key and needs vLLM where the driver runs; one that is there
-already is a server like any other (docs/gpu.md).
+Each replica is an actor that starts vLLM on its node and asks it there; no port is opened between
+nodes.
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ from judge.types import Completion, JudgeError
 
 KIND = "ray"
 LOCAL = "local"
-# How often Ray starts an actor again that has died.
 _RESTARTS = 2
 # How many seconds a replica may take to end its vLLM, and those between two lines of progress.
 _PATIENCE, _PAUSE = 20.0, 15.0
@@ -47,7 +44,6 @@ _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 
 # What of the driver's environment a node's vLLM gets: its own paths and devices stay its own.
 _PASSED = frozenset({"HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE", "JUDGE_VLLM", "OMP_NUM_THREADS"})
 _UNITS = ("GPU", "CPU")
-# The flags of `vllm serve` that say over how many GPUs a model is spread.
 _SPREADS = (("tensor", "-tp"), ("pipeline", "-pp"), ("data", "-dp"))
 
 
@@ -73,8 +69,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     address = taken.ray_address or settings.environ.get("RAY_ADDRESS") or LOCAL
     if "://" in address:
         raise JudgeError(
-            f"--server address={address} is no address in the cluster: run judge on one of its "
-            "machines, with HOST:6379 or auto"
+            f"--server address={address}: run judge in the cluster, with HOST:6379 or auto"
         )
 
     def launcher(files: ModelFiles, launch: Launch) -> Servers:
@@ -95,10 +90,7 @@ def passed(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 class Replica:
-    """The actor: one vLLM on one node. It returns errors as values.
-
-    `version` is that of the model which the folder must hold, None for a model on the hub.
-    """
+    """The actor: one vLLM on one node. It returns errors as values."""
 
     def __init__(self, launch: Launch, version: str | None) -> None:
         environ = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
@@ -157,11 +149,9 @@ class _Seat:
 
 @dataclass(eq=False, repr=False)
 class Replicas(Servers):
-    """Actors that each start a vLLM on their node; a request goes to the least busy of the ready.
+    """Actors that each start a vLLM on their node; the least busy gets the next request.
 
-    Ray places an actor that dies again, twice, and an actor starts its vLLM again, once. A replica
-    that is beyond that is given up, and the others go on. The actors end with the driver.
-    `number` is None for as many as the cluster has room for.
+    Ray restarts an actor twice, and an actor its vLLM once; `number` None fills the cluster.
     """
 
     launch: Launch

@@ -44,8 +44,7 @@ class Connection:
             is_address = False
         if not is_address:  # not shown: it may hold a key
             raise JudgeError(
-                "--base-url is no address: write http://MACHINE:PORT/v1, without a key or a query, "
-                "and an IPv6 address in brackets"
+                "--base-url is no address: write http://MACHINE:PORT/v1, without key or query"
             )
 
     @property
@@ -79,14 +78,12 @@ class Connection:
 
 
 class Servers(ABC):
-    """Where a judge's requests go, be it one server, several, or one that is started for it.
+    """Where a judge's requests go: one server, several, or one that is started for it.
 
     Attributes:
-        billing_url: The address whose answers are paid for, None where they cost nothing.
         starts: What is started: judges that start the same share it while it `stays`.
         places: The servers that run already, each with its key.
         max_in_flight: How many requests keep them busy; None for the default of a run.
-        log: What a server that was started wrote; None where none was.
     """
 
     billing_url: str | None = None
@@ -129,11 +126,7 @@ class _Place:
 
 
 class Pool(Servers):
-    """Running servers of one model: each request goes to the one that has the least to do.
-
-    A request that a server does not answer goes to another, and when that one answers the first is
-    left out. Now and then one request tries it again.
-    """
+    """Running servers of one model; a request goes to the least busy one that answers."""
 
     def __init__(
         self,

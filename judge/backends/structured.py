@@ -1,8 +1,6 @@
 """Replies of a fixed form: how they are asked for, read off a response, and asked for again.
 
-`instructor` words the request in each mode. The rubric's models validate the reply where it is
-read, from the text that the cache keeps, and the engine asks again: so every attempt is counted,
-paid for and kept.
+`instructor` words the request; the rubric's models validate the reply where it is read.
 """
 
 from __future__ import annotations

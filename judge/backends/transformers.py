@@ -56,8 +56,7 @@ class _Batch:
 class TransformersJudge(LocalJudge):
     """A transformers model, asked in batches of whatever is waiting.
 
-    A GREEN model has float16 on a GPU, as in the official pipeline, any other bfloat16; on the CPU
-    all have float32. What else is in a batch changes no token of an answer, up to rounding.
+    On a GPU a GREEN model has float16 and others bfloat16; on the CPU all have float32.
     """
 
     is_deterministic = True  # it decodes greedily
@@ -129,7 +128,6 @@ class TransformersJudge(LocalJudge):
         batch.prompts.append(encoded.ids)
         batch.rooms.append(room)
         batch.answers = batch.answers or asyncio.create_task(self._answer(batch))
-        # The others in the batch wait for it too.
         ids = (await asyncio.shield(batch.answers))[place]
         ended = bool(ids) and ids[-1] == self.encoder.eos_id
         return Completion(
@@ -149,10 +147,7 @@ class TransformersJudge(LocalJudge):
             return await asyncio.to_thread(self.generate, batch.prompts, batch.rooms)
 
     def generate(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> list[list[int]]:
-        """Return the ids of each prompt's answer, at most `rooms` of them.
-
-        A batch that does not fit into memory is halved.
-        """
+        """Return the ids of each answer, at most `rooms`; halves a batch that does not fit."""
         torch = library("torch")
         try:
             return self._greedy(prompts, rooms)

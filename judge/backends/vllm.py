@@ -117,10 +117,7 @@ def copies(flags: Mapping[str, str], *names: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start: the model, the flags of `vllm serve`, its log, how long it may take.
-
-    `start_timeout` and `timeout`, that of one answer, are in seconds.
-    """
+    """The model, flags and log of `vllm serve`; `timeout` is for one answer, in seconds."""
 
     model: str
     flags: Mapping[str, str]
@@ -181,11 +178,7 @@ class Process:
 
 
 class Server(Servers):
-    """`vllm serve` as a child process on a free port of this machine.
-
-    It takes a random key, which only the environment of the process holds. Where it ends in
-    mid-run it is started again, once.
-    """
+    """`vllm serve` as a child process on a free port, with a random key; restarted once."""
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
@@ -296,8 +289,7 @@ class Server(Servers):
             newest = (log_lines(self._log_tail()) or ["its log is empty so far"])[-1][:300]
             if seconds > self._launch.start_timeout:
                 raise JudgeError(
-                    f"vLLM was not ready after {seconds / 60:.3g} minutes ({newest}); look at its "
-                    f"log {self._launch.log}"
+                    f"vLLM is not ready after {seconds:.0f} s ({newest}); see {self._launch.log}"
                 )
             if time.monotonic() - reported >= _SECONDS_BETWEEN_LINES:
                 reported = time.monotonic()
@@ -403,11 +395,7 @@ def served(
     flags: Mapping[str, str],
     launcher: Launcher,
 ) -> Judge:
-    """Return the judge `kind:MODEL`, whose servers `launcher` makes with the flags of vLLM.
-
-    Its version, and so its answers in the cache, are those of `vllm:` whatever the kind. Nothing is
-    started before there is something to ask.
-    """
+    """Return the judge `kind:MODEL`, whose version and cached answers are those of `vllm:`."""
     if not model:
         raise JudgeError(f"{kind}: names no model; write {kind}:OWNER/NAME or {kind}:FOLDER")
     if settings.base_urls and flags:

@@ -1,10 +1,8 @@
-"""Runs a command and ends it, with all that it started, when its owner is gone.
+"""Run a command, and end all that it started when its owner is gone, even by `kill -9`.
 
     python -I -S vllm_guard.py COMMAND [ARGUMENT ...]
 
-The owner holds the other end of standard input, which the kernel closes however the owner ends,
-`kill -9` included. On Linux orphans are handed to the guard, and should the guard itself be killed,
-the kernel kills the command. The exit status is the command's. It imports no other package.
+The owner holds the other end of standard input. The exit status is the command's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The questions of a run, asked in batches until each has its answer or can have none.
-
-Of OpenAI's guide (platform.openai.com/docs/guides/batch): answers come in any order, those that
-went wrong in a file of their own; what a batch that expires has answered is kept and paid for.
-"""
+"""The questions of a run, asked in batches until each has its answer or can have none."""
 
 from __future__ import annotations
 
@@ -35,7 +31,6 @@ from judge.backends.base import (
     UnreadableReplyError,
 )
 from judge.backends.openai import OpenAIJudge
-from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
 from judge.backends.openai_client import ErrorReply, client, completion_of
 from judge.backends.servers import NO_KEY, Connection
 from judge.backends.structured import Mode
@@ -106,8 +101,7 @@ class Provider:
         await self._client.close()
         if isinstance(error, AskError):
             raise JudgeError(
-                f"{self.url} does not answer ({error}); its batches keep running: run the "
-                "same command again later"
+                f"{self.url} does not answer ({error}); run the same command again later"
             ) from error
 
     @retry_transient
@@ -148,22 +142,17 @@ class Provider:
                 raise ValueError("a batch has an id and a status")
             return batch
 
-    async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
-        """Yield the lines of the first `most` bytes of a file, and of each its first `longest`."""
-        line, room = bytearray(), most
+    async def lines(self, file_id: str) -> AsyncIterator[bytes]:
+        """Yield the lines of a file."""
+        line = b""
         with self._explained():
             content = self._slow.files.with_streaming_response.content(file_id)
             async with content as response:
                 async for chunk in response.iter_bytes():
-                    first, *others = chunk.split(b"\n")
-                    line += first[: longest + 1 - len(line)]
-                    for part in others:
-                        yield bytes(line)
-                        line = bytearray(part[: longest + 1])
-                    room -= len(chunk)
-                    if room < 0:
-                        return
-        yield bytes(line)
+                    *whole, line = (line + chunk).split(b"\n")
+                    for part in whole:
+                        yield part
+        yield line
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -187,12 +176,7 @@ class Provider:
             raise UnreadableReplyError("it is no reply about batches") from error
 
 
-# The largest file and line of requests, in bytes: OpenAI takes 200 MB.
 _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
-# An answer is no longer than this and so many bytes a token, \u escapes and all.
-_ANSWER_BYTES, _TOKEN_BYTES = 2**16, 2**8
-# How much of a file may be lines that are no answers: nothing of them is kept.
-_STRANGE_BYTES = 2**30
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
 _TRIES = 3
@@ -225,11 +209,7 @@ def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
 def ask_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> None:
-    """Ask all questions about `studies` in batches; the answers are in the session's cache then.
-
-    Raises `RunStoppedError` where the budget has no more or a batch was cancelled, and
-    `UnreadableError` where most of the first answers cannot be read.
-    """
+    """Ask all questions about `studies` in batches, until the answers are in the cache."""
     judge = require_batch_judge(session)
     assert session.cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
@@ -429,10 +409,7 @@ class BatchRun:
                     batches.remove(batch)
                     is_over |= await self._end(batch, remote)
             if not batches and not is_over:
-                raise JudgeError(
-                    f"{self.provider.url} has no room: give a smaller --batch-size, or come back "
-                    "later with the same command"
-                )
+                raise JudgeError(f"{self.provider.url} has no room: give a smaller --batch-size")
             self._progress.done = max(self._progress.done, before + n_done)
             self.listener.tick(self._progress)
             if not is_over:
@@ -493,14 +470,9 @@ class BatchRun:
 
     @retry_transient
     async def _collect(self, batch: Batch, remote: RemoteBatch) -> Contents:
-        # No file is read further than the answers to what was asked can reach.
-        tokens = self.judge.sampling["max_tokens"]
-        assert isinstance(tokens, int)
-        longest = min(_ANSWER_BYTES + _TOKEN_BYTES * tokens, MOST_ANSWER)
         contents = Contents()
         for file_id in filter(None, (remote.output_file_id, remote.error_file_id)):
-            lines = self.provider.lines(file_id, longest, batch.n * longest + _STRANGE_BYTES)
-            async for line in lines:
+            async for line in self.provider.lines(file_id):
                 if line.strip():
                     self._take(line, batch, contents)
         return contents

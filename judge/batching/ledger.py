@@ -1,8 +1,6 @@
 """What was asked in which batch: a SQLite file beside the cache.
 
-A batch is written down with all its questions before it is made, so that none is asked twice; one
-whose process ended meanwhile is looked for at the provider, by the mark that it carries there. A
-question is taken out when its answer is in the cache.
+A batch is written down before it is made, and found again at the provider by its mark.
 """
 
 from __future__ import annotations
@@ -28,11 +26,7 @@ _MOST_TIMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch of `n` questions.
-
-    `kind` is that of the session (`JudgeSession.kind`), `most` the US dollars that all answers can
-    cost, None where that is unknown.
-    """
+    """One batch of `n` questions that cost at most `most` US dollars (None if unknown)."""
 
     id: str
     run: str
@@ -65,10 +59,7 @@ _SCHEMA = """
 
 
 class Ledger:
-    """The batches whose answers go to the cache in `folder`; several processes may share it.
-
-    Without `create` no file is made. Raises `JudgeError` where the file cannot be used.
-    """
+    """The batches whose answers go to the cache in `folder`; several processes may share it."""
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self.folder = folder / _FOLDER
@@ -140,9 +131,9 @@ class Ledger:
         return json.loads(rows[0][0]) if rows else None
 
     def end(self, batch: Batch, ends: Mapping[str, AskError | None]) -> None:
-        """Note that a batch was read, and which error each of its questions met, if any.
+        """Note how a batch ended.
 
-        A question may be asked three times, and once where its error is final.
+        A question is asked three times, or once if its error is final.
         """
         update = "UPDATE question SET times = times + ?, reason = ?, detail = ? WHERE key = ?"
         with self.change():
@@ -181,6 +172,5 @@ class Ledger:
             yield
         except (OSError, sqlite3.Error) as error:
             raise JudgeError(
-                f"the record of batches {self._file} cannot be used ({error}): make it writable, "
-                "or move it away"
+                f"cannot use the record of batches {self._file} ({error}): make it writable"
             ) from error

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judge.comparing.run_choice import input_file
 from judge.running.folder import ANNOTATIONS, Run
 from judge.signature import digests
-from judge.stats.scores import Values
+from judge.stats.intervals import Values
 from judge.stats.table import OUTCOMES, patient_numbers
 from judge.studies.columns import FIELD_NAMES, as_text
 from judge.types import Annotated, JudgeError
@@ -43,13 +43,10 @@ class AlignedRuns:
     def columns(self, run: int, names: Iterable[str]) -> dict[str, list[Any]]:
         """Return columns of a run's table, one value a study; None where it has none."""
         wanted = list(names)
-        table = self.runs[run].columns(wanted)
-        rows = self.rows[run].tolist()
-        cells = {name: table[name].to_pylist() for name in wanted}
-        return {
-            name: [column[row] if row >= 0 else None for row in rows]
-            for name, column in cells.items()
-        }
+        table, rows = self.runs[run].columns(wanted), self.rows[run].tolist()
+        # Row -1, of a study that the run lacks, is the last.
+        cells = {name: [*table[name].to_pylist(), None] for name in wanted}
+        return {name: [column[row] for row in rows] for name, column in cells.items()}
 
     def numbers(self, run: int, names: Iterable[str]) -> dict[str, Values]:
         """Return columns of numbers, one value a study; NaN where a run has none."""
@@ -79,19 +76,16 @@ class AlignedRuns:
         """
         merged: list[object] = [None] * len(self.study_ids)
         sources = [""] * len(merged)
-        having = [
-            index
-            for index, run in enumerate(self.runs)
-            if name == "study_class" or name in run.manifest["fields"]
-        ]
+        fields = ({"study_class", *run.manifest["fields"]} for run in self.runs)
+        having = [index for index, names in enumerate(fields) if name in names]
         for index in having:
             column = self.columns(index, [name])[name]
             differing = [
                 row
-                for row, (value, known) in enumerate(zip(column, merged, strict=True))
-                if value != known
-                and None not in (value, known)
-                and as_text(value) != as_text(known)
+                for row, values in enumerate(zip(column, merged, strict=True))
+                if values[0] != values[1]
+                and None not in values
+                and len({*map(as_text, values)}) > 1
             ]
             if differing:
                 row = differing[0]
@@ -119,11 +113,9 @@ class AlignedRuns:
         there = {name for run in self.runs for name in run.manifest["fields"]}
         usual = FIELD_NAMES["patient"] if patient_field is None else (patient_field,)
         name = next((name for name in usual if name in there), None)
+        if name is None and patient_field is not None:
+            raise JudgeError(f"no run has the field {patient_field!r} that --patient-field names")
         if name is None:
-            if patient_field is not None:
-                raise JudgeError(
-                    f"no run has the field {patient_field!r} that --patient-field names"
-                )
             return None
         column, _ = self.field(name, "judge them again, or set it aside: --patient-field none")
         return name, patient_numbers(column or ())

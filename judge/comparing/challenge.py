@@ -15,7 +15,7 @@ from judge.comparing.metric_files import MetricFile
 from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.running.folder import Run
 from judge.stats.bootstrap import units_of
-from judge.stats.intervals import inverse, mean_interval
+from judge.stats.intervals import Codes, inverse, mean_interval
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix, groups_of
 from judge.stats.significance import Comparison, compare
@@ -50,8 +50,8 @@ def challenge_comparisons(
         parts = {}
         for dataset, named in datasets.items():
             named.sort(key=lambda pair: pair[0])  # one order of models in all data sets
-            runs_of_one = [choice for _, choice in named]
-            parts[dataset] = read_scores(runs_of_one, (), allow, patient_field, metrics)
+            chosen = [choice for _, choice in named]
+            parts[dataset] = read_scores(chosen, (), allow, patient_field, metrics)
         runs = _joined(parts)
         fields = runs.panel.fields
         if not {NORMAL, ABNORMAL} <= set(fields.get("study_class", ())):
@@ -89,11 +89,10 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
             )
     panels = {name: part.panel for name, part in parts.items()}
     fields = dict.fromkeys(field for panel in panels.values() for field in panel.fields)
-    clusters, n_units = [], 0
+    clusters: list[Codes] = []
     for panel in panels.values():
         units = units_of(panel.clusters, len(panel.study_ids))
-        clusters.append(units + n_units)
-        n_units += int(units.max()) + 1
+        clusters.append(units + (clusters[-1].max() + 1 if clusters else 0))
     patient_field = next((p.patient_field for p in panels.values() if p.patient_field), None)
     panel = replace(
         first.panel,

@@ -17,12 +17,11 @@ from judge import plugins, rubrics
 from judge.comparing.alignment import AlignedRuns, align
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.run_choice import RunChoice, input_file, model_of_run
-from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.signature import Signature
-from judge.stats.intervals import sum_measures
+from judge.stats.intervals import Values, sum_measures
 from judge.stats.metric import Metric, find, rubric_metrics
-from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, Values, cuts
+from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.table import OUTCOMES, fields_of
 from judge.types import JudgeError
@@ -161,15 +160,16 @@ def read_scores(
     ]
     models = tuple(dict.fromkeys(run.model for run in runs))
     values, per, tallies = _rubric_values(runs, aligned, models)
-    patients = aligned.patients(patient_field)
     group_fields = fields_of(*by)
-    names = [*group_fields, *GROUP_FIELDS, *([patients[0]] if patients else [])]
+    patient, clusters = aligned.patients(patient_field) or (None, None)
     merged = {
         name: aligned.field(name, _JUDGE_AGAIN if name in group_fields else "")
-        for name in dict.fromkeys(names)
+        for name in dict.fromkeys((*group_fields, *GROUP_FIELDS, patient))
+        if name is not None
     }
-    values |= _file_values(metrics, aligned.study_ids, models, {metric.name for metric in values})
-    notes += _file_notes(metrics, values, aligned.study_ids, models)
+    of_files, file_notes = _file_values(metrics, aligned.study_ids, models, values)
+    values |= of_files
+    notes += file_notes
     notes += [note for _, note in merged.values() if note]
     notes += _run_notes(runs)
     if any(run.run.summary()["n_class_inferred"] for run in runs):
@@ -181,8 +181,8 @@ def read_scores(
         tuple(values),
         {metric.name: grid for metric, grid in values.items()},
         {name: tuple(column) for name, (column, _) in merged.items() if column is not None},
-        patients[1] if patients else None,
-        patients[0] if patients else None,
+        clusters,
+        patient,
         per,
         tallies,
         {
@@ -192,19 +192,13 @@ def read_scores(
             for rubric, _ in judged
         },
     )
-    read_as = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
-    files = [file.sha256 for file in metrics]
-    allowed = [what for what in ALLOWED if what in allow]
-    return ComparedRuns(
-        aligned,
-        panel,
-        tuple(runs),
-        (
-            *([f"metrics:{_digest(sorted((*files, *read_as)))}"] if metrics else []),
-            *([f"allowed:{','.join(allowed)}"] if allowed else []),
-        ),
-        tuple(notes),
-    )
+    parts = []
+    if metrics:
+        read_as = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
+        parts.append(f"metrics:{_digest(sorted([*read_as, *(file.sha256 for file in metrics)]))}")
+    if allowed := [what for what in ALLOWED if what in allow]:
+        parts.append(f"allowed:{','.join(allowed)}")
+    return ComparedRuns(aligned, panel, tuple(runs), tuple(parts), tuple(notes))
 
 
 def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
@@ -316,29 +310,29 @@ def _listed(values: Mapping[str, Sequence[str]]) -> str:
 
 
 def _run_notes(runs: Sequence[ComparedRun]) -> list[str]:
-    titles: dict[tuple[str, str], list[str]] = {}
+    titles: dict[str, dict[str, None]] = {}
     for run in runs:
         judge = run.run.manifest["judge"]
         if judge["note"]:
-            titles.setdefault((judge["name"], judge["note"]), []).append(
-                rubrics.load(run.rubric).title
-            )
-    notes = [
-        f"{' and '.join(dict.fromkeys(rubric_titles))}: judged by {name}, {note}"
-        for (name, note), rubric_titles in titles.items()
-    ]
+            note = f"judged by {judge['name']}, {judge['note']}"
+            titles.setdefault(note, {})[rubrics.load(run.rubric).title] = None
+    notes = [f"{' and '.join(of_note)}: {note}" for note, of_note in titles.items()]
     models = dict.fromkeys(run.model for run in runs)
     for rubric in dict.fromkeys(run.rubric for run in runs):
         judged = {run.model for run in runs if run.rubric == rubric}
         if missing := [model for model in models if model not in judged]:
             notes.append(f"no run of {rubric} is of {', '.join(missing)}")
-    if left_out := [(run.n_left_out, run) for run in runs if run.n_left_out]:
-        texts = [(n, f"{run.model} {n:,} ({run.rubric})") for n, run in left_out]
-        notes.append(f"studies left out by --allow-missing: {_most_of(texts)}")
-    totals = [(run, sum(run.outcomes.values())) for run in runs]
+    left_out = [
+        (run.n_left_out, f"{run.model} {run.n_left_out:,} ({run.rubric})")
+        for run in runs
+        if run.n_left_out
+    ]
+    if left_out:
+        notes.append(f"studies left out by --allow-missing: {_most_of(left_out)}")
+    n = sum(runs[0].outcomes.values())
     lost = [
         (n_lost, f"{run.model} {n_lost:,} of {n:,} ({run.rubric})")
-        for run, n in totals
+        for run in runs
         if (n_lost := n - run.outcomes["annotated"])
     ]
     return notes + ([f"studies not scored: {_most_of(lost)}"] if lost else [])
@@ -348,12 +342,6 @@ def _most_of(counted: Iterable[tuple[int, str]]) -> str:
     texts = [text for _, text in sorted(counted, key=lambda pair: -pair[0])]
     rest = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
     return ", ".join(texts[:_MOST]) + rest
-
-
-def _rubric_of(run: ComparedRun) -> Rubric:
-    # A reader may have categories beside the rubric's: they are compared in its totals. What is
-    # said of several judges is another thing than of one.
-    return run.run.rubric if run.run.combined else rubrics.load(run.rubric)
 
 
 def _rubric_values(
@@ -366,7 +354,9 @@ def _rubric_values(
     shape = (len(aligned.study_ids), len(models))
     figures: dict[str, list[Metric]] = {}
     for index, run in sorted(enumerate(runs), key=lambda pair: (pair[1].rubric, pair[0])):
-        rubric = _rubric_of(run)
+        # A reader's own categories are compared in the rubric's totals; a panel has measures of
+        # its own.
+        rubric = run.run.rubric if run.run.combined else rubrics.load(run.rubric)
         metrics, tally = rubric_metrics(rubric), [*cuts(rubric).values()]
         # By majority a panel's figure may be made of other measures; it is the same figure.
         plain = [replace(metric, measures=(), per=()) for metric in metrics]
@@ -380,33 +370,38 @@ def _rubric_values(
         columns = aligned.numbers(index, [*measures, *tally])
         first = {metric.name: metric for metric in values}
         for metric in metrics:
-            number = sum_measures(
-                [columns[name] for name in metric.measures], sizes=metric.kind == "rate"
-            )
-            if metric.kind == "rate":
+            is_rate = metric.kind == "rate"
+            number = sum_measures([columns[name] for name in metric.measures], sizes=is_rate)
+            if is_rate:
                 number = np.where(np.isnan(number), np.nan, number == 0)
             if metric.per:
                 under = sum_measures([columns[name] for name in metric.per])
                 number = np.where(np.isnan(under), np.nan, number)
                 grid = per.setdefault(metric.name, np.full(shape, np.nan))
                 grid[:, model] = np.where(np.isnan(number), np.nan, under)
-            values.setdefault(first.get(metric.name, metric), np.full(shape, np.nan))[:, model] = (
-                number
-            )
+            grid = values.setdefault(first.get(metric.name, metric), np.full(shape, np.nan))
+            grid[:, model] = number
         if tally:
             empty = np.full((len(models), len(tally), shape[0]), np.nan, np.float32)
             tallies.setdefault(run.rubric, empty)[model] = [columns[name] for name in tally]
-    in_order = dict.fromkeys(run.rubric for run in runs if run.rubric in tallies)
-    return values, per, {rubric: tallies[rubric] for rubric in in_order}
+    in_order = dict.fromkeys(run.rubric for run in runs)
+    return values, per, {rubric: tallies[rubric] for rubric in in_order if rubric in tallies}
 
 
 def _file_values(
-    files: Sequence[MetricFile], study_ids: Sequence[str], models: Sequence[str], taken: set[str]
-) -> dict[Metric, Values]:
+    files: Sequence[MetricFile],
+    study_ids: Sequence[str],
+    models: Sequence[str],
+    of_rubrics: Collection[Metric],
+) -> tuple[dict[Metric, Values], list[str]]:
     """Return the values of the files' metrics; files of several models fill one column."""
     values: dict[Metric, Values] = {}
+    taken, unused = {metric.name for metric in of_rubrics}, []
     for file in files:
-        for metric, grid in file.on(study_ids, models):
+        grids, n_unused = file.on(study_ids, models)
+        if n_unused:
+            unused.append(f"{n_unused:,} rows of {file.path} are about no study compared here")
+        for metric, grid in grids.items():
             # A rubric's reciprocal is called after the score that it is of.
             if metric.name in taken or f"inverse_{metric.name}" in taken:
                 metric = replace(
@@ -425,26 +420,12 @@ def _file_values(
                     f"{study_ids[study]!r} is in {file.path} and in another file; leave one out"
                 )
             values[metric] = np.where(np.isnan(grid), known, grid)
-    return values
-
-
-def _file_notes(
-    files: Sequence[MetricFile],
-    values: Mapping[Metric, Values],
-    study_ids: Sequence[str],
-    models: Sequence[str],
-) -> list[str]:
-    n = len(study_ids)
-    notes = [note for file in files for note in file.notes]
+    n, notes = len(study_ids), [note for file in files for note in file.notes]
     for metric, grid in values.items():
-        counts = (~np.isnan(grid)).sum(axis=0)
-        short = [f"{m} {k:,}" for m, k in zip(models, counts, strict=True) if k < n]
-        if metric.rubric is None and short:
+        counts = zip(models, (~np.isnan(grid)).sum(axis=0), strict=True)
+        if short := [f"{model} {k:,}" for model, k in counts if k < n]:
             notes.append(f"{metric.study_label} is there for {', '.join(short)} of {n:,}")
-    unused = [(file.n_unused(study_ids, models), file.path) for file in files]
-    return notes + [
-        f"{k:,} rows of {path} are about no study compared here" for k, path in unused if k
-    ]
+    return values, notes + unused
 
 
 def records(

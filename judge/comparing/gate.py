@@ -149,19 +149,16 @@ def _limit(
     *,
     is_floor: bool,
 ) -> Check:
-    if name == SCORED:
-        value, n, label = scored, n_studies, "studies scored"
-    else:
+    value, n, label = scored, n_studies, "studies scored"
+    if name != SCORED:
         cell = comparison.groups[0].cells[name][0]
         value, n, label = cell.value, cell.n, comparison.panel.metric(name).label
     verdict: Verdict = "undecided"
     if value is not None:
         verdict = "pass" if (value >= limit if is_floor else value <= limit) else "fail"
     rule = f"at {'least' if is_floor else 'most'} {limit:g}"
-    return Check(
-        *(name, label, rule, verdict, value, n),
-        reason="no study has this figure" if value is None else "",
-    )
+    reason = "no study has this figure" if value is None else ""
+    return Check(name, label, rule, verdict, value, n, reason=reason)
 
 
 def _compared(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judge.metrics import added
 from judge.metrics.pooled import COLUMNS
+from judge.stats.intervals import Values
 from judge.stats.metric import Metric, metric_for_column, off_scale, scale_of
-from judge.stats.scores import Values
 from judge.studies.columns import NamedFields
 from judge.studies.load import load, to_id
 from judge.types import JudgeError
@@ -23,7 +22,6 @@ _MOST = 1e12
 """Beyond this a value is no measurement, and its square no number."""
 _INDEX = ("column_1", "Unnamed: 0", "__index_level_0__")
 """An index without a name: of CSV, of CSV read by pandas and written again, of Parquet."""
-_Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -44,43 +42,34 @@ class MetricFile:
 
     def on(
         self, study_ids: Sequence[str], models: Sequence[str]
-    ) -> Iterator[tuple[Metric, Values]]:
-        """Yield each metric with its values, studies by models; NaN where the file has none.
+    ) -> tuple[dict[Metric, Values], int]:
+        """Return each metric's values, studies by models, and how many rows are not used.
 
-        Raises `JudgeError` where the file names no model and there are several, or where
-        nothing in it is about these models and studies.
+        NaN is a study without a value. Raises `JudgeError` where the file names no model and
+        there are several, or where nothing in it is about these models and studies.
         """
         if None in self.models and len(models) > 1:
             raise JudgeError(
                 f"{self.path} does not say which model it is about; add a column 'model' with "
                 f"their names here: {', '.join(models)}"
             )
-        rows, places = self._rows(study_ids, models)
-        if not len(rows):
-            raise JudgeError(
-                f"nothing in {self.path} is about these runs: it has the study "
-                f"{self.study_ids[0]!r} of {self.models[0] or 'no model'}, and they have "
-                f"{study_ids[0]!r} of {', '.join(models)}"
-            )
-        for metric, column in self.columns:
-            grid = np.full((len(study_ids), len(models)), np.nan)
-            grid[places] = column[rows]
-            yield metric, grid
-
-    def n_unused(self, study_ids: Sequence[str], models: Sequence[str]) -> int:
-        """Return how many rows are about no study or model that is compared."""
-        return len(self.study_ids) - len(self._rows(study_ids, models)[0])
-
-    def _rows(
-        self, study_ids: Sequence[str], models: Sequence[str]
-    ) -> tuple[_Places, tuple[_Places, _Places]]:
         number_of: dict[str | None, int] = {name: index for index, name in enumerate(models)}
         if self.models[0] is None:
             number_of = {None: 0}
         studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
         columns = np.array([number_of.get(name, -1) for name in self.models])
         rows = np.flatnonzero((studies >= 0) & (columns >= 0))
-        return rows, (studies[rows], columns[rows])
+        if not len(rows):
+            raise JudgeError(
+                f"nothing in {self.path} is about these runs: it has the study "
+                f"{self.study_ids[0]!r} of {self.models[0] or 'no model'}, and they have "
+                f"{study_ids[0]!r} of {', '.join(models)}"
+            )
+        grids = {}
+        for metric, column in self.columns:
+            grids[metric] = np.full((len(study_ids), len(models)), np.nan)
+            grids[metric][studies[rows], columns[rows]] = column[rows]
+        return grids, len(self.study_ids) - len(rows)
 
 
 def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] = ()) -> MetricFile:

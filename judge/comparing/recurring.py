@@ -147,7 +147,7 @@ def _between(
                 "n_either": len(ids | other_ids),
                 "models": dict(zip(models, sides, strict=True)),
                 "ratio": len(ids) / len(other_ids) if other_ids else None,
-                "test": _plain(tests.get(group)),
+                "test": _plain(tests[group]) if group in tests else None,
             }
         )
 
@@ -176,9 +176,7 @@ def _between(
     return Recurring(rubric, data)
 
 
-def _plain(test: PairTest | None) -> dict[str, Any] | None:
-    if test is None:
-        return None
+def _plain(test: PairTest) -> dict[str, Any]:
     plain = {name: value for name, value in asdict(test).items() if name not in ("a", "b")}
     return {**plain, "significant": test.is_significant}
 
@@ -187,12 +185,10 @@ def _tests(panel: ScoreMatrix, studies: Sequence[tuple[set[str], set[str]]]) -> 
     """Test each group as a rate; Holm's correction is for all of them."""
     if not studies:
         return []
-    values = {
-        f"error group {number}": np.array(
-            [[study_id in side for side in sides] for study_id in panel.study_ids], float
-        )
-        for number, sides in enumerate(studies)
-    }
+    values = {}
+    for number, sides in enumerate(studies):
+        has_error = [[study_id in side for side in sides] for study_id in panel.study_ids]
+        values[f"error group {number}"] = np.array(has_error, float)
     metrics = tuple(
         Metric(name, name, "rate", higher_is_better=False, study_label=name) for name in values
     )
@@ -205,9 +201,9 @@ def _check_categories(runs: Sequence[Run], names: str) -> None:
     tally = rubrics.load(runs[0].manifest["rubric"]).tally
     if tally is None:
         return
-    facets = (runs[0].rubric.facet(name) for name in (tally.rows, tally.columns))
     parts = {tally.kind, tally.rows, tally.columns}
-    parts |= {label.name for facet in facets for label in facet.labels}
+    for name in (tally.rows, tally.columns):
+        parts |= {label.name for label in runs[0].rubric.facet(name).labels}
     readings = [run.reading or {"lacks": (), "own": ()} for run in runs]
     used = {(frozenset(r["lacks"]) & parts, frozenset(r["own"])) for r in readings}
     if len(used) > 1:
@@ -301,15 +297,14 @@ def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
 
 def _error_counts(rubric: Rubric) -> list[str]:
     """Return the measures that count errors; an answer may state more of them than it lists."""
-    names: list[str] = []
-    for kind in rubric.graded:
-        for label in rubric.facet(str(kind.graded_by)).labels:
-            if label.tone != "good":
-                counting = rubric.counting(kind.name, {str(kind.graded_by): label.name})
-                if len(counting) != 1:
-                    return []
-                names.append(counting[0].name)
-    return names
+    counting = [
+        rubric.counting(kind.name, {str(kind.graded_by): label.name})
+        for kind in rubric.graded
+        for label in rubric.facet(str(kind.graded_by)).labels
+        if label.tone != "good"
+    ]
+    is_clear = all(len(measures) == 1 for measures in counting)
+    return [measures[0].name for measures in counting] if is_clear else []
 
 
 def _findings(item: Item, candidate: str) -> Sequence[str]:

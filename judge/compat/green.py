@@ -1,9 +1,4 @@
-"""A replacement for the package `green_score` of GREEN's authors, by one changed line.
-
-from judge.compat.green import GREEN  # was: from green_score import GREEN
-
-docs/python.md lists the differences.
-"""
+"""A replacement for the package `green_score` of GREEN's authors (docs/python.md)."""
 
 from __future__ import annotations
 
@@ -17,11 +12,10 @@ import pandas as pd
 
 from judge.api import JudgeOptions, annotate
 from judge.backends.options import is_green
+from judge.jsonio import replace_surrogates
 from judge.rubrics.categories import KEY, SIGNIFICANT
-from judge.studies.load import replace_surrogates
 from judge.types import Category, JudgeError
 
-# The columns of the package's table.
 _COLUMNS = {
     Category.FALSE_FINDING: "(a) False report of a finding in the candidate",
     Category.MISSING_FINDING: "(b) Missing a finding present in the reference",
@@ -35,12 +29,7 @@ _COUNTS["n_matched"] = "Matched Findings"
 
 
 class GREEN:
-    """GREEN's scorer with the interface of `green_score.GREEN`, for any judge.
-
-    `model_name` is a GREEN model, by its name on the hub or its folder, which runs in this process
-    (with `cpu` not on the GPU), or any judge of `judge.annotate`, with the same `options`. Nothing
-    is written to `output_dir`, as in the package.
-    """
+    """GREEN's scorer with the interface of `green_score.GREEN`, for any judge of `annotate`."""
 
     def __init__(
         self,
@@ -72,8 +61,7 @@ class GREEN:
     ) -> tuple[float, float, list[float], str | None, pd.DataFrame]:
         """Return the mean, the standard deviation, the scores, the summary and a table.
 
-        `refs` and `hyps` are paired by order. A study without a score is NaN, is left out of mean
-        and deviation, and is counted in a warning.
+        A study without a score is NaN and is left out of mean and deviation.
         """
         references, candidates = _texts("refs", refs), _texts("hyps", hyps)
         if len(references) != len(candidates):

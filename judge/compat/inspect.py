@@ -1,8 +1,4 @@
-"""A scorer for inspect_ai: the target of a sample is the reference, its output the candidate.
-
-Samples are judged like the studies of a run, with the same questions and the same cache. The extra
-`inspect` installs inspect_ai, which finds the scorer by the entry point of this package.
-"""
+"""A scorer for inspect_ai: the target of a sample is the reference, its output the candidate."""
 
 from __future__ import annotations
 
@@ -28,7 +24,6 @@ from judge.types import Annotated, JudgeError
 
 # Parts of a record that the sample has already, or that only the cache needs.
 _LEFT_OUT = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
-# The reasons of inspect_ai for a missing report.
 _STOPPED = {"content_filter": "refusal", "max_tokens": "truncated", "model_length": "truncated"}
 
 
@@ -46,11 +41,8 @@ def _radiology_judge(
 ) -> Scorer:
     """Score reports by a rubric: the output of a sample against its target.
 
-    The value is `measure`, by default the rubric's main score, the explanation is the judge's
-    answer, and the metadata have outcome, reason, annotation, all measures and the signature. A
-    sample without a complete report, or without the measure, is unscored: inspect_ai leaves it out
-    of the mean and counts it. `concurrency` is the number of samples judged at a time; the other
-    options are those of `judge.annotate`.
+    The value is `measure`, by default the rubric's main score. What cannot be scored is unscored.
+    `concurrency` is the number of samples judged at a time; see `judge.annotate` for the others.
     """
     # Samples are judged one by one: the share of unread answers is unknown after a few.
     policy = RequestPolicy(give_up_after=0)
@@ -79,7 +71,7 @@ def _radiology_judge(
         )
         studies = attach_context(studies, context=None if takes_context else ())
         studies, class_source = with_classes(studies)
-        (judged,) = await asyncio.wrap_future(thread.submit(lambda loaded: loaded.judge(studies)))
+        (judged,) = await asyncio.wrap_future(thread.submit(thread.judge, studies))
         return _score(judged, session.signature(studies, class_source), session, chosen)
 
     return score

@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from judge.figures.comparison import comparison_figures
+from judge.figures.figure import FigureSet
+from judge.figures.files import check_folder, page_svg, require_converter, write_figures
+from judge.figures.stress import stress_figures
+from judge.figures.validation import validation_figures
 from judge.pages.comparison import PageFigure
-
-if TYPE_CHECKING:
-    from judge.figures.figure import FigureSet
-    from judge.stats.scores import Values
-    from judge.stats.significance import Comparison
+from judge.stats.intervals import Values
+from judge.stats.significance import Comparison
 
 TOP_SITES = 30
 
@@ -36,8 +38,6 @@ def available() -> bool:
 
 def check_figures(folder: Path) -> None:
     """Raise `JudgeError` where vl-convert is missing, or `folder` cannot be written to."""
-    from judge.figures.files import check_folder, require_converter
-
     require_converter()
     check_folder(folder)
 
@@ -54,8 +54,6 @@ def draw_figures(
     `captions.md` says what each shows, with the models' full names and the signature; models in
     `highlight` are bold. Raises `JudgeError` as `check_figures` does; then nothing is written.
     """
-    from judge.figures.comparison import comparison_figures
-
     return _written(
         comparison_figures(comparison, top_sites=top_sites, highlight=highlight), folder
     )
@@ -70,8 +68,6 @@ def draw_validation(
     as JSON, `values` what each rater counted: by quantity an array of studies by raters, the
     judges first, NaN for no value.
     """
-    from judge.figures.validation import validation_figures
-
     return _written(validation_figures(validation, values), folder)
 
 
@@ -80,8 +76,6 @@ def draw_stress(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> Writt
 
     `reports` are as `judge stress report --format json` has them, by the judges' names.
     """
-    from judge.figures.stress import stress_figures
-
     return _written(stress_figures(reports), folder)
 
 
@@ -92,28 +86,20 @@ def page_figures(
 
     Raises `JudgeError` where vl-convert is missing.
     """
-    from judge.figures.comparison import comparison_figures
-
     return _on_page(comparison_figures(comparison, top_sites=top_sites, highlight=highlight))
 
 
 def stress_page_figures(report: Mapping[str, Any]) -> tuple[PageFigure, ...]:
     """Return the figures of one judge's stress test, as `page_figures` does."""
-    from judge.figures.stress import stress_figures
-
     return _on_page(stress_figures({report["judge"]["name"]: report}))
 
 
 def _written(figures: FigureSet, folder: Path) -> WrittenFigures:
-    from judge.figures.files import write_figures
-
     notes = tuple(f"not drawn: {reason}" for reason in figures.left_out)
     return WrittenFigures(write_figures(figures, folder), notes)
 
 
 def _on_page(figures: FigureSet) -> tuple[PageFigure, ...]:
-    from judge.figures.files import page_svg
-
     return tuple(
         PageFigure(figure.title, figure.caption, page_svg(figure, figures.signature))
         for figure in figures.figures

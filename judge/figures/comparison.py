@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from judge.figures.figure import Figure, FigureSet, count_range, short_names, wi
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import MINUS, Metric
 from judge.stats.scores import (
-    Cell,
     Group,
     ItemCounts,
     ScoreMatrix,
@@ -79,6 +78,8 @@ class _Drawing:
         self.comparison, self.panel = comparison, comparison.panel
         models = [self.panel.models[model] for model in comparison.order]
         self.names = short_names(models)
+        order = comparison.order
+        self.by_number = [self.names[order.index(number)] for number in range(len(models))]
         self.bold = [
             name for name, model in zip(self.names, models, strict=True) if model in highlight
         ]
@@ -92,47 +93,19 @@ class _Drawing:
         for metric in self.panel.metrics:
             if metric.kind == "rate":
                 continue
-            panels = [
-                (self.title(title, group, [metric]), group.cells[metric.name])
-                for title, group in groups
-            ]
+            axis = "mean of the scored studies, " if metric.kind == "mean" else ""
             yield Figure(
                 f"scores_{metric.name}",
                 f"{metric.label} per model{per}",
                 f"{metric.label} per model{per} with its 95% interval; n is the number of scored "
                 "studies.",
-                specs.dots(
-                    metric.label,
-                    [
-                        self.dot(title, cell, model)
-                        for title, cells in panels
-                        for model, cell in enumerate(cells)
-                    ],
-                    names=self.names,
-                    panels=[title for title, _ in panels],
-                    axis="mean of the scored studies, with its 95% interval"
-                    if metric.kind == "mean"
-                    else "with its 95% interval",
-                    bold=self.bold,
-                ),
+                self.dots(metric.label, groups, {"": metric}, axis=f"{axis}with its 95% interval"),
             )
-
-    def dot(self, panel: str, cell: Cell, model: int, series: str = "") -> specs.Row:
-        return {
-            "panel": panel,
-            "name": self.names[self.comparison.order.index(model)],
-            "series": series,
-            "value": cell.value,
-            "low": cell.low,
-            "high": cell.high,
-            "n": cell.n,
-        }
 
     def rates(self) -> Iterable[Figure | str]:
         shown = [metric for metric in self.panel.metrics if metric.rubric and metric.kind == "rate"]
         if not shown:
             yield "rates: no rubric of the runs has one"
-            return
         groups = sorted(self.groups(CLASS_FIELD), key=_class_position)
         per = f"per model{' and study class' if CLASS_FIELD in self.panel.fields else ''}"
         for rubric in dict.fromkeys(str(metric.rubric) for metric in shown):
@@ -141,30 +114,49 @@ class _Drawing:
             # Two fit a row; a rubric with more rates has a figure a pair.
             for first in range(0, len(of_rubric), 2):
                 metrics = of_rubric[first : first + 2]
-                labels = [metric.label.removesuffix(f" ({name})") for metric in metrics]
-                panels = [(self.title(title, group, metrics), group) for title, group in groups]
+                series = {m.label.removesuffix(f" ({name})"): m for m in metrics}
                 yield Figure(
                     f"rates_{rubric}" + (f"_{first + 1}" if first else ""),
                     f"Studies with {' or '.join(metric.short for metric in metrics)} ({name})",
-                    f"Share of scored studies with {' or '.join(labels)}, as judged by {name}, "
+                    f"Share of scored studies with {' or '.join(series)}, as judged by {name}, "
                     f"{per}; bars are 95% Wilson intervals, n is the number of scored studies.",
-                    specs.dots(
-                        f"StudyResult by {name}",
-                        [
-                            self.dot(title, cell, model, label)
-                            for title, group in panels
-                            for metric, label in zip(metrics, labels, strict=True)
-                            for model, cell in enumerate(group.cells[metric.name])
-                        ],
-                        names=self.names,
-                        panels=[title for title, _ in panels],
-                        series=labels,
-                        axis=f"studies with {' / '.join(labels)}, with 95% intervals",
+                    self.dots(
+                        f"Judged by {name}",
+                        groups,
+                        series,
+                        axis=f"studies with {' / '.join(series)}, with 95% intervals",
                         domain=(0, 1),
                         percent=True,
-                        bold=self.bold,
                     ),
                 )
+
+    def dots(
+        self,
+        title: str,
+        groups: Sequence[tuple[str, Group]],
+        series: Mapping[str, Metric],
+        **options: Any,  # noqa: ANN401
+    ) -> specs.Spec:
+        """Return a panel a group with each model's figures of the metrics in `series`."""
+        panels = {}
+        for name, group in groups:
+            cells = [cell for metric in series.values() for cell in group.cells[metric.name]]
+            panels[f"{name}, n {count_range(cell.n for cell in cells)}"] = group
+        rows = [
+            {"panel": panel, "name": name, "series": label}
+            | {end: getattr(cell, end) for end in ("value", "low", "high", "n")}
+            for panel, group in panels.items()
+            for label, metric in series.items()
+            for name, cell in zip(self.by_number, group.cells[metric.name], strict=True)
+        ]
+        return specs.dots(
+            *(title, rows),
+            names=self.names,
+            panels=list(panels),
+            series=list(series),
+            bold=self.bold,
+            **options,
+        )
 
     def errors(self) -> Iterable[Figure]:
         for rubric_name in self.panel.tallies:
@@ -220,14 +212,10 @@ class _Drawing:
         nowhere = sum(group.n_studies for _, group in every if group.key[field] is None)
         groups = [(title, group) for title, group in every if group.key[field] is not None]
         groups.sort(key=lambda group: -group[1].n_studies)
-        n_groups = len(groups)
+        where = f"{'at' if field == SITE_FIELD else 'in'} each {noun}"
+        if len(groups) > most:
+            where = where.replace("each", f"the {most} largest of {len(groups)}") + "s"
         groups = groups[:most]
-        which = (
-            f"each {noun}"
-            if n_groups == len(groups)
-            else f"the {len(groups)} largest of {n_groups} {noun}s"
-        )
-        where = f"{'at' if field == SITE_FIELD else 'in'} {which}"
         labels = [
             f"{name} ({group.n_studies:,})"
             for name, (_, group) in zip(
@@ -257,19 +245,16 @@ class _Drawing:
 
     def correlations(self) -> Iterable[Figure | str]:
         table = self.comparison.correlations
-        if table is None or len(table.names) < 2:
+        if table is None:
             yield "correlation of metrics: there are not two metrics"
-            return
-        for method in _METHODS:
-            yield _matrix(table, method)
+        else:
+            yield from (_matrix(table, method) for method in _METHODS)
 
     def by_dataset(self, most: int) -> Iterable[Figure | str]:
         parts = [
             (_title(key), part)
-            for key, part in (
-                self.parts(DATASET_FIELD) if DATASET_FIELD in self.panel.fields else ()
-            )
-            if key[DATASET_FIELD] is not None
+            for key, part in self.parts(DATASET_FIELD)
+            if key.get(DATASET_FIELD) is not None
         ]
         if len(parts) < 2:
             yield (
@@ -279,7 +264,7 @@ class _Drawing:
             return
         if len(self.panel.models) > 1:
             yield from self.ranks(DATASET_FIELD, most)
-        if self.comparison.correlations is None or len(self.comparison.correlations.names) < 2:
+        if self.comparison.correlations is None:
             return
         by_size = sorted(range(len(parts)), key=lambda index: -len(parts[index][1].study_ids))
         if len(parts) > _MAX_DATASETS:
@@ -309,12 +294,12 @@ class _Drawing:
             values = self.panel.study_values(metric.name)
             known = values[~np.isnan(values)]
             is_few = len(np.unique(known)) <= _FEW_VALUES
-            ends = (
-                f"the least and the largest value, as the metric has at most {_FEW_VALUES} "
-                "different ones"
-                if is_few
-                else "the 5th and the 95th percentile"
-            )
+            ends = "the 5th and the 95th percentile"
+            if is_few:
+                ends = (
+                    f"the least and the largest value, as the metric has at most {_FEW_VALUES} "
+                    "different ones"
+                )
             rows = []
             for title, part in parts:
                 columns = part.study_values(metric.name).T
@@ -349,10 +334,6 @@ class _Drawing:
 
     def groups(self, field: str) -> list[tuple[str, Group]]:
         return [(_title(key), group_cells(part, key)) for key, part in self.parts(field)]
-
-    def title(self, name: str, group: Group, metrics: Sequence[Metric]) -> str:
-        cells = [cell for metric in metrics for cell in group.cells[metric.name]]
-        return f"{name}, n {count_range(cell.n for cell in cells)}"
 
 
 def _title(key: Mapping[str, object]) -> str:
@@ -420,9 +401,9 @@ def _box(column: NDArray[np.float64], *, is_few: bool) -> specs.Row:
     names = ("low", "q1", "median", "q3", "high")
     if not len(values):
         return dict.fromkeys((*names, "mean")) | {"n": 0}
-    outer = (0.0, 1.0) if is_few else (0.05, 0.95)
-    quantiles = np.quantile(values, (outer[0], 0.25, 0.5, 0.75, outer[1]))
-    row: specs.Row = dict(zip(names, map(float, quantiles), strict=True))
+    low, high = (0.0, 1.0) if is_few else (0.05, 0.95)
+    quantiles = np.quantile(values, (low, 0.25, 0.5, 0.75, high)).tolist()
+    row: specs.Row = dict(zip(names, quantiles, strict=True))
     return row | {"mean": float(values.mean()), "n": len(values)}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 Spec = dict[str, Any]
@@ -89,38 +90,24 @@ def dots(
     Where they have band_low, band_high and band_mean, these are drawn behind a panel.
     `domain` is the axis from end to end, by default what the values take.
     """
-    x: Spec = {"type": "quantitative", "title": None, "scale": {"zero": False, "nice": True}}
-    x["axis"] = {"format": "%"} if percent else {}
-    if domain:
-        x["scale"] = {"domain": list(domain)}
-    colour: Spec = {
-        "field": "series",
-        "type": "nominal",
-        "scale": {"domain": list(series), "range": list(SERIES_COLOURS)},
-        "legend": {"symbolSize": 60} if len(series) > 1 else None,
+    x = _measure(domain) | {"axis": {"format": "%"} if percent else {}}
+    legend = {"legend": {"symbolSize": 60} if len(series) > 1 else None}
+    encoding = {
+        "y": _names_axis(names, bold),
+        "color": _nominal("series", series, range=list(SERIES_COLOURS)) | legend,
     }
-    shape = colour | {"scale": {"domain": list(series), "range": list(SERIES_SHAPES)}}
-    encoding: Spec = {"y": _names_axis(names, bold), "color": colour}
+    shape = _nominal("series", series, range=list(SERIES_SHAPES)) | legend
     if len(series) > 1:
-        encoding["yOffset"] = {
-            "field": "series",
-            "type": "nominal",
-            "scale": {"domain": list(series), "paddingOuter": 0.5},
-        }
-    layers: list[Spec] = [_stripes(names)]
+        encoding["yOffset"] = _nominal("series", series, paddingOuter=0.5)
+    layers = [_stripes(names)]
     if any(row.get("band_mean") is not None for row in rows):
-        layers += _band(x)
+        ends = ("band_low", "band_mean", "band_high")
+        layers += _band("x", x, ends, opacity=0.18, known="band_mean")
+    rule = {"type": "rule", "strokeWidth": 1.4}
+    point = {"type": "point", "filled": True, "size": 36, "opacity": 1}
     layers += [
-        {
-            "mark": {"type": "rule", "strokeWidth": 1.4},
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "encoding": encoding | {"x": x | {"field": "low"}, "x2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 36, "opacity": 1},
-            "transform": [{"filter": "isValid(datum.value)"}],
-            "encoding": encoding | {"x": x | {"field": "value"}, "shape": shape},
-        },
+        _layer(rule, encoding | {"x": x | {"field": "low"}, "x2": {"field": "high"}}, "low"),
+        _layer(point, encoding | {"x": x | {"field": "value"}, "shape": shape}, "value"),
         _missing(encoding),
     ]
     return _figure(title, rows, _rows_in_panels(names, panels, layers), axis)
@@ -142,40 +129,28 @@ def stacks(
     `rows` have panel, name, level and value, None where it is not known; `levels` have their
     colours, the most severe first. Categories share one scale.
     """
-    names, panels = list(names), list(panels)
     ranks = {level: rank for rank, level in enumerate(levels)}
     rows = [row | {"rank": ranks[row["level"]]} for row in rows]
-    colour: Spec = {
-        "field": "level",
-        "type": "nominal",
-        "sort": list(levels),
-        "scale": {"domain": list(levels), "range": list(levels.values())},
-    }
+    colour = _nominal("level", list(levels), range=list(levels.values())) | {"sort": list(levels)}
     y = _names_axis(names, bold)
     x: Spec = {"field": "value", "type": "quantitative", "title": None}
-    layers: list[Spec] = [
+    sums = _layer(
+        {"type": "text", "align": "left", "dx": 3, "fontSize": 9, "color": INK},
         {
-            "mark": {"type": "bar", "stroke": MUTED, "strokeWidth": 0.4},
-            "encoding": {"y": y, "x": x, "color": colour, "order": {"field": "rank"}},
+            "y": y,
+            "x": {"field": "sum", "type": "quantitative"},
+            "text": {"field": "sum", "format": ".2f"},
         },
-        {
-            "mark": {"type": "text", "align": "left", "dx": 3, "fontSize": 9, "color": INK},
-            "transform": [
-                {"filter": "isValid(datum.value)"},
-                {
-                    "aggregate": [{"op": "sum", "field": "value", "as": "sum"}],
-                    "groupby": ["panel", "name"],
-                },
-            ],
-            "encoding": {
-                "y": y,
-                "x": {"field": "sum", "type": "quantitative"},
-                "text": {"field": "sum", "format": ".2f"},
-            },
-        },
+        "value",
+    )
+    total = {"op": "sum", "field": "value", "as": "sum"}
+    sums["transform"].append({"aggregate": [total], "groupby": ["panel", "name"]})
+    bar = {"type": "bar", "stroke": MUTED, "strokeWidth": 0.4}
+    layers = [
+        _layer(bar, {"y": y, "x": x, "color": colour, "order": {"field": "rank"}}),
+        sums,
         _missing({"y": y}),
     ]
-    n_across = _across(panels, 3)
     bars: Spec = {"height": _rows(_ROW - 2), "layer": layers}
     parts = [
         {
@@ -186,6 +161,7 @@ def stacks(
         | bars
     ]
     if panels:
+        n_across = _across(panels, 3)
         wrapped = _in_panels(panels, n_across, {"width": _panel_width(names, n_across)} | bars)
         wrapped["transform"] = [{"filter": f"datum.panel !== {json.dumps(whole)}"}]
         parts.append(wrapped)
@@ -205,23 +181,16 @@ def ranks(
     `rows` have name, group and rank, None where there is none.
     """
     worst = max((row["rank"] for row in rows if row["rank"] is not None), default=1)
-    groups = list(groups)
     cell = min(40.0, (PAGE_WIDTH - _names_width(names)) / max(1, len(groups)))
-    x = {
-        "field": "group",
-        "sort": groups,
-        "title": None,
-        "axis": {"orient": "top", "labelAngle": -90, "labelLimit": 140}
-        | {"domain": False, "ticks": False},
-    }
     colour = {
         "field": "rank",
         "type": "quantitative",
         "scale": {"scheme": "blues", "domain": [1, max(2, worst)], "reverse": True},
         "legend": None,
     }
+    x = _columns("group", groups, orient="top", labelLimit=140)
     light = f"datum.rank <= {1 + 0.4 * (worst - 1)}"
-    heat = _cells(x, _names_axis(names, bold), colour, "rank", light, "")
+    heat = _cells(x, _names_axis(names, bold), colour, light)
     return _figure(title, rows, heat | {"width": {"step": cell}, "height": _rows(_ROW)})
 
 
@@ -230,15 +199,7 @@ def matrix(title: str, rows: Sequence[Row], *, labels: Sequence[str]) -> Spec:
 
     `rows` have across, down, value (-1 to 1, None where there is none) and n.
     """
-    labels = list(labels)
     cell = min(44.0, (PAGE_WIDTH - _names_width(labels)) / max(1, len(labels)))
-    size = 9 if cell >= 24 else 7
-    x = {
-        "field": "across",
-        "sort": labels,
-        "title": None,
-        "axis": {"labelAngle": -90, "domain": False, "ticks": False},
-    }
     colour = {
         "field": "value",
         "type": "quantitative",
@@ -246,7 +207,8 @@ def matrix(title: str, rows: Sequence[Row], *, labels: Sequence[str]) -> Spec:
         "legend": {"orient": "bottom", "gradientLength": 160, "values": [-1, 0, 1]},
     }
     y = _names_axis(labels, ()) | {"field": "down"}
-    heat = _cells(x, y, colour, "value", "abs(datum.value) > 0.65", ".2f", size)
+    light, size = "abs(datum.value) > 0.65", 9 if cell >= 24 else 7
+    heat = _cells(_columns("across", labels), y, colour, light, ".2f", size)
     return _figure(title, rows, heat | {"width": {"step": cell}, "height": {"step": cell}})
 
 
@@ -265,35 +227,19 @@ def boxes(
     `rows` have panel, name, low, q1, median, q3, high, mean and n; mean is None where nothing
     was scored.
     """
-    x: Spec = {"type": "quantitative", "title": None}
-    x["scale"] = {"domain": list(domain)} if domain else {"zero": False, "nice": True}
-    y = _names_axis(names, bold)
-    known = [{"filter": "isValid(datum.mean)"}]
-    layers: list[Spec] = [
-        _stripes(names),
-        {
-            "mark": {"type": "rule", "color": MUTED},
-            "transform": known,
-            "encoding": {"y": y, "x": x | {"field": "low"}, "x2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "bar", "size": 9, "color": "#c9d8e8", "stroke": MUTED},
-            "transform": known,
-            "encoding": {"y": y, "x": x | {"field": "q1"}, "x2": {"field": "q3"}},
-        },
-        {
-            "mark": {"type": "tick", "size": 9, "thickness": 2, "color": INK},
-            "transform": known,
-            "encoding": {"y": y, "x": x | {"field": "median"}},
-        },
-        {
-            "mark": {"type": "point", "shape": "diamond", "filled": True, "size": 26}
-            | {"color": SERIES_COLOURS[1], "opacity": 1},
-            "transform": known,
-            "encoding": {"y": y, "x": x | {"field": "mean"}},
-        },
-        _missing({"y": y}, "mean"),
-    ]
+    x, y = _measure(domain), _names_axis(names, bold)
+    diamond = {"type": "point", "shape": "diamond", "filled": True, "size": 26}
+    marks = (
+        ({"type": "rule", "color": MUTED}, "low", "high"),
+        ({"type": "bar", "size": 9, "color": "#c9d8e8", "stroke": MUTED}, "q1", "q3"),
+        ({"type": "tick", "size": 9, "thickness": 2, "color": INK}, "median", None),
+        (diamond | {"color": SERIES_COLOURS[1], "opacity": 1}, "mean", None),
+    )
+    layers = [_stripes(names)]
+    for mark, start, end in marks:
+        ends = {"x": x | {"field": start}} | ({"x2": {"field": end}} if end else {})
+        layers.append(_layer(mark, {"y": y} | ends, "mean"))
+    layers.append(_missing({"y": y}, "mean"))
     return _figure(title, rows, _rows_in_panels(names, panels, layers), axis)
 
 
@@ -311,52 +257,33 @@ def bubbles(
     `rows` have panel, x, y and n, and may have bias, lower and upper with their low and high,
     which are drawn across a panel. `is_square` draws both axes alike with the line of equality.
     """
-    panels = list(panels)
     n_across = _across(panels, 3)
     side = min(230.0, (PAGE_WIDTH - 60) / n_across - 24)
-    ends = _ends([row["x"] for row in rows])
-    ends_down = _ends([row["y"] for row in rows] + _levels(rows))
+    lines = {name: (f"{name}_low", name, f"{name}_high") for name in ("bias", "lower", "upper")}
+    ends = _ends(row["x"] for row in rows)
+    ends_down = _ends(row.get(name) for row in rows for name in ("y", *chain(*lines.values())))
     if is_square:
         ends = ends_down = (min(ends[0], ends_down[0]), max(ends[1], ends_down[1]))
     x: Spec = {"type": "quantitative", "title": across, "scale": {"domain": list(ends)}}
     y: Spec = {"type": "quantitative", "title": down, "scale": {"domain": list(ends_down)}}
     x["axis"] = y["axis"] = {"tickCount": 5, "tickMinStep": 1, "format": "d", "grid": True}
     start, end = ends if is_square else (0, 0)
-    line: Spec = {
-        "mark": {"type": "rule", "color": MUTED, "strokeWidth": 0.8},
-        "encoding": {"x": x | {"datum": ends[0]}, "x2": {"datum": ends[1]}}
-        | {"y": y | {"datum": start}, "y2": {"datum": end}},
+    line = {"x": x | {"datum": ends[0]}, "x2": {"datum": ends[1]}}
+    line |= {"y": y | {"datum": start}, "y2": {"datum": end}}
+    layers = [_layer({"type": "rule", "color": MUTED, "strokeWidth": 0.8}, line)]
+    for name, fields in lines.items():
+        if any(row.get(name) is not None for row in rows):
+            dash = (1, 0) if name == "bias" else (4, 2)
+            layers += _band("y", y, fields, opacity=0.2, dash=dash)
+    size = {
+        "field": "n",
+        "type": "quantitative",
+        "scale": {"range": [8, 320], "zero": False},
+        "legend": {"title": "studies", "orient": "right", "tickCount": 3},
     }
-    layers = [line]
-    for name, dash in (("bias", [1, 0]), ("lower", [4, 2]), ("upper", [4, 2])):
-        if all(row.get(name) is None for row in rows):
-            continue
-        low, value, high = (_least(field) for field in (f"{name}_low", name, f"{name}_high"))
-        layers += [
-            {
-                "mark": {"type": "rect", "color": SERIES_COLOURS[1], "opacity": 0.2},
-                "encoding": {"y": y | low, "y2": high},
-            },
-            {
-                "mark": {"type": "rule", "color": SERIES_COLOURS[1], "strokeDash": dash},
-                "encoding": {"y": y | value},
-            },
-        ]
-    layers.append(
-        {
-            "mark": {"type": "circle", "color": SERIES_COLOURS[0], "opacity": 0.6},
-            "transform": [{"filter": "isValid(datum.x)"}],
-            "encoding": {"x": x | {"field": "x"}, "y": y | {"field": "y"}}
-            | {
-                "size": {
-                    "field": "n",
-                    "type": "quantitative",
-                    "scale": {"range": [8, 320], "zero": False},
-                    "legend": {"title": "studies", "orient": "right", "tickCount": 3},
-                }
-            },
-        }
-    )
+    circle = {"type": "circle", "color": SERIES_COLOURS[0], "opacity": 0.6}
+    at_study = {"x": x | {"field": "x"}, "y": y | {"field": "y"}, "size": size}
+    layers.append(_layer(circle, at_study, "x"))
     height = side if is_square else 0.8 * side
     unit = {"width": side, "height": height, "layer": layers}
     return _figure(title, rows, _in_panels(panels, n_across, unit))
@@ -370,6 +297,26 @@ def _figure(title: str, rows: Iterable[Row], body: Spec, subtitle: str = "") -> 
         **body,
         "config": CONFIG,
     }
+
+
+def _layer(mark: Spec, encoding: Spec, known: str = "") -> Spec:
+    """Return a mark of the rows whose field `known` has a value."""
+    transform = {"transform": [{"filter": f"isValid(datum.{known})"}]} if known else {}
+    return {"mark": mark, **transform, "encoding": encoding}
+
+
+def _measure(domain: tuple[float, float] | None) -> Spec:
+    scale = {"domain": list(domain)} if domain else {"zero": False, "nice": True}
+    return {"type": "quantitative", "title": None, "scale": scale}
+
+
+def _nominal(field: str, domain: Sequence[str], **scale: Any) -> Spec:  # noqa: ANN401
+    return {"field": field, "type": "nominal", "scale": {"domain": list(domain), **scale}}
+
+
+def _columns(field: str, values: Sequence[str], **axis: Any) -> Spec:  # noqa: ANN401
+    axis |= {"labelAngle": -90, "domain": False, "ticks": False}
+    return {"field": field, "sort": list(values), "title": None, "axis": axis}
 
 
 def _across(panels: Sequence[str], most: int = 4) -> int:
@@ -393,15 +340,7 @@ def _names_axis(names: Sequence[str], bold: Sequence[str]) -> Spec:
     if bold:
         test = f"indexof({json.dumps(list(bold))}, datum.value) >= 0"
         axis["labelFontWeight"] = {"condition": {"test": test, "value": "bold"}, "value": "normal"}
-    return _rows_of(names) | {"axis": axis}
-
-
-def _rows_of(names: Sequence[str]) -> Spec:
-    return {
-        "field": "name",
-        "type": "nominal",
-        "scale": {"type": "band", "domain": list(names), "padding": 0.1},
-    }
+    return _nominal("name", names, type="band", padding=0.1) | {"axis": axis}
 
 
 def _rows(step: int) -> Spec:
@@ -410,86 +349,61 @@ def _rows(step: int) -> Spec:
 
 def _stripes(names: Sequence[str]) -> Spec:
     """Return every second row shaded, so that the eye stays on it."""
-    shaded = json.dumps(list(names)[::2])
+    y = _nominal("name", names, type="band", padding=0.1) | {"axis": {"title": None}}
     return {
         "mark": {"type": "bar", "color": BAND, "height": {"band": 1}},
         "transform": [
             {"aggregate": [{"op": "count", "as": "count"}], "groupby": ["panel", "name"]},
-            {"filter": f"indexof({shaded}, datum.name) >= 0"},
+            {"filter": f"indexof({json.dumps(list(names)[::2])}, datum.name) >= 0"},
         ],
-        "encoding": {
-            "y": _rows_of(names) | {"axis": {"title": None}},
-            "x": {"value": 0},
-            "x2": {"value": "width"},
-        },
+        "encoding": {"y": y, "x": {"value": 0}, "x2": {"value": "width"}},
     }
 
 
-def _least(field: str) -> Spec:
-    """Return an encoding of a field that is the same in all rows of a panel."""
-    return {"aggregate": "min", "field": field}
-
-
-def _band(x: Spec) -> list[Spec]:
-    low, mean, high = (_least(f"band_{name}") for name in ("low", "mean", "high"))
-    known = [{"filter": "isValid(datum.band_mean)"}]
+def _band(
+    channel: str,
+    axis: Spec,
+    fields: tuple[str, str, str],
+    *,
+    opacity: float,
+    dash: tuple[int, int] = (4, 2),
+    known: str = "",
+) -> list[Spec]:
+    """Return a band across a panel, in all of whose rows its low, middle and high are the same."""
+    low, middle, high = ({"aggregate": "min", "field": field} for field in fields)
+    rect = {"type": "rect", "color": SERIES_COLOURS[1], "opacity": opacity}
+    rule = {"type": "rule", "color": SERIES_COLOURS[1], "strokeDash": list(dash)}
     return [
-        {
-            "mark": {"type": "rect", "color": SERIES_COLOURS[1], "opacity": 0.18},
-            "transform": known,
-            "encoding": {"x": x | low, "x2": high},
-        },
-        {
-            "mark": {"type": "rule", "color": SERIES_COLOURS[1], "strokeDash": [4, 2]},
-            "transform": known,
-            "encoding": {"x": x | mean},
-        },
+        _layer(rect, {channel: axis | low, f"{channel}2": high}, known),
+        _layer(rule, {channel: axis | middle}, known),
     ]
 
 
 def _missing(encoding: Spec, field: str = "value") -> Spec:
+    mark = {"type": "text", "text": "n/a", "fontSize": 9, "fontStyle": "italic"}
     return {
-        "mark": {"type": "text", "text": "n/a", "fontSize": 9, "fontStyle": "italic"}
-        | {"align": "left", "color": MUTED},
+        "mark": mark | {"align": "left", "color": MUTED},
         "transform": [{"filter": f"!isValid(datum.{field})"}],
         "encoding": {key: encoding[key] for key in ("y", "yOffset") if key in encoding}
         | {"x": {"value": 4}},
     }
 
 
-def _cells(
-    x: Spec,
-    y: Spec,
-    colour: Spec,
-    field: str,
-    light: str,
-    form: str,
-    size: int = 9,
-) -> Spec:
+def _cells(x: Spec, y: Spec, colour: Spec, light: str, form: str = "", size: int = 9) -> Spec:
     """Return a heat map with a text in each cell, white where `light` holds."""
-    text: Spec = {"field": field, "type": "quantitative"} | ({"format": form} if form else {})
-    known = [{"filter": f"isValid(datum.{field})"}]
-    missing = [{"filter": f"!isValid(datum.{field})"}]
+    field = colour["field"]
+    text = {"field": field, "type": "quantitative"} | ({"format": form} if form else {})
+    ink = {"condition": {"test": light, "value": "white"}, "value": "black"}
+    place = {"x": x, "y": y}
     gap = {"type": "rect", "stroke": "white", "strokeWidth": 1}
+    absent = {"type": "text", "text": "n/a", "fontSize": size - 1, "color": "black"}
+    missing = {"transform": [{"filter": f"!isValid(datum.{field})"}]}
     return {
         "layer": [
-            {"mark": gap, "transform": known, "encoding": {"x": x, "y": y, "color": colour}},
-            {
-                "mark": {"type": "text", "fontSize": size},
-                "transform": known,
-                "encoding": {"x": x, "y": y, "text": text}
-                | {"color": {"condition": {"test": light, "value": "white"}, "value": "black"}},
-            },
-            {
-                "mark": gap | {"color": "#f0f0f0"},
-                "transform": missing,
-                "encoding": {"x": x, "y": y},
-            },
-            {
-                "mark": {"type": "text", "text": "n/a", "fontSize": size - 1, "color": "black"},
-                "transform": missing,
-                "encoding": {"x": x, "y": y},
-            },
+            _layer(gap, place | {"color": colour}, field),
+            _layer({"type": "text", "fontSize": size}, place | {"text": text, "color": ink}, field),
+            _layer(gap | {"color": "#f0f0f0"}, place) | missing,
+            _layer(absent, place) | missing,
         ]
     }
 
@@ -505,8 +419,3 @@ def _panel_width(names: Sequence[str], n_across: int) -> float:
 def _ends(values: Iterable[float | None]) -> tuple[float, float]:
     known = [value for value in values if value is not None]
     return min(0.0, *known, 0.0) - 0.5, max(1.0, *known, 1.0) + 0.5
-
-
-def _levels(rows: Sequence[Row]) -> list[float | None]:
-    ends = [f"{name}{end}" for name in ("bias", "lower", "upper") for end in ("", "_low", "_high")]
-    return [row.get(end) for row in rows for end in ends]

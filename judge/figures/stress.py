@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.figures import specs
@@ -91,7 +91,7 @@ def _shares(
     if not names:
         is_counted = any(total[first] is not None for total in totals.values())
         return f"{missing[0]}: {missing[1] if is_counted else 'the rubric counts no errors'}"
-    shown = [label for field, label in series.items() if _any(totals.values(), field)]
+    counted = [field for field in series if any(total[field] for total in totals.values())]
     labels = [_label(total_name, [_n(total[first]) for total in totals.values()])]
     labels += [
         _label(name, [_n(table[name][first]) if name in table else 0 for table in tables.values()])
@@ -102,13 +102,14 @@ def _shares(
     for panel, judge in zip(panels, reports, strict=True):
         cells = [totals[judge], *(tables[judge].get(name, {}) for name in names)]
         for label, cell in zip(labels, cells, strict=True):
-            for field, text in series.items():
-                if text not in shown or (field != first and totals[judge][field] is None):
+            for field in counted:
+                if field != first and totals[judge][field] is None:
                     continue
                 rate = cell.get(field) or {"rate": None, "low": None, "high": None}
                 rows.append(
-                    {"panel": panel, "name": label, "series": text, "value": rate["rate"]}
-                    | {"low": rate["low"], "high": rate["high"], "n": _n(cell.get(field))}
+                    {"panel": panel, "name": label, "series": series[field]}
+                    | {"value": rate["rate"], "low": rate["low"], "high": rate["high"]}
+                    | {"n": _n(cell.get(field))}
                 )
     return Figure(
         name,
@@ -119,16 +120,12 @@ def _shares(
             rows,
             names=labels,
             panels=panels,
-            series=shown,
+            series=[series[field] for field in counted],
             axis=axis,
             domain=(0, 1),
             percent=True,
         ),
     )
-
-
-def _any(totals: Iterable[Mapping[str, object]], field: str) -> bool:
-    return any(total[field] is not None for total in totals)
 
 
 def _label(name: str, read: Sequence[int]) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from judge.figures import specs
 from judge.figures.figure import Figure, FigureSet, count_range, short_names
 from judge.stats.agreement import mean_of
+from judge.stats.intervals import Values
 from judge.stats.metric import MINUS
-from judge.stats.scores import Values
 from judge.tables.validation import row_name
 from judge.text import number
 
@@ -97,11 +97,9 @@ def _ceiling(row: Mapping[str, Any]) -> str:
     mean, ends = row["kendall"], row["range"]["kendall"]
     if ends is None:
         return f"Readers on {row['label']}: none, {mean['reason']}."
-    interval = (
-        "no interval"
-        if mean["low"] is None
-        else f"95% interval of the mean {number(mean['low'])} to {number(mean['high'])}"
-    )
+    interval = "no interval"
+    if mean["low"] is not None:
+        interval = f"95% interval of the mean {number(mean['low'])} to {number(mean['high'])}"
     return (
         f"Readers on {row['label']}: {number(mean['value'])} ({number(ends[0])} to "
         f"{number(ends[1])}; {interval})."

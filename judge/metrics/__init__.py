@@ -17,7 +17,7 @@ import sys
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,14 +105,10 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
     Raises `MissingMetricError` if a package or its weights are missing.
     """
     label = name
-    metrics: tuple[Metric, ...]
-    figures: tuple[Pooled, ...] = ()
     try:
-        if name in _GROUPS:
-            label, metrics, figures = _GROUPS[name]
-        else:
-            metrics = (KNOWN[name] if name in NAMES else _added(name),)
-            label = metrics[0].study_label
+        if name not in _GROUPS:
+            metric = KNOWN[name] if name in NAMES else _added(name)
+        label, metrics, figures = _GROUPS.get(name) or (metric.study_label, (metric,), ())
         if name not in NAMES:
             work = METRICS.guarded(name, METRICS.load(name).compute)
             values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))
@@ -142,7 +138,7 @@ def _word_overlap(name: str, references: Sequence[str], candidates: Sequence[str
         raise JudgeError(f"it needs the package {package}: {install(package)}")
     if name == "corpus_bleu":
         return _corpus_bleu(references, candidates)
-    if n := _n_other_scripts((*references, *candidates)):
+    if n := sum(map(_is_other_script, (*references, *candidates))):
         raise JudgeError(
             f"{n} of {2 * len(references)} reports are in another script than Latin, and it "
             "reads only the letters a to z and digits"
@@ -162,12 +158,8 @@ def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[floa
     return tuple(scorer.score(*pair)["rougeL"].fmeasure for pair in pairs)
 
 
-def _n_other_scripts(texts: Iterable[str]) -> int:
-    """Return how many texts are mostly in other letters than a to z, with or without accents."""
-    return sum(map(_is_other_script, texts))
-
-
 def _is_other_script(text: str) -> bool:
+    """Return whether a text is mostly in other letters than a to z, with or without accents."""
     if not _LATIN.search(text):
         return bool(_LETTER.search(text))
     letters = [char for char in text if char.isalpha()]
@@ -178,9 +170,7 @@ def _is_other_script(text: str) -> bool:
     return 2 * n_other > len(letters)
 
 
-def _corpus_bleu(
-    references: Sequence[str], candidates: Sequence[str]
-) -> dict[str, tuple[float, ...]]:
+def _corpus_bleu(references: Sequence[str], candidates: Sequence[str]) -> Columns:
     """Return the counts of each pair for corpus BLEU, with the tokens of RRG24."""
     from sacrebleu.metrics.bleu import BLEU
 
@@ -189,9 +179,8 @@ def _corpus_bleu(
     for reference, candidate in zip(references, candidates, strict=True):
         score = scorer.sentence_score(candidate, [reference])
         rows.append((*score.counts, *score.totals, score.ref_len))
-    columns = zip(*rows, strict=True)
-    named = zip(CORPUS_BLEU[-1].columns, columns, strict=True)
-    return {name: tuple(map(float, values)) for name, values in named}
+    columns = zip(CORPUS_BLEU[-1].columns, zip(*rows, strict=True), strict=True)
+    return {name: tuple(map(float, values)) for name, values in columns}
 
 
 def bleu2(reference: str, candidate: str) -> float:

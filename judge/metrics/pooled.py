@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.stats.bootstrap import Values, interval, resampled
+from judge.stats.bootstrap import bootstrap_estimate
+from judge.stats.intervals import Values
 from judge.stats.metric import Metric
 from judge.stats.scores import Cell
 
@@ -42,15 +43,8 @@ class Pooled:
     @property
     def metric(self) -> Metric:
         """The figure as a metric of the tables."""
-        return Metric(
-            self.name,
-            self.label,
-            "mean",
-            higher_is_better=True,
-            study_label=self.label,
-            study_higher_is_better=True,
-            scale=(0, 1),
-        )
+        name, label = self.name, self.label
+        return Metric(name, label, "mean", True, label, scale=(0, 1))  # noqa: FBT003
 
 
 def count_name(count: str, label: str) -> str:
@@ -94,12 +88,8 @@ def _micro(sums: Values) -> Values:
 
 
 def _corpus_bleu(n: int) -> Pooled:
-    orders = _ORDERS[:n]
-    columns = (
-        *(f"bleu_matches_{order}" for order in orders),
-        *(f"bleu_ngrams_{order}" for order in orders),
-        "bleu_reference_words",
-    )
+    counts = [f"bleu_{count}_{order}" for count in ("matches", "ngrams") for order in _ORDERS[:n]]
+    columns = (*counts, "bleu_reference_words")
     return Pooled(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu)
 
 
@@ -126,8 +116,7 @@ def pooled_cell(figure: Pooled, counts: Mapping[str, Values], rows: Sequence[int
     There is no interval for fewer than ten studies, and if a resample has no figure.
     """
     table = np.stack([counts[name] for name in figure.columns], axis=1)[list(rows)]
-    value = float(figure.compute(table.sum(axis=0))) if len(table) else np.nan
-    if np.isnan(value):
-        return Cell(len(table), None, None, None, None, None)
-    low, high, _ = interval(resampled(table, figure.compute), len(table), most=0)
-    return Cell(len(table), None, value, low, high, None)
+    if not len(table):
+        return Cell(0, None, None, None, None, None)
+    pooled = bootstrap_estimate(table, figure.compute, len(table), most=0)
+    return Cell(pooled.n, None, pooled.value, pooled.low, pooled.high, None)

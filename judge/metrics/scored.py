@@ -13,7 +13,6 @@ from judge.metrics.pooled import pooled_cell
 from judge.stats.metric import Metric
 from judge.stats.scores import Cell, ScoreMatrix, group_cells, groups_of
 from judge.studies import StudySet
-from judge.types import JudgeError
 
 _Group = tuple[dict[str, object], tuple[tuple[Metric, Cell], ...]]
 """The values of the fields that a group has, and its figures."""
@@ -40,14 +39,6 @@ class ScoredReports:
         classes = {"study_class": self.studies.study_classes} if has_classes else {}
         return {**classes, **self.studies.fields}
 
-    def check_fields(self, names: Sequence[str]) -> None:
-        """Raise `JudgeError` for a field that the studies lack."""
-        if unknown := [name for name in names if name not in self.fields]:
-            raise JudgeError(
-                f"cannot group by {', '.join(map(repr, unknown))}: the studies have no such field; "
-                f"they have: {', '.join(self.fields) or 'none'}"
-            )
-
     def compute(self, name: str) -> None:
         """Add a metric; raises `MissingMetricError` where it cannot be computed."""
         self.scores.append(compute(name, self.studies.references, self.studies.candidates))
@@ -57,9 +48,7 @@ class ScoredReports:
         table = pd.DataFrame({"study_id": self.studies.study_ids, "model": self.model})
         return table.assign(**{k: v for scores in self.scores for k, v in scores.columns.items()})
 
-    def figures(
-        self, by: Sequence[str]
-    ) -> list[tuple[dict[str, object], tuple[tuple[Metric, Cell], ...]]]:
+    def figures(self, by: Sequence[str]) -> list[_Group]:
         """Return the figures of all studies, and of each combination of values of the fields."""
         table = self.table()
         metrics = tuple(metric for scores in self.scores for metric in scores.metrics)

@@ -1,8 +1,6 @@
 """Official prompts of other authors, downloaded from their repositories.
 
-`prompts/NAME-official.yaml` is a prompt with `$NAME` in place of a text of the authors; `source`
-has the place of that text. The authors' Python source is stored in the user's configuration folder
-and parsed without running it; the prompt is accepted only if it has the known sha256.
+Their Python source is parsed without running it, and accepted if the prompt has the known sha256.
 """
 
 from __future__ import annotations
@@ -29,12 +27,11 @@ _TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe by which an official prompt is made from its authors' files.
+    """How an official prompt is made from its authors' files.
 
-    `wording` has the keys of the prompt. In it `$NAME` is the text assigned to that name in the
-    files, and `$TEXT_1`, `$TEXT_2`, ... are the texts that `function` has in f-strings or in the
-    `messages` of a call. `variables` maps the authors' names of reports to ours. `sha256` is of the
-    prompt. `models` is a pattern of the names of models trained on this wording only.
+    In `wording` `$NAME` is the text assigned to that name, `$TEXT_1`, ... are the f-strings and
+    `messages` of `function`; `variables` maps the authors' names of reports to ours; `models` is a
+    pattern of models trained on this wording only.
     """
 
     wording: Mapping[str, Any]
@@ -177,10 +174,7 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
         return prompts.load(name)
     folder = folder_of(name, environ)
     if not folder.is_dir():
-        raise JudgeError(
-            f"the prompt {name} is not downloaded: run `judge prompts fetch {name}`, or use "
-            f"another, such as --prompt {recipe.rubric}"
-        )
+        raise JudgeError(f"the prompt {name} is not downloaded: run `judge prompts fetch {name}`")
     return recipe.extract(read_copy(recipe, folder))
 
 

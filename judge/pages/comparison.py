@@ -50,11 +50,6 @@ class PageFigure:
     caption: str
     svg: str
 
-    @property
-    def words(self) -> dict[str, str]:
-        """The title and the caption."""
-        return {"title": self.title, "caption": self.caption}
-
 
 def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
     """Return the ids of the studies whose records the page shows, by model and rubric.
@@ -122,7 +117,7 @@ def packet_numbers(rows: Sequence[int], n: int) -> list[int]:
 
 def figure_pieces(figures: Sequence[PageFigure]) -> Iterator[tuple[str, bytes]]:
     """Yield the titles and captions of all figures, then the SVG of each."""
-    yield "figures", as_json([figure.words for figure in figures])
+    yield "figures", as_json([{"title": f.title, "caption": f.caption} for f in figures])
     for number, figure in enumerate(figures):
         yield f"figure-{number}", figure.svg.encode()
 

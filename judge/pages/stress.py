@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judge.pages.bundle import PACKET, as_json, page_file
@@ -19,7 +18,7 @@ from judge.rubrics import Rubric
 from judge.rubrics.categories import CATEGORY
 from judge.stress.report import StressReport
 from judge.study.marks import segments
-from judge.study.view import judged_view
+from judge.study.view import cell, judged_view
 from judge.tables.stress import facts, tables
 
 MARK = "<!doctype html><!-- judge stress -->"
@@ -40,27 +39,6 @@ OUTCOMES = {
     "same": "same reading",
     "not_read": "not read",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A candidate of a stress test: its record, the errors found (None if unread), its outcomes.
-
-    The record's `fields` say what was changed, as `judge stress` wrote them.
-    """
-
-    record: Mapping[str, Any]
-    n_errors: int | None
-    outcomes: frozenset[str]
-
-
-def pairs(report: StressReport) -> Iterator[Pair]:
-    """Yield the candidates that the report's figures count, in the order of the run."""
-    reading, rows_of = report.first, _outcomes(report)
-    for row, record in enumerate(reading.run.records()):
-        n = reading.table["errors"][row] if reading.table["lost"][row] == "" else math.nan
-        outcomes = frozenset(name for name, rows in rows_of.items() if rows[row])
-        yield Pair(record, None if math.isnan(n) else int(n), outcomes)
 
 
 def _outcomes(report: StressReport) -> dict[str, pd.Series]:
@@ -87,74 +65,63 @@ def _outcomes(report: StressReport) -> dict[str, pd.Series]:
     }
 
 
-def page(
-    report: Mapping[str, Any],
-    rubric: Rubric,
-    pairs: Iterable[Pair],
-    figures: Sequence[PageFigure] | None = None,
-) -> Iterator[str]:
-    """Yield the page as one file; `pairs` are read once, a packet at a time.
+def page(report: StressReport, figures: Sequence[PageFigure] | None = None) -> Iterator[str]:
+    """Yield the page as one file; records are read once, a packet at a time.
 
-    `report` is as `judge stress report --format json` has it; `figures` are None where they
-    cannot be drawn here.
+    `figures` are None where they cannot be drawn here.
     """
-    title = f"Stress test of {report['judge']['name']} ({rubric.title})"
-    return page_file(MARK, "stress", title, _pieces(report, rubric, pairs, figures))
+    title = f"Stress test of {report.data['judge']['name']} ({report.first.run.rubric.title})"
+    return page_file(MARK, "stress", title, _pieces(report, figures))
 
 
 def _pieces(
-    report: Mapping[str, Any],
-    rubric: Rubric,
-    pairs: Iterable[Pair],
-    figures: Sequence[PageFigure] | None,
+    report: StressReport, figures: Sequence[PageFigure] | None
 ) -> Iterator[tuple[str, bytes]]:
-    effects = {row["id"]: row["effect"] for row in report["hostile"]}
+    data, answers, rubric = report.data, report.first, report.first.run.rubric
+    effects = {row["id"]: row["effect"] for row in data["hostile"]}
     texts = {
         row.get("change") or row["class"]: row["does"]
         for key in ("detection", "false_alarms", "hostile_all")
-        for row in report[key]
+        for row in data[key]
     }
+    outcomes = pd.DataFrame(_outcomes(report)).to_numpy(dtype=bool)
     columns: dict[str, list[Any]] = {
-        name: [] for name in ("ids", "study", "change", "group", "outcomes", "k", "n_errors")
+        "ids": answers.table["study_id"].tolist(),
+        "outcomes": [np.flatnonzero(row).tolist() for row in outcomes],
+        "n_errors": answers.table["errors"].where(answers.table["lost"] == "").map(cell).tolist(),
+        **{name: [] for name in ("study", "change", "group", "k")},
     }
-    rest, n = iter(pairs), 0
-    while packet := list(islice(rest, PACKET)):
+    records = answers.run.records()
+    for number in count():
         views = []
-        for pair in packet:
-            fields, study_id = pair.record["fields"], pair.record["study_id"]
-            columns["ids"].append(study_id)
+        for record in islice(records, PACKET):
+            fields = record["fields"]
             for name in ("study", "change", "group"):
                 columns[name].append(fields[name])
-            columns["outcomes"].append(
-                [i for i, name in enumerate(OUTCOMES) if name in pair.outcomes]
-            )
             columns["k"].append(int(fields["k"]))
-            columns["n_errors"].append(pair.n_errors)
-            more = {"effect": effects.get(study_id), "does": texts.get(fields["change"])}
-            views.append({**view(pair, rubric), **more})
-        yield f"packet-{n}", as_json(views)
-        n += 1
+            more = {"effect": effects.get(record["study_id"]), "does": texts.get(fields["change"])}
+            views.append({**_view(record, rubric), **more})
+        if not views:
+            break
+        yield f"packet-{number}", as_json(views)
+    level = (data["level"] or {"label": ""})["label"]
+    overview = {
+        "notes": [data["judge"]["note"]] if data["judge"]["note"] else [],
+        "facts": [{"name": name, "value": value} for name, value in facts(data)],
+        "tables": [table.plain() for table in tables(data)],
+        "rubric": declared(rubric),
+        "outcomes": [label.format(level=level) for label in OUTCOMES.values()],
+        "signature": data["signature"],
+        "has_figures": figures != [],
+    }
     yield "columns", as_json({**columns, "packet": PACKET})
-    yield "overview", as_json({**overview(report, rubric), "has_figures": figures != []})
+    yield "overview", as_json(overview)
     yield from figure_pieces(figures or ())
 
 
-def overview(report: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return all but the pairs, in JSON's types."""
-    level = (report["level"] or {"label": ""})["label"]
-    return {
-        "notes": [report["judge"]["note"]] if report["judge"]["note"] else [],
-        "facts": [{"name": name, "value": value} for name, value in facts(report)],
-        "tables": [table.plain() for table in tables(report)],
-        "rubric": declared(rubric),
-        "outcomes": [label.format(level=level) for label in OUTCOMES.values()],
-        "signature": report["signature"],
-    }
-
-
-def view(pair: Pair, rubric: Rubric) -> dict[str, Any]:
+def _view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """Return what the page shows of a pair: the injected change, and the judge's record."""
-    record, fields = pair.record, pair.record["fields"]
+    fields = record["fields"]
     sides = ("reference", "candidate")
     words = [re.findall(r"\s+|\w+|.", record[side]) for side in sides]
     matcher = SequenceMatcher(None, words[0], words[1], autojunk=False)
@@ -172,7 +139,7 @@ def view(pair: Pair, rubric: Rubric) -> dict[str, Any]:
         ],
         "is_rewritten": is_rewritten,
         "marked": {
-            side: [asdict(part) for part in segments(record[side], _spans(words[at], places[at]))]
+            side: segments(record[side], _spans(words[at], places[at]))
             for at, side in enumerate(sides)
         },
         # The raw answer is shown where it could not be read.

@@ -1,8 +1,7 @@
 """Readings made on the page, in a file beside the run that was read.
 
-`readings.jsonl` has a line for each save (`judge.running.folder.append_line`): everything that a
-reader has marked in a study at that time. The last line of a reader and a study counts; the lines
-before it are its history.
+`readings.jsonl` has a line for each save: everything that a reader has marked in a study at that
+time. The last line of a reader and a study counts; the lines before it are its history.
 """
 
 from __future__ import annotations
@@ -11,17 +10,15 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from judge.readers import journal
 from judge.rubrics.contract import Rubric
-from judge.running.folder import Stamp, append_line, stamp
-from judge.running.records import adapter, first_of
 from judge.sentences import sentences
-from judge.types import Edit, Item, JudgeError, Side
+from judge.types import Edit, Item, Side
 
 FILE = "readings.jsonl"
 NEW, BEGUN, DONE, NOT_JUDGED = "new", "begun", "done", "not judged"
@@ -82,66 +79,33 @@ def new_reading(
     reader: str,
     record: Mapping[str, Any],
     items: Iterable[MarkedItem] = (),
-    *,
-    done: bool,
-    comment: str = "",
-    seconds: float | None = None,
-    cannot_judge: str = "",
+    **more: Any,  # noqa: ANN401
 ) -> PageReading:
-    """Return a reading, made now, of the study in a run's `record`."""
+    """Return a reading, made now, of the study in a run's `record`; `more` are its other fields."""
     return PageReading(
-        uuid.uuid4().hex,
-        datetime.now(UTC).isoformat(timespec="milliseconds"),
-        reader,
-        record["study_id"],
-        done,
-        tuple(items),
-        comment,
-        texts_digest(record),
-        seconds,
-        cannot_judge,
+        id=uuid.uuid4().hex,
+        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        reader=reader,
+        study_id=record["study_id"],
+        items=tuple(items),
+        texts=texts_digest(record),
+        **more,
     )
 
 
 def append(run: Path, reading: PageReading) -> None:
-    """Append a reading to the file beside a run; when this returns it is on disk.
-
-    Raises `JudgeError` where the file cannot be written.
-    """
-    line = json.dumps(asdict(reading), ensure_ascii=False).encode("utf-8", "replace")
-    try:
-        append_line(run / FILE, line)
-    except OSError as error:
-        raise JudgeError(f"the reading was not saved: {error.strerror} ({FILE})") from error
+    """Append a reading to the file beside a run; when this returns it is on disk."""
+    journal.append(run / FILE, reading)
 
 
 def read(run: Path) -> list[PageReading]:
-    """Return all readings beside a run in the order of their saves, none where there is no file.
-
-    A line that a crash has cut short is skipped: its save was never confirmed. Raises `JudgeError`
-    for a whole line that is no reading.
-    """
-    path = run / FILE
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    parsed = (_parse(path, number, line) for number, line in enumerate(lines, 1))
-    return [reading for reading in parsed if reading]
+    """Return all readings beside a run in the order of their saves, none where there is no file."""
+    return journal.read(run / FILE, PageReading)
 
 
-def current(run: Path) -> Mapping[tuple[str, str], PageReading]:
+def current(run: Path) -> dict[tuple[str, str], PageReading]:
     """Return `latest` of a run's readings, read again when the file has changed."""
-    # A line that is appended meanwhile changes the stamp, and is read the next time.
-    changed = stamp(run / FILE)
-    return _latest(run, changed) if changed else {}
-
-
-@lru_cache(maxsize=8)
-def _latest(run: Path, _stamp: Stamp) -> Mapping[tuple[str, str], PageReading]:
-    return latest(read(run))
+    return latest(journal.read_again(run / FILE, PageReading))
 
 
 def latest(readings: Iterable[PageReading]) -> dict[tuple[str, str], PageReading]:
@@ -190,18 +154,3 @@ def texts_digest(record: Mapping[str, Any]) -> str:
     """Return 16 hexadecimal digits over the two reports of a record."""
     texts = json.dumps([record["reference"], record["candidate"]])
     return hashlib.sha256(texts.encode()).hexdigest()[:_DIGITS]
-
-
-def _parse(path: Path, number: int, line: bytes) -> PageReading | None:
-    from pydantic import ValidationError
-
-    try:
-        reading: PageReading = adapter(PageReading).validate_json(line, strict=True)
-    except ValidationError as error:
-        if error.errors()[0]["type"] == "json_invalid":
-            return None
-        raise JudgeError(
-            f"{path} is damaged in line {number:,}: {first_of(error)}; correct the line or remove "
-            "it, then the line before of its reader and study counts"
-        ) from error
-    return reading

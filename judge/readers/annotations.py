@@ -40,8 +40,6 @@ GREEN: Final = "green"
 FINERADSCORE: Final = "fineradscore"
 RubricName = Literal["green", "fineradscore"]
 _GRADED_BY = {GREEN: "significance", FINERADSCORE: "severity"}
-EVERYONE: Final = ""
-"""Stands for all readers of a study."""
 
 Key = tuple[str, str]
 """A reader and a study id."""
@@ -71,10 +69,9 @@ class Cells:
 
     def ids(self, *names: str) -> tuple[str, ...]:
         """Return the cells that identify a reading; raises `JudgeError` where one is blank."""
-        try:
-            return tuple(self.needed(name) for name in names)
-        except FaultError as fault:
-            raise JudgeError(f"{self.file}, {fault}") from fault
+        if blank := [name for name in names if self[name] is None]:
+            raise JudgeError(f"{self.file}, {self.place}: {blank[0]} is blank")
+        return tuple(str(self[name]) for name in names)
 
     def needed(self, name: str) -> str:
         """Return a cell; raises `FaultError` if it is blank."""
@@ -136,13 +133,6 @@ def open_file(source: str, encoding: str | None) -> File:
         return File(content.name, content.sha256, {}, jsonio.read(text))
     except jsonio.JsonError as error:
         raise JudgeError(f"{content.name} cannot be read as JSON: {error}") from error
-
-
-def only(files: Sequence[File]) -> File:
-    """Return the only file of a layout; raises `JudgeError` for several."""
-    if len(files) > 1:
-        raise JudgeError(f"this layout has one file; {len(files)} were given")
-    return files[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +225,7 @@ class AnnotationTable:
         self.rows.append(Row(reader, study_id, **values))
 
     def leave_out(self, reader: str, study_id: str, why: object) -> None:
-        """Leave a study out, for one reader or `EVERYONE`; the first reason is kept."""
+        """Leave a study out, for all readers if `reader` is ""; the first reason is kept."""
         self.left_out.setdefault((reader, study_id), str(why))
 
     @contextmanager
@@ -258,7 +248,7 @@ class AnnotationTable:
                 continue
             known = getattr(study, name) if name in texts else study.fields.get(name)
             if known not in (None, "", value):
-                self.leave_out(EVERYONE, study_id, f"{place}: {name} differs from an earlier row")
+                self.leave_out("", study_id, f"{place}: {name} differs from an earlier row")
             elif name in texts:
                 study = replace(study, **{name: str(value)})  # type: ignore[arg-type]
             else:
@@ -271,21 +261,17 @@ class AnnotationTable:
         for row in self.rows:
             by_key[row.reader, row.study_id].append(row)
         left_out: dict[str, dict[str, str]] = defaultdict(dict)
-        for key in (*by_key, *self.left_out):
-            why = self.left_out.get(key) or self.left_out.get((EVERYONE, key[1]))
-            if why and key[0] != EVERYONE:
-                left_out[key[0]][key[1]] = why
-                by_key.pop(key, None)
+        for reader, study_id in (*by_key, *self.left_out):
+            why = self.left_out.get((reader, study_id)) or self.left_out.get(("", study_id))
+            if why and reader:
+                left_out[reader][study_id] = why
+                by_key.pop((reader, study_id), None)
         if not by_key:
             why = next(iter(self.left_out.values()), "every score is blank")
             raise JudgeError(f"the files have no usable reading: {why}")
         readers = sorted({reader for reader, _ in by_key})
-        categories = dict.fromkeys(
-            name
-            for rows in by_key.values()
-            for row in rows
-            for name in (row.category or "").split(",")
-        )
+        rows = [row for rows in by_key.values() for row in rows]
+        categories = dict.fromkeys(",".join(row.category or "" for row in rows).split(","))
         has_references = all(study.reference for study in self.studies.values())
         return [
             Readings(

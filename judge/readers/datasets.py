@@ -23,7 +23,6 @@ from judge.readers.annotations import (
     File,
     Key,
     Readings,
-    only,
     open_file,
 )
 from judge.readers.tidy_table import tidy
@@ -92,7 +91,7 @@ _EIGHT = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 
 def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
     """Read RadEvalX: counts in eight categories, a row of significant and one of other errors."""
-    file = only(files)
+    (file,) = files
     reader = reader or stem_of(file.name)
     table = AnnotationTable(GREEN, {MATCHED: NO_MATCHED})
     table.source = file.name if file.has("candidate_report") else None
@@ -210,14 +209,13 @@ def _add_radpref(
         raise FaultError(f"{place}: {first_of(error)}") from error
     side, n_benign = key[1].rpartition("/")[2], 0
     table.add(*key, count=0)
-    errors: list[tuple[Side, str, str, Mapping[str, Any]]] = [
-        ("candidate", f"{side}_findings", *pair) for pair in checked["finding_errors"].items()
-    ]
-    errors += [
-        ("reference", "ground_truth_findings", *pair)
-        for pair in checked["missing_findings"].items()
-    ]
-    for report, findings, number, entry in errors:
+    reports: tuple[tuple[Side, str, Mapping[str, Any]], ...] = (
+        ("candidate", f"{side}_findings", checked["finding_errors"]),
+        ("reference", "ground_truth_findings", checked["missing_findings"]),
+    )
+    for report, findings, number, entry in (
+        (report, findings, *pair) for report, findings, part in reports for pair in part.items()
+    ):
         texts = record.get(findings)
         if not number.isdigit() or not isinstance(texts, list) or int(number) >= len(texts):
             raise FaultError(f"{place}: {findings} has no finding {number}")
@@ -225,8 +223,7 @@ def _add_radpref(
         if attributes := entry.get("attributes"):
             category = ",".join(sorted({_CATEGORY_OF.get(name, name) for name in attributes}))
             level = max(_WEIGHTS[weight] for weight in attributes.values())
-            detail = ", ".join(f"{name} {weight}" for name, weight in attributes.items())
-            text = f"{text} ({detail})"
+            text += f" ({', '.join(f'{name} {weight}' for name, weight in attributes.items())})"
         else:
             grade = entry["clinical_significance"]
             category, level = "a" if report == "candidate" else "b", _GRADES[grade]
@@ -249,9 +246,8 @@ _REFISCO_1 = {
     "comments": "notes",
     "report_text": "report",
 }
-_NO_ERROR = "noerror"
 _SCORES = {
-    _NO_ERROR: None,
+    "noerror": None,
     "notactionable": "severity1",
     "actionablenonurgenterror": "severity2",
     "urgenterror": "severity3",
@@ -261,7 +257,7 @@ _SCORES = {
 
 def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read ReFiSco v0 or v1: radiologists' corrections of impressions, a row a line."""
-    file = only(files)
+    (file,) = files
     table = AnnotationTable(FINERADSCORE, {CATEGORY.name: NO_CATEGORY}, "impression", file.name)
     rows = [
         Cells(row.file, row.place, {_REFISCO_1.get(name, name): row[name] for name in row.cells})
@@ -351,10 +347,12 @@ def _refisco_errors(candidate: str, rows: Sequence[Cells]) -> Iterator[dict[str,
 
 
 def _is_radpref(file: File) -> bool:
-    if isinstance(file.data, dict):
-        return isinstance(file.data.get("annotations"), dict) and bool(file.data["annotations"])
-    first = file.data[0] if isinstance(file.data, list) and file.data else None
-    return isinstance(first, dict) and {"id", "ground_truth_report"} <= {*first}
+    data = file.data
+    if isinstance(data, list):
+        return (
+            bool(data) and isinstance(data[0], dict) and {"id", "ground_truth_report"} <= {*data[0]}
+        )
+    return isinstance(data, dict) and bool(data.get("annotations"))
 
 
 LAYOUTS: Mapping[
@@ -364,7 +362,7 @@ LAYOUTS: Mapping[
     "tidy": (
         "the columns study_id, reader, and level or significant",
         lambda file: (
-            file.has("study_id", "reader", "level") or file.has("study_id", "reader", "significant")
+            file.has("study_id", "reader") and {"level", "significant"} & {*file.columns} != set()
         ),
         tidy,
     ),
@@ -419,14 +417,15 @@ def read(
         needs = "; ".join(f"{name} needs {LAYOUTS[name][0]}" for name in wanted)
         raise JudgeError(f"{names}: the columns fit no single layout; {needs}")
     (layout,) = {*fitting} & {*wanted}
+    if len(files) > 1 and layout not in ("rexval", "radpref"):
+        raise JudgeError(f"the layout {layout} has one file; {len(files)} were given")
     table = LAYOUTS[layout][2](files, reader)
     readings = table.readings()
     if strict and table.left_out:
-        (who, study_id), why = next(iter(table.left_out.items()))
-        whose = f" of reader {who!r}" if who else ""
+        (_, study_id), why = next(iter(table.left_out.items()))
         raise JudgeError(
-            f"study {study_id!r}{whose}: {why} ({len(table.left_out)} in all); without --strict "
-            "such studies are left out"
+            f"study {study_id!r}: {why} ({len(table.left_out)} in all); without --strict such "
+            "studies are left out"
         )
     # A file with the candidates counts as both sides, like a file of studies.
     roles = ["both" if file.name == table.source else "readings" for file in files]

@@ -28,9 +28,6 @@ from judge.types import Annotation, JudgeError
 READER = "reader:"
 """The first part of a reader's name as a judge."""
 NOTE = "a reader's annotations"
-UNREADABLE = "unreadable"
-"""The reason for studies with contradictory rows."""
-_DIGITS = 8
 
 
 def write_runs(
@@ -100,8 +97,8 @@ def _study_set(
         model=model or (models.pop() if len(models) == 1 else None) or None,
         inputs=tuple(inputs),
         notes=(*readings.notes, *new_names),
-        omitted={UNREADABLE: len(left_out)} if left_out else {},
-        omitted_ids={UNREADABLE: tuple(left_out)} if left_out else {},
+        omitted={"unreadable": len(left_out)} if left_out else {},
+        omitted_ids={"unreadable": tuple(left_out)} if left_out else {},
     )
 
 
@@ -117,23 +114,22 @@ def _write_run(
     if class_source is None:
         has_references = any(studies.references)
         studies, class_source = with_classes(studies) if has_references else (studies, "none")
+    sample = {"sample": readings.sample} if readings.sample else {}
     name, now = f"{READER}{readings.reader}", datetime.now(UTC).isoformat(timespec="seconds")
     reader_version = f"{name}+{_digest(readings)}"
     # As of a judge's run, with the layout in place of the prompt.
-    signature = Signature(
-        (
-            f"{rubric.name}:{rubric.version}",
-            f"judge:{reader_version}",
-            f"layout:{layout}",
-            f"section:{studies.section}",
-            f"class:{class_source}",
-            f"omitted:{sum(studies.omitted.values())}",
-            f"studies:{studies_digest(studies)}",
-            f"version:{version()}",
-        )
+    parts = (
+        f"{rubric.name}:{rubric.version}",
+        f"judge:{reader_version}",
+        f"layout:{layout}",
+        f"section:{studies.section}",
+        f"class:{class_source}",
+        f"omitted:{sum(studies.omitted.values())}",
+        f"studies:{studies_digest(studies)}",
+        f"version:{version()}",
     )
     made_by = {
-        "signature": str(signature),
+        "signature": str(Signature(parts)),
         "rubric": rubric.name,
         "model": studies.model,
         "judge": {"name": name, "version": reader_version, "note": NOTE},
@@ -146,7 +142,7 @@ def _write_run(
             "layout": layout,
             "lacks": dict(readings.lacks),
             "own": list(readings.own_categories),
-            **({"sample": readings.sample} if readings.sample else {}),
+            **sample,
         },
     }
     manifest = {
@@ -171,19 +167,18 @@ def _write_run(
 
 
 def _digest(readings: Readings) -> str:
-    annotations = [
-        [reading.study.study_id, "Unparsed", reading.cannot_judge]
-        if reading.cannot_judge
-        else [
-            reading.study.study_id,
+    annotations = []
+    for reading in readings.readings:
+        kind, outcome = (
             "Annotated",
             adapter(Annotation).dump_python(reading.annotation, mode="json"),
-        ]
-        for reading in readings.readings
-    ]
+        )
+        if reading.cannot_judge:
+            kind, outcome = "Unparsed", reading.cannot_judge
+        annotations.append([reading.study.study_id, kind, outcome])
     content = [annotations, sorted(readings.lacks), [*readings.own_categories]]
     content += [readings.sample] if readings.sample else []
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _notes(readings: Readings, rubric: Rubric) -> list[str]:
@@ -195,8 +190,9 @@ def _notes(readings: Readings, rubric: Rubric) -> list[str]:
         if measures:
             notes.append(f"undefined: {', '.join(totals) or 'counts by category'} ({why})")
     if left_out := readings.left_out:
-        study_id, why = next(iter(left_out.items()))
-        studies = counted(len(left_out), "study", "studies")
-        ids = first_ids([*left_out])
-        notes.append(f"{studies} left out for contradictory rows ({ids}); {study_id}: {why}")
+        studies, (study_id, *_) = counted(len(left_out), "study", "studies"), left_out
+        notes.append(
+            f"{studies} left out for contradictory rows ({first_ids([*left_out])}); {study_id}: "
+            f"{left_out[study_id]}"
+        )
     return notes

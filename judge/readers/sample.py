@@ -8,9 +8,7 @@ a reader has read who stops early are a random sample too.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,12 +16,12 @@ from typing import Any
 
 from judge.running.folder import Run, replace_file, staging_folder
 from judge.running.records import SampleRead, adapter, first_of
+from judge.signature import random_rank
 from judge.stats.table import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
 from judge.types import JudgeError
 
 SAMPLE = "sample.json"
-DEFAULT_SEED = 1
 LEAST = 2
 """The studies drawn first from each stratum: fewer have no variance."""
 
@@ -68,7 +66,7 @@ def sampled(
         return known
     if n is None:
         raise JudgeError(f"{run.path} has no sample; draw one with -n")
-    seed = known.seed if known else DEFAULT_SEED if seed is None else seed
+    seed = known.seed if known else 1 if seed is None else seed
     sample = draw(_columns(run, by), n, by, seed)
     text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
     try:
@@ -148,7 +146,7 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
         )
     places = []
     for key, members in strata.items():
-        ranked = sorted((_rank(seed, study_id), study_id) for study_id in members)
+        ranked = sorted((random_rank(seed, study_id), study_id) for study_id in members)
         for k, (rank, study_id) in enumerate(ranked):
             turn = 0.0 if k < LEAST else (2 * k + 1) / len(members)
             places.append((min(k, LEAST), turn, rank, study_id, key))
@@ -173,15 +171,4 @@ def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def _keys(columns: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(zip(*([_plain(value) for value in columns[name]] for name in by), strict=True))
-
-
-def _rank(seed: int, study_id: str) -> str:
-    return hashlib.sha256(json.dumps([seed, study_id]).encode()).hexdigest()
-
-
-def _plain(value: object) -> str | int | float | None:
-    """Return a cell as JSON has it; None for no number."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value if isinstance(value, str | int | float | None) else str(value)
+    return list(zip(*(columns[name] for name in by), strict=True))

@@ -18,7 +18,6 @@ from judge.readers.annotations import (
     File,
     Key,
     Row,
-    only,
 )
 from judge.rubrics.categories import CATEGORY, category_of
 from judge.rubrics.derived import EDIT, category_name
@@ -32,8 +31,8 @@ _ERROR_COLUMNS = ("study_id", "reader", "category", "level", "significant", "cou
 
 
 def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
-    """Read a user's own table, with one row per error, or per count of errors."""
-    file = only(files)
+    """Read a user's own table."""
+    (file,) = files
     if file.has("level", "significant"):
         raise JudgeError(f"{file.name} has both level and significant; keep one of them")
     rows = [*file.rows()]
@@ -82,13 +81,8 @@ def _fields(rows: Sequence[Cells]) -> dict[str, object]:
     for row in rows:
         for name, text in row.cells.items():
             # pandas writes the row numbers in a column without a name.
-            if (
-                name in (*_ERROR_COLUMNS, *_STUDY_COLUMNS)
-                or name.startswith("column_")
-                or text is None
-            ):
-                continue
-            if values.setdefault(name, text) != text:
+            is_used = name in (*_ERROR_COLUMNS, *_STUDY_COLUMNS) or name.startswith("column_")
+            if text and not is_used and values.setdefault(name, text) != text:
                 raise row.fault(f"{name} differs from an earlier row")
     return values
 
@@ -125,7 +119,6 @@ def _category(row: Cells) -> str | None:
 
 
 def _check(errors: Sequence[Row], rows: Sequence[Cells], *, has_category: bool) -> None:
-    """Raise `FaultError` if the rows of a study contradict each other."""
     seen: dict[tuple[object, ...], str] = {}
     is_clean = any(error.category is error.level is None and not error.count for error in errors)
     for error, row in zip(errors, rows, strict=True):

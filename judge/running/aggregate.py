@@ -120,11 +120,7 @@ class Aggregation:
         return replace(changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None)
 
     def annotation(self, rubric: Rubric, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
-        """Return what all parts say, each item with the part that says it, by the numbers of these.
-
-        Items that are listed by their text alone have the part's name in it, unless others quote
-        them.
-        """
+        """Return the items of all parts, each labelled with its part."""
         items: list[Item] = []
         for part, annotation in parts:
             before = len(items)
@@ -175,12 +171,7 @@ Parts = Sequence[tuple[Study, Sequence[StudyResult]]]
 
 
 def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFrame:
-    """Return the numbers of the studies, by those of the parts that scored them.
-
-    `scored` has one row a study (column `row`) and part (column `part`), in the order of these,
-    with the rubric's measures, NaN where undefined; what comes back one row a study, with the
-    measures of `how.rubric(rubric)` and for the rule `best` the part that they are of.
-    """
+    """Return the combined numbers, one row a study, from one row a study and part."""
     import pandas as pd
 
     studies = scored.groupby("row")
@@ -227,10 +218,7 @@ def _says(measures: Sequence[str], scored: pd.DataFrame) -> pd.Series[Any]:
 def agreement(
     rubric: Rubric, scored: pd.DataFrame, patients: NDArray[np.intp] | None = None
 ) -> list[dict[str, Any]]:
-    """Return Krippendorff's alpha between the parts, for each rate and for the score.
-
-    `patients` has each study's patient by number, None where no patient has several studies.
-    """
+    """Return Krippendorff's alpha between the parts, for each rate and for the score."""
     columns = {(rate.name, rate.label): _says(rate.measures, scored) for rate in rates(rubric)}
     levels = ["nominal"] * len(columns)
     if score := score_of(rubric):
@@ -252,10 +240,9 @@ def aggregate(
     best_field: str = "",
     patients: NDArray[np.intp] | None = None,
 ) -> tuple[list[StudyResult], list[dict[str, Any]], list[str]]:
-    """Return the end of each study by those of its parts, how the parts agree, and notes.
+    """Return the combined result of each study, the agreement of the parts, and notes.
 
-    A study is scored where all of its parts scored it. By the rule `best` it has the reference of
-    its best part, whose name is in the field `best_field`.
+    A study is scored if all its parts are; by `best` it has its best part's reference.
     """
     import pandas as pd
 
@@ -338,12 +325,7 @@ def _apart(rubric: Rubric, fields: Iterable[str]) -> Rubric:
 
 
 def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
-    """Make one run out of several judges' runs of the same studies. Nothing is asked.
-
-    A study is scored where all judges scored it. Rates are grouped as in the run of the judge that
-    is first by name. Raises `JudgeError` for runs that do not fit together, and for an `out` that
-    holds another run.
-    """
+    """Combine the runs of several judges on the same studies into one; nothing is asked."""
     if rule not in ("majority", "mean"):
         raise JudgeError(f"a panel has no rule {rule!r}; there are: majority, mean")
     runs = _checked(runs)
@@ -403,22 +385,20 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
     for run in runs:
         if run.reading is not None or run.combined is not None or "shard" in run.manifest:
             raise JudgeError(
-                f"{run.path} is not the run of one judge over all studies: a panel takes no "
-                "reader, no shard and no other panel"
+                f"{run.path} is a reader's run, a shard or a panel, which no panel takes"
             )
         for part in ("rubric", "section", "class", "studies"):
             ours, theirs = (Signature.parse(judged.signature)[part] for judged in (first, run))
             if ours != theirs:
                 raise JudgeError(
-                    f"the judges of a panel have the same {part}: it is {ours} in {first.path} "
-                    f"and {theirs} in {run.path}; judge the same files"
+                    f"{part} is {ours} in {first.path} and {theirs} in {run.path}: a panel "
+                    "takes runs of the same files"
                 )
         # Answers of one judge would count twice, however often it was asked again.
         other = judges.setdefault(_settings(run, without="reask"), run)
         if other is not run:
             raise JudgeError(
-                f"{other.path} and {run.path} are runs of the same judge, whose answers would "
-                "count twice: name one of them, or ask again with another --seed"
+                f"{other.path} and {run.path} are by the same judge: run it with another --seed"
             )
     return runs
 
@@ -473,10 +453,7 @@ def _whose(notes: Iterable[tuple[str, str]], n_judges: int) -> list[str]:
 
 
 class SeveralReferences:
-    """Studies with several references, each of which is one question.
-
-    `asked` are the questions as studies with ids of their own.
-    """
+    """Studies with several references, each asked about as a study of its own in `asked`."""
 
     def __init__(self, studies: StudySet, rule: Rule) -> None:
         self._studies = studies

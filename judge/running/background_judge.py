@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from judge.running.engine import INTERRUPTED, RunStoppedError, judge_all
 from judge.running.records import StudyResult
@@ -15,38 +15,27 @@ from judge.running.session import JudgeSession
 from judge.studies import StudySet
 from judge.types import JudgeError
 
-if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
-
 T = TypeVar("T")
 _CLOSED = "this judge was closed: make a new one"
 
 
 class BackgroundJudge:
-    """Judges sets of studies as they come, any number at a time, in a thread with an event loop.
+    """Judges sets of studies as they come, in a thread with an event loop.
 
-    All share the session's cache, limits and budget. After an end for all, such as a server that is
-    gone, the next call finds out anew. The thread starts with the first question and ends with
-    `close`.
+    All share the session's cache, limits and budget. After a stop the next call begins anew.
     """
 
     def __init__(self, session: JudgeSession) -> None:
         self.session = session
         self._lock = threading.Lock()
-        self._portal: BlockingPortal | None = None
-        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._pid = 0
         self._is_closed = False
 
-    def ready(self) -> None:
-        """Raise `JudgeError` where the cache cannot be used; after a stop begin anew."""
+    async def judge(self, studies: StudySet) -> list[StudyResult]:
+        """Return the result of every study, in their order; to be awaited in the thread."""
         if self.session.stop.why is not None:
             self.session.begin()
-        _ = self.session.cache
-
-    async def judge(self, studies: StudySet) -> list[StudyResult]:
-        """Return the end of every study, in their order; to be awaited in the thread."""
-        self.ready()
         ends: list[StudyResult] = []
         stop, progress = self.session.stop, self.session.progress
         await judge_all(self.session, studies, ends.append)
@@ -54,30 +43,38 @@ class BackgroundJudge:
             raise RunStoppedError(stop.why or INTERRUPTED, progress)
         return sorted(ends, key=lambda end: end.row)
 
-    def submit(self, work: Callable[[BackgroundJudge], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Have a piece of work done in the thread, which gives it this judge.
-
-        Cancelling the future stops asking for it. Raises `JudgeError` after `close`, and in a
-        process that was forked off since the thread started, which has none.
-        """
-        if self._portal is not None and self._pid != os.getpid():
-            raise JudgeError("a forked process cannot use the judge of the first: make a new one")
+    def submit(self, work: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> Future[T]:  # noqa: ANN401
+        """Start `work(*args)` in the thread; cancelling the future stops asking for it."""
         with self._lock:
             if self._is_closed:
                 raise JudgeError(_CLOSED)
-            return (self._portal or self._started()).start_task_soon(self._done, work)
+            if self._loop is None:
+                self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
+                # At the end of the process there is nothing to do: its servers end with it.
+                self._thread = threading.Thread(target=self._live, daemon=True)
+                self._thread.start()
+            if self._pid != os.getpid():
+                raise JudgeError(
+                    "a forked process cannot use the judge of the first: make a new one"
+                )
+            return asyncio.run_coroutine_threadsafe(self._done(work, args), self._loop)
 
-    async def _done(self, work: Callable[[BackgroundJudge], Coroutine[Any, Any, T]]) -> T:
+    def _live(self) -> None:  # holds the judge until the process ends
+        assert self._loop is not None
+        self._loop.run_forever()
+        self._loop.close()
+
+    async def _done(self, work: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...]) -> T:
         try:
-            return await work(self)
+            return await work(*args)
         except asyncio.CancelledError:
             if self._is_closed:
                 raise JudgeError(_CLOSED) from None
             raise
 
-    def wait(self, work: Callable[[BackgroundJudge], Coroutine[Any, Any, T]]) -> T:
-        """Have it done and return what it gives, or raise what it raises."""
-        future = self.submit(work)
+    def wait(self, work: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:  # noqa: ANN401
+        """Do `work(*args)` in the thread; returns what it gives, or raises what it raises."""
+        future = self.submit(work, *args)
         try:
             return future.result()
         except BaseException:  # Ctrl-C among them
@@ -88,28 +85,16 @@ class BackgroundJudge:
         """Stop asking, and let go of the judge; returns when nothing of it is left."""
         with self._lock:
             was_closed, self._is_closed = self._is_closed, True
-        if self._portal is not None and not was_closed and self._pid == os.getpid():
-            assert self._thread is not None
-            self._portal.call(self._portal.stop, True)  # noqa: FBT003 - it takes it by its place
+        loop = self._loop
+        if loop is not None and not was_closed and self._pid == os.getpid():
+            asyncio.run_coroutine_threadsafe(self._end(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
             self._thread.join()
 
-    def _started(self) -> BlockingPortal:
-        opened: Future[BlockingPortal] = Future()
-        # At the end of the process there is nothing to do: what a judge started goes with it.
-        self._thread = threading.Thread(target=self._live, args=(opened,), daemon=True)
-        self._thread.start()
-        self._portal, self._pid = opened.result(), os.getpid()
-        return self._portal
-
-    def _live(self, opened: Future[BlockingPortal]) -> None:
-        import anyio
-        from anyio.from_thread import BlockingPortal
-
-        async def until_stopped() -> None:
-            async with BlockingPortal() as portal:
-                opened.set_result(portal)
-                await portal.sleep_until_stopped()
-            with self.session:
-                await self.session.judge.aclose()
-
-        anyio.run(until_stopped)
+    async def _end(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with self.session:
+            await self.session.judge.aclose()

@@ -39,16 +39,13 @@ _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 _BUDGET_PAUSE = 0.05
 # What an overload leaves of the requests in flight, and how much of them comes back at a time.
 _CUT, _STEP = 0.7, 0.1
-# So many questions in a row without an answer are no coincidence.
 _UNLUCKY = 3
 
 
 class Limiter:
     """The one limit on requests in flight, between 1 and `most`, where it begins.
 
-    A server that falls behind cuts it, once for all requests that were under way together; a
-    limit's worth of answers raises it a tenth. In an outage, while nobody answers at all, one
-    request at a time tries, and any answer lets all go on at once.
+    An overload cuts it, answers raise it by tenths. In an outage one request at a time tries.
     """
 
     def __init__(self, most: int, max_outage: float = 1800.0) -> None:
@@ -111,10 +108,9 @@ class Limiter:
             self._held_until = max(self._held_until, now + retry_after)
 
     def unanswered(self, key: str, why: str = "", *, is_sure: bool = False) -> bool:
-        """Note that a question found nobody, and why; returns whether that is an outage.
+        """Note that a question found no server; returns whether that is an outage.
 
-        It is one where several in a row do, or `is_sure`. Raises `JudgeError` when one has lasted
-        for `max_outage`.
+        Raises `JudgeError` when an outage has lasted for `max_outage` seconds.
         """
         self._unlucky.add(key)
         now = asyncio.get_running_loop().time()

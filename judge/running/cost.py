@@ -17,18 +17,15 @@ if TYPE_CHECKING:
 
 # English reports run to a little over four characters a token.
 _CHARACTERS_A_TOKEN = 4
-# The turns around a prompt's texts take a few tokens each.
 _TOKENS_A_TURN = 16
-# The name that the table of prices has for them.
 _IN_BATCHES = {"processing": "batch"}
 
 
 class SpendingLimit:
     """US dollars that may be spent, by a run, several runs or batches together.
 
-    What a request can cost at the most is set aside before it is sent, and replaced by what its
-    answer did cost. A budget `within` another one spends from both; one without a limit refuses
-    nothing.
+    A request's highest cost is reserved before it is sent, then replaced by the real cost. A budget
+    `within` another spends from both.
     """
 
     def __init__(self, limit: float | None, within: SpendingLimit | None = None) -> None:
@@ -74,10 +71,7 @@ class SpendingLimit:
 
 @dataclass(slots=True)
 class Prices:
-    """The prices of one model at one server, by the table of genai-prices; None where unknown.
-
-    `base_url` is None where nothing is paid for. `in_batches` takes what a batch costs.
-    """
+    """The prices of one model at one server, from genai-prices; None where unknown or free."""
 
     model: str
     base_url: str | None
@@ -154,11 +148,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is coming: requests to send, answers already there, and what that may take.
+    """Requests to send, answers already there, and what that may take.
 
-    `typical` takes each answer to be as long as the `n_seen` newest of this kind in the cache,
-    `worst` to be as long as the limit allows and asked for as often as the policy has it. `further`
-    requests at most may follow from the answers: they are in no estimate.
+    `typical` assumes answers as long as the `n_seen` newest in the cache, `worst` the longest and
+    most repeated. `further` requests may follow from the answers, in no estimate.
     """
 
     requests: int

@@ -15,7 +15,6 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from judge import plugins
 from judge.backends.base import AskError, StudyError
 from judge.rubrics.questions import Step, Steps, check_end, combine_answers
 from judge.running.records import CachedAnswer, StudyResult, read
@@ -47,9 +46,6 @@ COMPOSED = "composed"
 _GRACE = 5.0
 _TICK = 0.25
 _SHOWN = 300
-
-
-# How a run goes and ends
 
 
 @dataclass(slots=True)
@@ -302,9 +298,6 @@ async def judge_study(session: JudgeSession, row: int, study: Study, answer: Ans
                 exchange.take(await answer(exchange.question))
             except AskError as error:
                 exchange.lose(error)
-            except SystemExit as error:  # of a judge that a package adds
-                kind = session.judge.name.partition(":")[0]
-                raise plugins.BACKENDS.error(kind, f"failed: SystemExit: {error}") from error
 
     exchanges: list[Exchange] = []
     while now := _coming(session, study, exchanges):
@@ -331,9 +324,6 @@ def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[
                     break
                 exchange.take(CachedAnswer(completion, question.key))
     return exchanges
-
-
-# All studies
 
 
 class EarlyAnswers:
@@ -372,11 +362,7 @@ class EarlyAnswers:
 async def judge_all(
     session: JudgeSession, studies: StudySet, sink: Callable[[StudyResult], None]
 ) -> None:
-    """Judge every study and give each end to `sink` as soon as it is known, in any order.
-
-    Where most of the first answers cannot be read, those under way are finished, so that the same
-    run stops there again without a question, and `UnreadableError` is raised.
-    """
+    """Judge every study and give each end to `sink` as soon as it is known, in any order."""
     answer, stop, progress = session.answer, session.stop, session.progress
     numbered, n_ended = enumerate(studies), 0
     first = EarlyAnswers(session.policy.give_up_after)
@@ -413,10 +399,7 @@ def judge_set(
     sink: Callable[[StudyResult], None],
     listener: ProgressListener,
 ) -> Progress:
-    """Judge every study of a set, giving each end to `sink`; returns what it took.
-
-    Raises `RunStoppedError` and `UnreadableError` where not all studies had their end.
-    """
+    """Judge every study of a set, giving each end to `sink`; raises if not all have one."""
     session.begin(len(studies))
     progress, stop = session.progress, session.stop
 

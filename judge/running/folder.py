@@ -5,11 +5,9 @@
     studies.csv        the table of studies
     studies.parquet    the same, with types
     summary.json       what was printed
-    server.log         what a model server wrote that was started for the run
+    server.log         the log of a model server that was started for the run
 
-Files are written to one side, by one process at a time, and moved in place when all of them
-are whole; the manifest comes last, so a folder without one is no run. They are readable by their
-owner alone.
+Files are written in a staging folder by one process and moved in place, the manifest last.
 """
 
 from __future__ import annotations
@@ -77,10 +75,7 @@ Stamp = tuple[int, int, int]
 
 @contextmanager
 def staging_folder(run: Path) -> Iterator[Path]:
-    """Lock the folder `run` for writing, and give a new folder in it for the files to be written.
-
-    What a killed process left is removed. Raises `JudgeError` where another process holds the lock.
-    """
+    """Lock the folder `run` for writing, and give a new folder in it for the files."""
     from filelock import FileLock, Timeout
 
     place = run / WRITING
@@ -92,8 +87,7 @@ def staging_folder(run: Path) -> Iterator[Path]:
                 lock.acquire()
             except Timeout:
                 raise JudgeError(
-                    f"{run} is being written by another process: wait until it has ended, or "
-                    f"{ANOTHER}"
+                    f"{run} is being written by another process: wait, or {ANOTHER}"
                 ) from None
     try:
         _clear(place)
@@ -154,10 +148,7 @@ def not_a_run(path: Path, manifest: str) -> str:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append `line` to a file, whole or not at all; when this returns it is on disk.
-
-    What a crash has cut short stays as it is, and the next line begins on a line of its own.
-    """
+    """Append `line` to a file, whole or not at all; on disk when this returns."""
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -268,10 +259,7 @@ class Run(Displayed):
         return frame
 
     def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
-        """Return the table of studies: all of it, or the columns `names` and those of `optional`.
-
-        `study_id`, `outcome` and `class_inferred` are always there.
-        """
+        """Return the table of studies with the columns `names` and those of `optional`, or all."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -307,10 +295,7 @@ class Run(Displayed):
     def regrouped(self, by: Sequence[str], patient_field: str | None = None) -> dict[str, Any]:
         """Return the summary with the rates grouped by any fields of the studies.
 
-        Intervals are by the patients of `patient_field`, by default the usual field; `none` takes
-        studies as independent.
-
-        Raises `JudgeError` for a field that the run has not, and as `table` does.
+        `patient_field` None is the usual field, `none` takes studies as independent.
         """
         summary = {k: v for k, v in self.summary().items() if k != "intervals_by"}
         return {**summary, **summarise(self.table(), self.rubric, by, patient_field)}
@@ -329,11 +314,7 @@ class Run(Displayed):
             yield study_of(record), outcome_of(record)
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield one record a study, in the order of the references.
-
-        Raises `JudgeError` for a line that was changed, and for studies that are missing or there
-        twice.
-        """
+        """Yield one record a study, in the order of the references; raises for a changed line."""
         ids: set[str] = set()
         for n, line in enumerate(self.lines(), 1):
             record = self.parsed(n, line, of_any_version=of_any_version)
@@ -373,8 +354,7 @@ class Run(Displayed):
         made, today = self.signature.partition("|")[0], f"{self.rubric.name}:{self.rubric.version}"
         if made != today:
             raise JudgeError(
-                f"{self.path} is a run of {made}, and this version of judge has {today}; judge "
-                "rescore brings it up to date"
+                f"{self.path} is a run of {made}, not {today}: judge rescore brings it up to date"
             )
 
 
@@ -409,10 +389,7 @@ def damaged(path: Path, why: str) -> JudgeError:
 
 
 def claim(path: Path, signature: str) -> None:
-    """Raise `JudgeError` unless a run with `signature` may be written to `path`.
-
-    A folder is free that is new, empty, holds the same run, or one that a killed process began.
-    """
+    """Raise `JudgeError` unless `path` is new, empty, or holds the run with this signature."""
     entries = entries_of(path)
     if MANIFEST in entries:
         if Run(path).signature != signature:
@@ -446,41 +423,27 @@ class RunWriter:
     staging: Path
     _file: IO[bytes]
     rubric: Rubric
-    _table: TableBuilder
+    builder: TableBuilder
     # Of each line its place among the studies, and where it begins in the file.
     _rows: list[tuple[int, int]] = field(default_factory=list)
-    _modes: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the table's columns."""
-        return self._table.columns
-
-    @property
-    def reply_modes(self) -> dict[str, int]:
-        """How replies of a fixed form were asked for, and how many studies each way."""
-        return dict(sorted(self._modes.items()))
+    reply_modes: Counter[str] = field(default_factory=Counter)
 
     def add(self, judged: StudyResult) -> None:
         """Write one study down; studies may come in any order."""
         self._rows.append((judged.row, self._file.tell()))
         self._file.write(jsonio.to_line(to_record(judged, self.rubric)))
-        self._table.add(judged.study, judged.outcome, judged.measures)
+        self.builder.add(judged.study, judged.outcome, judged.measures)
         self.count_mode(judged)
 
     def count_mode(self, judged: StudyResult) -> None:
         """Count how a reply of a fixed form was asked for."""
         if judged.completion and judged.completion.mode:
-            self._modes[judged.completion.mode] += 1
-
-    def keep_log(self, log: Path) -> None:
-        """Take the file `log` in as the log of the server that was started for the run."""
-        shutil.move(log, self.staging / SERVER_LOG)
+            self.reply_modes[judged.completion.mode] += 1
 
     def table(self) -> pd.DataFrame:
         """Return the table of the studies written so far, in the order of the references."""
         order = sorted(range(len(self._rows)), key=self._rows.__getitem__)
-        return self._table.build().iloc[order].reset_index(drop=True)
+        return self.builder.build().iloc[order].reset_index(drop=True)
 
     def finish(
         self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]

@@ -57,10 +57,7 @@ class _Stratum(TypedDict):
 
 
 class SampleRead(TypedDict):
-    """How the studies were drawn that a reader read: from each stratum the first of its order.
-
-    A stratum is the studies with the values `key` of the fields `by`, `n_drawn` of which were read.
-    """
+    """How the studies that a reader read were drawn: `n_drawn` from each stratum of `by`."""
 
     seed: int
     by: list[str]
@@ -129,8 +126,7 @@ class CachedAnswer:
 class StudyResult:
     """How judging one study ended: its row in the set, the outcome and the answers behind it.
 
-    `attempt` counts from 0 and says which answer it is; `key` is its key in the cache, if it is
-    kept. Without the `earlier` answers the study cannot be judged again from the cache.
+    `attempt` counts from 0; `key` is the answer's key in the cache, if it is there.
     """
 
     row: int
@@ -144,10 +140,7 @@ class StudyResult:
 
 
 def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome, Measures | None]:
-    """Return what `completion` says of `study`, and its numbers.
-
-    An answer that was cut, refused or called tools otherwise than asked is never read.
-    """
+    """Return what `completion` says of `study`, and its numbers; a cut answer is never read."""
     structured = rubric.structured if completion.mode is not None else None
     parse = structured.parse if structured else rubric.parse
     try:

@@ -18,10 +18,7 @@ from judge.types import Annotated, JudgeError
 
 
 def entries(run: Run) -> Iterator[Entry | Unreadable]:
-    """Yield all answers that `run` was judged by as entries of the cache, earlier attempts too.
-
-    What is damaged is an `Unreadable`; the last of them says where answers have no key.
-    """
+    """Yield all answers of `run` as entries of the cache, a damaged one as `Unreadable`."""
     model, path = run.manifest["judge"]["version"], run.path / ANNOTATIONS
     without = 0
     for number, line in enumerate(run.lines(), 1):
@@ -42,15 +39,10 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
 
 
 def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
-    """Parse and score every raw answer of `run` again and write the run anew.
-
-    Returns its folder and how many studies read differently. Without `out` the run's own files are
-    replaced. A reader's annotation is its own source: its numbers are made anew.
-    """
+    """Parse every raw answer of `run` again; returns the folder and how many studies changed."""
     if run.combined is not None:
         raise JudgeError(
-            f"{run.path} is made of several runs and has no answers of its own: make it again "
-            "(answers in the cache are not paid for twice)"
+            f"{run.path} is made of several runs: make it again (answers stay in the cache)"
         )
     rubric, written = run.rubric, run.summary(of_any_version=True)
     line = str(with_current_version(run.signature, rubric))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
@@ -30,7 +31,7 @@ from judge.running.engine import (
     StopSignal,
     judge_set,
 )
-from judge.running.folder import RunWriter, claim, writing
+from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
 from judge.running.records import FORMAT, CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
@@ -47,26 +48,16 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
 
 _PACKAGE = "package"
-_LEAST = {
-    "concurrency": 1,
-    "max_requests": 1,
-    "reask": 0,
-    "give_up_after": 0,
-    "max_outage": 0,
-    "max_cost": 0,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
     """How many requests at a time, how often again, and when to give up.
 
-    `concurrency` is the most requests in flight, None for what the server takes (16 for a model
-    behind an API); `reask` how often an answer that cannot be read is asked for again;
-    `max_requests` how many requests one question may take; `max_outage` for how many seconds a
-    server may be gone; `max_cost` how many US dollars the run may spend, None for no limit. The run
-    is given up where more than half of the first `give_up_after` answers cannot be read, 0 for
-    never. Raises `JudgeError` for a number that cannot be.
+    `concurrency` requests are in flight (None: as the server takes); an unreadable answer is asked
+    for `reask` times more; a question takes at most `max_requests`; a server may be gone for
+    `max_outage` seconds; the run may spend `max_cost` US dollars. It is given up where more than
+    half of the first `give_up_after` answers cannot be read (0: never).
     """
 
     concurrency: int | None = None
@@ -77,8 +68,8 @@ class RequestPolicy:
     give_up_after: int = 50
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
+        for name, value in asdict(self).items():
+            least = int(name in ("concurrency", "max_requests"))
             kinds = (int, float) if name in ("max_outage", "max_cost") else (int,)
             if value is None and name in ("concurrency", "max_cost"):
                 continue
@@ -90,9 +81,8 @@ class RequestPolicy:
 class JudgeSession(AbstractContextManager["JudgeSession"]):
     """A judge for one rubric, how it is asked, and the folder that keeps its answers.
 
-    `budget` is what its answers are paid from beside the policy's `max_cost`, `repeat` which of
-    several runs that ask the same it makes, `batches` those that answers came in, `unanswerable`
-    the questions of theirs that brought none, `asked_before` what they took.
+    `repeat` numbers the runs that ask the same; `batches`, `unanswerable` and `asked_before` are
+    what batches brought.
     """
 
     def __init__(
@@ -285,15 +275,10 @@ def run(
 ) -> RunResult:
     """Judge `studies` and write the run's folder, whole or not at all.
 
-    `out` defaults to a folder below `judge-runs` that is named after the signature. `arguments` are
-    what the user asked for. What depends on other studies than a `shard`'s is decided by the whole
-    set first. With a rule for several `references` each of them is asked about. `also` is given the
-    end of each question. `asking` is entered when all that can be wrong with folder and fields is
-    known.
-
-    Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`, both
-    before the judge is asked, and for what stops the judge; `RunStoppedError` when the run was
-    interrupted or ran out of money.
+    `out` defaults to a folder below `judge-runs`; `also` is given the end of each question;
+    `asking` is entered once folder and fields are checked. Raises `JudgeError` for a folder with
+    another run or an unknown field, `RunStoppedError` for a run that was interrupted or ran out of
+    money.
     """
     rubric, judge = session.rubric, session.judge
     started = datetime.now(UTC)
@@ -311,7 +296,6 @@ def run(
     claim(path, line)
     studies = studies.take(shard.rows(whole)) if shard else studies
     fields = [*whole.fields, *(several.fields if several else ())]
-    # An unknown field is found before the work.
     check_fields(by, TableBuilder(rubric, fields).columns)
     with asking or nullcontext(), writing(path, rubric, fields) as writer:
 
@@ -323,7 +307,7 @@ def run(
         progress.add_spent(session.asked_before)
         progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
-            writer.keep_log(judge.log)
+            shutil.move(judge.log, writer.staging / SERVER_LOG)
         about: list[str] = []
         if several:
             studies, about = whole, several.write(writer, session.rubric)
@@ -373,7 +357,7 @@ def finish(
 ) -> dict[str, Any]:
     """Write what is said of all studies, and put the run in its place; returns the summary."""
     table = writer.table()
-    made_by = {"reply_modes": writer.reply_modes, **made_by}
+    made_by = {"reply_modes": dict(sorted(writer.reply_modes.items())), **made_by}
     summary = {**made_by, **summarise(table, writer.rubric, by)}
     if alphas := (manifest.get("combined") or {}).get("agreement"):
         summary["agreement"] = alphas
@@ -393,7 +377,7 @@ def write_run(
 ) -> None:
     """Write the run of studies whose ends are known, whole or not at all."""
     with writing(path, rubric, manifest["fields"]) as writer:
-        check_fields(by, writer.columns)
+        check_fields(by, writer.builder.columns)
         for end in ends:
             writer.add(end)
         finish(writer, made_by, manifest, by)
@@ -422,10 +406,7 @@ def missing_prior_note(judge: Judge, studies: StudySet) -> CountedNote:
 
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:
-    """Return `studies` with every class filled in, and a word for where the classes come from.
-
-    A class that is not given is read off the whole reference, None where that is empty.
-    """
+    """Fill in the classes that are not given from the references; returns their source too."""
     inferred = [study_class is None for study_class in studies.study_classes]
     if not any(inferred) and studies.class_field:
         return studies, studies.class_field

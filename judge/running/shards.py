@@ -65,10 +65,7 @@ class Shard:
 
 
 def merge(runs: Sequence[Run], out: Path) -> Run:
-    """Join the runs of all shards of a set; the files are those of the run of the whole set.
-
-    That holds to the byte for all but the manifest, which adds up what was spent.
-    """
+    """Join the runs of all shards; the files are those of the whole run, but for the manifest."""
     line = _signature(runs)
     claim(out, line)
     first, parts = runs[0], [run.manifest["shard"] for run in runs]

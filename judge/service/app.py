@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import python_multipart  # noqa: F401 - without it the first upload would fail, not the start
 import uvicorn
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -105,10 +105,9 @@ def application(settings: ServiceSettings) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app, settings)
-    for router in (
-        *(pairs.routes, runs.routes, runs.study_routes, comparisons.routes, readings.routes),
-        *(runs.data_routes, comparisons.data_routes, routes),
-    ):
+    for module in (pairs, runs, comparisons, readings):
+        app.include_router(module.routes)
+    for router in (runs.data_routes, comparisons.data_routes, routes):
         app.include_router(router)
     return Guard(app, settings)
 
@@ -258,10 +257,8 @@ def _run_page(run: RunId, service: ServiceDep) -> Response:
 
 
 @routes.get("/compare")
-def _comparison_page(request: Request) -> Response:
-    """The key of a comparison's data is the query of its page."""
-    key = quote(request.url.query, safe="")
-    return _shell(RESULTS, source=f"comparison/{key}")
+def _comparison_page() -> Response:
+    return _shell(RESULTS, source="comparison")
 
 
 @routes.get("/read")
@@ -328,18 +325,14 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends short answers at once.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host.strip("[]"), port))
-        listener.listen(_BACKLOG)
+        listener = socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        listener.close()
         raise JudgeError(
             f"cannot listen at {host}:{port}: {error.strerror or error}; choose another with "
             "--host and --port"
         ) from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # short answers go at once
     return listener
 
 

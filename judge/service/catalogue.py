@@ -1,21 +1,21 @@
 """The runs that a service shows, by names that are never paths, each opened once for all clients.
 
 The columns of a run stay in memory as they are sent, compressed; the record of a study is one seek
-into the run's file of annotations. Libraries are imported when they are first needed, so that the
-service starts at once.
+into the run's file of annotations.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge.comparing.run_choice import known_model
+from judge.pages import run as page
+from judge.pages.bundle import PACKET, as_json
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.running.folder import (
     ANNOTATIONS,
@@ -31,18 +31,17 @@ from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
 from judge.signature import safe_name
+from judge.study.asked import AskedQuestions
+from judge.study.view import search_text
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.study.asked import AskedQuestions
 
 _LISTED = (
     *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
     *("n_failed", "statistics"),
 )
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
-_AROUND = 60
+_AROUND, _MAX_SNIPPETS = 60, 1000
 
 Stamps = tuple[Stamp | None, ...]
 """The stamps of a run's files, which change when it is written anew."""
@@ -61,9 +60,6 @@ class OpenRun(Run):
 
         Raises `ProblemError` 404 for a packet beyond the last study.
         """
-        from judge.pages import run as page
-        from judge.pages.bundle import PACKET
-
         if name in ("overview", "index"):
             return self._overview if name == "overview" else self._index
         first = PACKET * int(name.removeprefix("asked-"))
@@ -74,38 +70,30 @@ class OpenRun(Run):
 
     @cached_property
     def _asked(self) -> AskedQuestions:
-        from judge.study.asked import AskedQuestions
-
         return AskedQuestions(self)
 
     @cached_property
     def _index(self) -> bytes:
-        from judge.pages.bundle import as_json
-        from judge.pages.run import index
-
-        table = self.table()
-        self._check_fits(len(table))
-        return gzip.compress(as_json(index(table, self.rubric)), 6)
+        self._check_fits(len(self.table()))
+        return gzip.compress(as_json(page.index(self.table(), self.rubric)), 6)
 
     @cached_property
     def _overview(self) -> bytes:
-        from judge.pages.bundle import as_json
-        from judge.pages.run import overview
+        pieces = page.overview(self.summary(), self.table(), self.rubric)
+        return gzip.compress(as_json(pieces), 6)
 
-        return gzip.compress(as_json(overview(self.summary(), self.table(), self.rubric)), 6)
+    def search(self, text: str) -> tuple[list[int], list[str]]:
+        """Return the rows of the studies that hold every word of `text`, in either case.
 
-    def search(self, text: str) -> list[int]:
-        """Return the rows of the studies that hold every word of `text`, in either case."""
-        words = encodable(text).lower().split()
-        return [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
-
-    def snippets(self, text: str, rows: Sequence[int]) -> list[str]:
-        """Return for each row the text around the first word of `text` in its study."""
-        words, snippets = encodable(text).lower().split(), []
-        for row in rows:
+        With them, where they are not too many, the text around the first word in each.
+        """
+        words = text.lower().split()
+        rows = [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
+        snippets = []
+        for row in rows if words and len(rows) <= _MAX_SNIPPETS else ():
             start = max(0, min(self._lower[row].find(word) for word in words) - _AROUND)
             snippets.append(self._texts[row][start : start + 3 * _AROUND])
-        return snippets
+        return rows, snippets
 
     @cached_property
     def _lower(self) -> list[str]:
@@ -113,9 +101,7 @@ class OpenRun(Run):
 
     @cached_property
     def _texts(self) -> list[str]:
-        from judge.study.view import search_text
-
-        return [encodable(search_text(record)) for record in self.records()]
+        return [search_text(record) for record in self.records()]
 
     def reviewed(self) -> dict[str, Any]:
         """Return the statistics of the run's reviews."""
@@ -134,7 +120,7 @@ class OpenRun(Run):
 
     def row_of(self, study_id: str) -> int | None:
         """Return the row of the study with that id, None where the run has none."""
-        return self._rows.get(encodable(study_id))
+        return self._rows.get(study_id)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -160,11 +146,6 @@ class OpenRun(Run):
         with (self.path / ANNOTATIONS).open("rb") as file:
             file.seek(self._offsets[row])
             return self.parsed(row + 1, file.readline())
-
-
-def encodable(text: str) -> str:
-    """Return `text` without half surrogate pairs, which no file can hold."""
-    return text.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +223,10 @@ class Catalogue:
 
     def describe(self, entry: RunEntry) -> dict[str, Any]:
         """Return a run as in the list of runs."""
-        described: dict[str, Any] = {"id": entry.id, "name": entry.id, "state": jobs.FINISHED}
-        described |= dict.fromkeys(
+        described: dict[str, Any] = dict.fromkeys(
             (*_LISTED, "judge", "model", "started", "finished", "progress", "detail")
         )
+        described |= {"id": entry.id, "name": entry.id}
         if entry.job is not None:
             request, (state, detail) = entry.job.request, entry.job.state()
             described |= {

@@ -7,22 +7,22 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from fastapi import Path as InPath
+from fastapi import Query as InQuery
 from fastapi.responses import Response
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from judge.running.records import first_of
 from judge.service import ProblemError
 from judge.service.jobs import Short
 from judge.service.service import JSON, Service, ServiceDep
 from judge.service.settings import ServiceSettings
-from judge.service.worker import reply, time_limit, worker
+from judge.service.worker import FIGURES, NUMBERS, answer
 
 _MAX_RUNS = 100
 _MAX_KEPT = 8
+_POLL_SECONDS = 0.05
 _KINDS = {"values": "application/octet-stream", "figure": "image/svg+xml"}
 
 routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
@@ -66,28 +66,20 @@ class Comparison:
     ) -> None:
         self._folder = TemporaryDirectory(prefix="judge-compare-", ignore_cleanup_errors=True)
         self.folder = Path(self._folder.name)
-        self.numbers: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._make(request, settings.compare_seconds, turn))
-        self.task.add_done_callback(self._ended)
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether it has ended without numbers."""
-        return self.numbers.done() and self.numbers.exception() is not None
 
     async def _make(self, request: dict[str, Any], seconds: float, turn: asyncio.Semaphore) -> None:
         request = {**request, "folder": self._folder.name}
-        async with turn, time_limit(seconds, "comparison"), worker("compare", request) as process:
-            await reply(process, "comparison")
-            self.numbers.set_result(None)
-            await reply(process, "comparison")  # the figures
+        async with turn:
+            await answer("compare", request, seconds)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        cancelled = ProblemError(503, "the service is ending")
-        error = cancelled if task.cancelled() else task.exception()
-        if not self.numbers.done():
-            self.numbers.set_exception(error or cancelled)
-            self.numbers.exception()  # retrieved here, for the case that nobody waits any more
+    async def until_there(self, last: str) -> None:
+        """Wait for the piece `last`; raises what ended the comparison before it was there."""
+        while not (self.folder / last).exists():
+            if self.task.done():
+                raise self.task.exception() or ProblemError(503, "the service is ending")
+            # A client that goes away ends nothing that others wait for.
+            await asyncio.sleep(_POLL_SECONDS)
 
 
 class Comparisons:
@@ -101,12 +93,7 @@ class Comparisons:
     async def piece(self, request: dict[str, Any], name: str) -> bytes:
         """Return a piece of a comparison by its name, made once for all who ask for it."""
         comparison = self._find(request)
-        # A client that goes away ends nothing that others wait for.
-        await asyncio.shield(comparison.numbers)
-        if name.startswith("figure"):
-            await asyncio.wait([comparison.task])
-            if comparison.task.cancelled() or comparison.task.exception():
-                raise ProblemError(502, "the figures could not be drawn; see the service's log")
+        await comparison.until_there(FIGURES if name.startswith("figure") else NUMBERS)
         try:
             return (comparison.folder / name).read_bytes()
         except FileNotFoundError:
@@ -115,14 +102,14 @@ class Comparisons:
     def _find(self, request: dict[str, Any]) -> Comparison:
         key = json.dumps(request, sort_keys=True)
         comparison = self._latest.pop(key, None)
-        if comparison is None or comparison.has_failed:
-            comparison = Comparison(request, self._settings, self._turn)
-        self._latest[key] = comparison
+        if comparison and comparison.task.done() and not (comparison.folder / NUMBERS).exists():
+            comparison = None  # it has failed
+        self._latest[key] = comparison or Comparison(request, self._settings, self._turn)
         # One that is under way is never dropped: somebody may wait for it.
         ended = [key for key, kept in self._latest.items() if kept.task.done()]
         for old in ended[: max(0, len(self._latest) - _MAX_KEPT)]:
             del self._latest[old]
-        return comparison
+        return self._latest[key]
 
     async def close(self) -> None:
         """End the comparisons under way."""
@@ -132,37 +119,25 @@ class Comparisons:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _piece(query: ComparisonQuery, service: Service, name: str) -> Response:
-    request = await asyncio.to_thread(query.request, service)
-    kind = _KINDS.get(name.partition("-")[0], JSON)
-    return Response(await service.comparisons.piece(request, name), media_type=kind)
+Query = Annotated[ComparisonQuery, InQuery()]
 
 
 @routes.get("")
-async def compare_runs(query: Annotated[ComparisonQuery, Query()], service: ServiceDep) -> Response:
+async def compare_runs(query: Query, service: ServiceDep) -> Response:
     """Compare runs: a leaderboard with its tests, as `judge compare --format json` prints it.
 
     Runs that differ in what must agree are refused with the difference.
     """
-    return await _piece(query, service, "comparison")
+    return await comparison_piece(NUMBERS, query, service)
 
 
-@data_routes.get("/{key}/{piece}")
+@data_routes.get("/{piece}")
 async def comparison_piece(
-    key: str,
     piece: Annotated[str, InPath(pattern=r"^(overview|columns|figures|(values|figure)-\d{1,9})$")],
+    query: Query,
     service: ServiceDep,
 ) -> Response:
-    """Return `overview`, `columns`, the values of a metric, `figures` or one figure.
-
-    `key` is the query of the page, of which each piece has the name that it has in a page's file.
-    """
-    fields = {
-        name: values if name in ("run", "name", "allow") else values[-1]
-        for name, values in parse_qs(key, keep_blank_values=True).items()
-    }
-    try:
-        query = ComparisonQuery.model_validate(fields)
-    except ValidationError as error:
-        raise ProblemError(422, first_of(error)) from None
-    return await _piece(query, service, piece)
+    """Return `overview`, `columns`, the values of a metric, `figures` or one figure."""
+    request = await asyncio.to_thread(query.request, service)
+    kind = _KINDS.get(piece.partition("-")[0], JSON)
+    return Response(await service.comparisons.piece(request, piece), media_type=kind)

@@ -29,6 +29,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from judge import rubrics
 from judge.backends import LEXICON
 from judge.running.folder import MANIFEST
 from judge.service.settings import JOBS, ServiceSettings
@@ -45,7 +46,6 @@ _MAX_RUNNING = 2
 _POLL_SECONDS = 0.5
 # When the service ends, the command saves the answers under way for five seconds.
 _SHUTDOWN_SECONDS = 20.0
-_BY_READER = "stopped by a reader"
 _STOP_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
 # The command's last line: an error to fix, or why it stopped.
 _REASON = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
@@ -59,23 +59,29 @@ _LABELS = {
     "reference_field": "Reference column",
 }
 
-_ROLES = ("id", "candidate", "reference", "class", "patient", "prior")
+_FORM_ONLY = ("rubric", "name", "files", "created")
+_BODY = ("top_p", "seed", "reasoning_effort")
+"""The parameters of `--body`."""
 
 Short = Annotated[str, Field(max_length=200)]
-Reply = Literal["auto", "text", "structured"]
-"""The form of reply that a model is asked for, as on the command line."""
 
 
 def _printable(text: str) -> str:
     return "".join(c for c in text if c.isprintable()).strip()
 
 
-class RunOptions(BaseModel):
+class JudgeChoice(BaseModel):
+    """By which rubric reports are judged, who judges, and how the judge is asked."""
+
+    rubric: Short = Field(description="A rubric's name.", examples=rubrics.built_in())
+    judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
+    prompt: Short | None = Field(default=None, description="For judges that read one.")
+    reply: Literal["auto", "text", "structured"] = "auto"
+
+
+class RunOptions(JudgeChoice):
     """The options of a run, as on the command line; "" and None are the default."""
 
-    rubric: Short
-    judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
-    prompt: Short = Field(default="", description="A prompt's name, for judges that read one.")
     section: Literal["", Section] = ""
     id_field: Short = ""
     candidate_field: Short = ""
@@ -89,7 +95,6 @@ class RunOptions(BaseModel):
     allow_missing: bool = Field(default=False, description="Leave out studies of one side only.")
     by: str = Field(default="", max_length=1000, description="Group rates by: fields, with commas.")
     max_cost: float | None = Field(default=None, gt=0, description="US dollars.")
-    reply: Reply = "auto"
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
     seed: int | None = Field(default=None, ge=-(2**63) + 1, lt=2**63)
@@ -101,28 +106,26 @@ class RunOptions(BaseModel):
 
     def arguments(self, settings: ServiceSettings) -> list[str]:
         """Return the arguments of the command `judge`, without the files."""
-        columns = {role: getattr(self, f"{role}_field") for role in _ROLES}
-        body = {name: getattr(self, name) for name in ("top_p", "seed", "reasoning_effort")}
-        special = {"rubric", "allow_missing", "context_field", "name", *body}
-        special |= {f"{role}_field" for role in _ROLES}
-        options = self.model_dump(include=set(RunOptions.model_fields) - special)
-        cache = settings.cache and settings.cache.absolute()
-        options |= {"base_url": settings.judges.get(self.judge), "cache": cache}
-        options["max_input"] = settings.max_input / 1e9
-        contexts = [name for name in self.context_field.split(",") if name]
-        no_context = contexts == ["none"]
-        return [
-            self.rubric,
-            *(
-                f"--{name.replace('_', '-')}={value}"
-                for name, value in options.items()
-                if value not in ("", None)
-            ),
-            *(f"--column={role}={name}" for role, name in columns.items() if name),
-            *(f"--body={name}={value}" for name, value in body.items() if value not in ("", None)),
-            *(["--allow-missing"] if self.allow_missing else []),
-            *(["--no-context"] if no_context else (f"--column=context={c}" for c in contexts)),
-        ]
+        of_owner = {
+            "cache": settings.cache and settings.cache.absolute(),
+            "base_url": settings.judges.get(self.judge),
+            "max_input": settings.max_input / 1e9,
+        }
+        arguments = [self.rubric]
+        for name, value in {**dict(self), **of_owner}.items():
+            option = f"--{name.replace('_', '-')}"
+            if name in _FORM_ONLY or value in ("", None) or value is False:
+                continue
+            if name == "context_field":
+                columns = [f"--column=context={field}" for field in str(value).split(",") if field]
+                arguments += ["--no-context"] if value == "none" else columns
+            elif name.endswith("_field"):
+                arguments.append(f"--column={name.removesuffix('_field')}={value}")
+            elif name in _BODY:
+                arguments.append(f"--body={name}={value}")
+            else:
+                arguments.append(option if value is True else f"{option}={value}")
+        return arguments
 
 
 class RunRequest(RunOptions):
@@ -137,15 +140,13 @@ class RunRequest(RunOptions):
     def of(cls, options: RunOptions, files: list[str]) -> RunRequest:
         """Return the request for a run of `files`, made now."""
         values = options.model_dump(include=set(RunOptions.model_fields))
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls.model_validate({**values, "files": files, "created": created})
+        return cls(**values, files=files, created=datetime.now(UTC).isoformat(timespec="seconds"))
 
     def task(self, settings: ServiceSettings, *options: str) -> dict[str, Any]:
         """Return the request to the process of a run or a check: its arguments and its ledger."""
-        is_paid = self.judge in settings.judges
         return {
             "arguments": [*self.arguments(settings), *options, "--", *self.files],
-            "ledger": settings.ledger(self.judge).as_tuple() if is_paid else None,
+            "ledger": settings.ledger(self.judge),
         }
 
 
@@ -180,20 +181,20 @@ class Job:
         """Return the state and, of a run that was stopped or has failed, the reason."""
         if (self.run / MANIFEST).is_file():
             return FINISHED, None
-        with suppress(FileNotFoundError):
-            try:
-                end = json.loads((self.path / _STATE).read_bytes())
-                return end["state"], end["detail"]
-            except (ValueError, TypeError, KeyError):
-                return FAILED, "its state cannot be read"
-        return (RUNNING if (self.path / _PROGRESS).exists() else QUEUED), None
+        if not (self.path / _STATE).exists():
+            return (RUNNING if (self.path / _PROGRESS).exists() else QUEUED), None
+        try:
+            end = json.loads((self.path / _STATE).read_bytes())
+            return end["state"], end["detail"]
+        except (OSError, ValueError, TypeError, KeyError):
+            return FAILED, "its state cannot be read"
 
     def progress(self) -> dict[str, Any] | None:
         """Return the latest counts, None where there are none."""
-        with suppress(OSError, ValueError):
-            counts: dict[str, Any] = json.loads((self.path / _PROGRESS).read_bytes())
-            return counts or None
-        return None
+        try:
+            return json.loads((self.path / _PROGRESS).read_bytes()) or None
+        except (OSError, ValueError):
+            return None
 
     def end(self, state: str, detail: str) -> None:
         """Record that it was stopped or has failed."""
@@ -202,13 +203,7 @@ class Job:
         aside.replace(self.path / _STATE)
 
     def reset(self) -> None:
-        """Remove the record of its end, before it is resumed."""
-        for name in (_PROGRESS, _STATE):
-            (self.path / name).unlink(missing_ok=True)
-
-    def remove_files(self) -> None:
-        """Remove all but the request: the finished run holds what is in the files."""
-        shutil.rmtree(self.path / FILES, ignore_errors=True)
+        """Remove its progress and the record of its end."""
         for name in (_PROGRESS, _STATE, _LOG):
             (self.path / name).unlink(missing_ok=True)
 
@@ -265,7 +260,7 @@ class Jobs:
         elif task := self._tasks.get(job.id):
             task.cancel()
             await asyncio.wait([task])
-            job.end(STOPPED, _BY_READER)
+            job.end(STOPPED, "stopped by a reader")
 
     async def close(self) -> None:
         """Stop all runs, which go on when the service starts again."""
@@ -301,15 +296,14 @@ class Jobs:
                 finally:
                     del self._processes[job.id]
         if (job.run / MANIFEST).is_file():
-            job.remove_files()
+            shutil.rmtree(job.path / FILES, ignore_errors=True)  # the run has what is in them
+            job.reset()
             return
         reasons = _REASON.findall((job.path / _LOG).read_text("utf-8", "replace"))
-        if reasons:
-            reason = _BY_SIGNAL.sub("", reasons[-1])
-        else:  # Python itself may have been stopped before the command could say so
-            reason = _BY_READER if job.id in self._stopped else f"it ended by {exit_cause(code)}"
-        was_stopped = reason == _BY_READER or code in _STOP_CODES
+        reason = _BY_SIGNAL.sub("", reasons[-1]) if reasons else f"it ended by {exit_cause(code)}"
         detail = with_form_names(self._settings.hide_folders(reason))
+        # Python itself may have been stopped before the command could handle it.
+        was_stopped = code in _STOP_CODES or job.id in self._stopped
         job.end(STOPPED if was_stopped else FAILED, detail)
 
 

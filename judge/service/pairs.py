@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from fastapi import APIRouter
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from judge import backends, prompts, rubrics
 from judge.backends import LEXICON
@@ -24,36 +24,30 @@ from judge.running.engine import judge_all
 from judge.running.records import StudyResult, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.service import ProblemError
-from judge.service.jobs import Reply
+from judge.service.jobs import JudgeChoice
 from judge.service.service import ServiceDep, as_json, log
 from judge.service.settings import PAYMENT_REQUIRED, SPENT, Ledger, ServiceSettings
-from judge.service.worker import time_limit
 from judge.studies import StudySet, from_python
 from judge.studies.study_set import attach_context
 from judge.types import JudgeError
 
 Text = Annotated[str, Field(max_length=100_000)]
 """A report, short enough that the built-in judge takes seconds for it."""
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 # Somebody waits for the answer, so a long outage is reported and not waited for.
 _POLICY = RequestPolicy(max_outage=20.0)
 
 routes = APIRouter(prefix="/v1", tags=["annotations"])
 
 
-class Pair(BaseModel):
+class Pair(JudgeChoice):
     """A pair of reports to judge."""
 
     model_config = ConfigDict(extra="forbid")
 
     reference: Text = Field(description="The radiologist's report.", examples=["No effusion."])
     candidate: Text = Field(description="The model's report; it may be empty.")
-    rubric: Name = Field(description="A rubric's name.", examples=rubrics.built_in())
-    judge: Name = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
-    study_id: Name = "study"
+    study_id: Annotated[str, Field(min_length=1, max_length=200)] = "study"
     context: Text | None = Field(default=None, description="Clinical context of the study.")
-    prompt: Name | None = Field(default=None, description="For judges that read one.")
-    reply: Reply = Field(default="auto", description="The form of reply.")
 
 
 class Pairs:
@@ -70,23 +64,20 @@ class Pairs:
         """Return the record of one pair, with its signature and the judge's note.
 
         Raises `ProblemError` 422 for a pair that cannot be judged, 503 where the judge cannot be
-        loaded, 502 where it gives no answer, 402 where its budget has no room for one, and 504
-        after `pair_seconds`, or ten times as long for a judge on a server.
+        loaded, 502 where it gives no answer, and 402 where its budget has no room for one.
         """
-        seconds = self._settings.pair_seconds * (1 if pair.judge == LEXICON else 10)
-        async with time_limit(seconds, "annotation"):
-            try:
-                loaded = await self._session(pair)
-            except JudgeError as error:
-                raise ProblemError(503, str(error)) from error
-            studies, class_source = await asyncio.to_thread(_studies, pair, loaded.rubric)
-            session = copy.copy(loaded)
-            session.begin()
-            # A second request for the same reports waits and finds the answer in the cache; a judge
-            # that computes here takes one pair at a time.
-            key = "" if session.judge.runs_inline else pair.reference + pair.candidate
-            async with self._locks.setdefault((id(loaded), key), asyncio.Lock()):
-                result = await _judge_pair(session, studies)
+        try:
+            loaded = await self._session(pair)
+        except JudgeError as error:
+            raise ProblemError(503, str(error)) from error
+        studies, class_source = await asyncio.to_thread(_studies, pair, loaded.rubric)
+        session = copy.copy(loaded)
+        session.begin()
+        # A second request for the same reports waits and finds the answer in the cache; a judge
+        # that computes here takes one pair at a time.
+        key = "" if session.judge.runs_inline else pair.reference + pair.candidate
+        async with self._locks.setdefault((id(loaded), key), asyncio.Lock()):
+            result = await _judge_pair(session, studies)
         judge = session.judge
         return {
             **to_record(result, session.rubric),
@@ -106,16 +97,17 @@ class Pairs:
 
     def _load(self, rubric: str, judge: str, prompt: str | None, reply: str) -> JudgeSession:
         settings = backends.JudgeSettings(
-            prompt=prompt,
+            prompt=prompt or None,
             reply=None if reply == "auto" else reply,
             base_url=self._settings.judges.get(judge),
             environ=os.environ,
             say=log,
         )
-        budget = self._settings.ledger(judge) if judge in self._settings.judges else None
-        cache = self._settings.cache
         return JudgeSession.load(
-            rubric, judge, settings, policy=_POLICY, cache=cache, budget=budget
+            *(rubric, judge, settings),
+            policy=_POLICY,
+            cache=self._settings.cache,
+            budget=Ledger(*self._settings.ledger(judge)),
         )
 
     async def close(self) -> None:
@@ -152,11 +144,12 @@ def _studies(pair: Pair, rubric: rubrics.Rubric) -> tuple[StudySet, str]:
         raise ProblemError(422, str(error)) from error
 
 
-def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str | None) -> None:
+def check_names(settings: ServiceSettings, choice: JudgeChoice) -> None:
     """Raise `ProblemError` for a judge that is not allowed, and an unknown rubric or prompt.
 
     A client names no prompt by a path.
     """
+    rubric, judge = choice.rubric, choice.judge
     if rubric not in rubrics.names():
         known = ", ".join(rubrics.names())
         raise ProblemError(422, f"unknown rubric {rubric!r}; there are: {known}")
@@ -165,10 +158,10 @@ def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str 
         raise ProblemError(
             403, f"the owner of this service allows the judges {allowed}; not {judge!r}"
         )
-    known_prompts = [name for name in prompts.names() if prompts.load(name).rubric == rubric]
-    if prompt and prompt not in known_prompts:
-        known = ", ".join(known_prompts)
-        raise ProblemError(422, f"unknown prompt {prompt!r}; {rubric} has: {known}")
+    of_rubric = [name for name in prompts.names() if prompts.load(name).rubric == rubric]
+    if choice.prompt and choice.prompt not in of_rubric:
+        known = ", ".join(of_rubric)
+        raise ProblemError(422, f"unknown prompt {choice.prompt!r}; {rubric} has: {known}")
 
 
 @routes.post("/annotations")
@@ -178,7 +171,7 @@ async def annotate(pair: Pair, service: ServiceDep) -> Response:
     An answer that was paid for once is free. A judge that fails, or whose answer cannot be read,
     gives an `outcome` without `measures`. Without room in the budget a new answer is refused (402).
     """
-    check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
+    check_names(service.settings, pair)
     return as_json(await service.pairs.annotate(pair))
 
 
@@ -196,7 +189,7 @@ def list_judges(service: ServiceDep) -> Response:
     count at their most.
     """
     names = (LEXICON, *service.settings.judges)
-    return as_json({"judges": [_judge(service.settings.ledger(name)) for name in names]})
+    return as_json({"judges": [_judge(Ledger(*service.settings.ledger(name))) for name in names]})
 
 
 def _judge(ledger: Ledger) -> dict[str, Any]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Body
 from fastapi import Query as InQuery
 from fastapi.responses import FileResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from judge import jsonio
 from judge.pages.run import declared
@@ -73,7 +74,7 @@ class StudyReading(BaseModel):
     seconds: float | None = Field(
         default=None, ge=0, le=10**7, description="How long the study was in view, so far."
     )
-    cannot_judge: str = Field(
+    cannot_judge: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default="", max_length=1000, description="Why the reader cannot judge the study."
     )
 
@@ -91,13 +92,12 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
         raise ProblemError(409, why)
     sample, rubric = opened.sample(), opened.rubric
     readings = _readings_of(opened, reader)
-    queue = None
-    if sample is not None:
-        queue = [
-            {"study_id": study_id, "state": _state(readings.get(study_id))}
-            for study_id in sample.order
-            if opened.row_of(study_id) is not None
-        ]
+    states = {study_id: reading.state for study_id, reading in readings.items()}
+    queue = sample and [
+        {"study_id": study_id, "state": states.get(study_id, store.NEW)}
+        for study_id in sample.order
+        if opened.row_of(study_id) is not None
+    ]
     return as_json(
         {
             "rubric": {
@@ -112,20 +112,17 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     )
 
 
-class WantedSample(BaseModel):
-    """How many studies are to be read, with those drawn before."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    n: int = Field(ge=1, le=10**6, examples=[100])
-
-
 @routes.post("/{run}/sample", status_code=201)
-def draw_sample(run: RunId, wanted: WantedSample, service: ServiceDep) -> Response:
+def draw_sample(
+    run: RunId,
+    n: Annotated[
+        int, Body(embed=True, ge=1, le=10**6, description="With those drawn.", examples=[100])
+    ],
+    service: ServiceDep,
+) -> Response:
     """Draw studies at random, by study class, as `judge sample RUN -n N` does."""
     _, opened = service.catalogue.open(run)
-    drawn = sampled(opened, wanted.n, [], None)
-    return as_json({"n_drawn": len(drawn.order)}, 201)
+    return as_json({"n_drawn": len(sampled(opened, n, [], None).order)}, 201)
 
 
 @routes.get("/{run}/reading/study")
@@ -176,26 +173,23 @@ def show_image(
 def _image_paths(fields: Mapping[str, object]) -> list[str]:
     """Return the paths that a study's fields give: one, or a JSON list of them."""
     paths: list[str] = []
-    for name in _IMAGE_FIELDS:
-        value = fields.get(name)
+    for value in map(fields.get, _IMAGE_FIELDS):
+        listed: Any = [value]
         if isinstance(value, str) and value.lstrip().startswith("["):
-            try:
+            listed = []
+            with suppress(jsonio.JsonError):
                 listed = jsonio.read(value)
-            except jsonio.JsonError:
-                listed = []
-            paths += [path for path in listed if isinstance(path, str)]
-        elif isinstance(value, str):
-            paths.append(value)
+        paths += [path for path in listed if isinstance(path, str)]
     return list(dict.fromkeys(paths))[:_MOST_IMAGES]
 
 
 def _image(folder: Path, path: str) -> Path:
-    """Return where an image is that lies inside `folder`, links followed."""
+    """Return where an image is that is inside `folder`, links followed."""
+    root = folder.resolve()
     try:
-        root = folder.resolve(strict=True)
         file = (root / path).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError) as error:  # a name no file can have, a loop of links
-        raise ProblemError(404, "the study's image is not in the folder of images") from error
+    except (OSError, ValueError, RuntimeError):  # a name no file can have, a loop of links
+        file = root
     if not (file.is_relative_to(root) and file.is_file()):
         raise ProblemError(404, "the study's image is not in the folder of images")
     if file.suffix.lower() not in _IMAGE_KINDS:
@@ -208,15 +202,8 @@ def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> Resp
     """Save everything that a reader has marked in a study. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, reading.study_id)
-    made = store.new_reading(
-        reading.reader,
-        record,
-        reading.items,
-        done=reading.done,
-        comment=reading.comment,
-        seconds=reading.seconds,
-        cannot_judge=reading.cannot_judge.strip(),
-    )
+    fields = reading.model_dump(include={"done", "comment", "seconds", "cannot_judge"})
+    made = store.new_reading(reading.reader, record, reading.items, **fields)
     if reading.texts not in (None, made.texts):
         raise ProblemError(409, "the reports of this study have changed: load the page anew")
     if fault := store.find_fault(made, opened.rubric, record):
@@ -241,10 +228,6 @@ def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
 def _readings_of(opened: OpenRun, reader: str) -> dict[str, PageReading]:
     readings = store.current(opened.path)
     return {study_id: reading for (name, study_id), reading in readings.items() if name == reader}
-
-
-def _state(reading: PageReading | None) -> str:
-    return reading.state if reading else store.NEW
 
 
 def _context(fields: Mapping[str, object]) -> list[dict[str, str]]:

@@ -1,29 +1,25 @@
 """Reviews of a run by readers, in a file beside it that is only ever appended to.
 
-`reviews.jsonl` has an event a line (`judge.running.folder.append_line`). Of the events of a reader
-about the same error or study the last one counts.
+`reviews.jsonl` has an event a line. Of the events of a reader about the same error or study the
+last one counts.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from unicodedata import normalize
 
-from judge import jsonio
+from judge.readers import journal
 from judge.rubrics.contract import Rubric
-from judge.running.folder import Stamp, append_line, stamp
 from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.study.view import graded_items
-from judge.types import JudgeError
 
 FILE = "reviews.jsonl"
 MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
@@ -47,7 +43,7 @@ class Event:
     reader: str
     study_id: str
     error: str | None
-    verdict: str
+    verdict: ReviewVerdict
     comment: str = ""
     categories: tuple[str, ...] = ()
     level: str | None = None
@@ -61,57 +57,31 @@ class Event:
         return (self.reader, self.study_id, self.error)
 
 
-def new_event(reader: str, study_id: str, error: str | None, verdict: str, **more: Any) -> Event:  # noqa: ANN401
+def new_event(
+    reader: str,
+    study_id: str,
+    error: str | None,
+    verdict: ReviewVerdict,
+    **more: Any,  # noqa: ANN401
+) -> Event:
     """Return an event that happens now."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return Event(uuid.uuid4().hex, now, reader, study_id, error, verdict, **more)
 
 
 def append(run: Path, event: Event) -> None:
-    """Append an event to the file beside a run; when this returns it is on disk.
-
-    Raises `JudgeError` where the file cannot be written.
-    """
-    try:
-        append_line(run / FILE, json.dumps(asdict(event)).encode())
-    except OSError as error:
-        raise JudgeError(f"the review was not saved: {error.strerror} ({FILE})") from error
+    """Append an event to the file beside a run; when this returns it is on disk."""
+    journal.append(run / FILE, event)
 
 
 def read(run: Path) -> list[Event]:
-    """Return all events beside a run in their order; lines that a crash has cut short are skipped.
-
-    Without a file there are none.
-    """
-    try:
-        lines = (run / FILE).read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise JudgeError(f"cannot read {run / FILE}: {error.strerror}") from error
-    return [event for line in lines if (event := _parse(line)) is not None]
+    """Return all events beside a run in their order, none where there is no file."""
+    return journal.read(run / FILE, Event)
 
 
-def _parse(line: bytes) -> Event | None:
-    try:
-        data = jsonio.read(line)
-        known = {field.name: data[field.name] for field in fields(Event) if field.name in data}
-        categories = tuple(data.get("categories") or ())
-        event = Event(**{"error": None, **known, "categories": categories})
-    except (ValueError, TypeError, AttributeError):
-        return None
-    return event if event.verdict in get_args(ReviewVerdict) else None
-
-
-def current(run: Path) -> tuple[Event, ...]:
+def current(run: Path) -> list[Event]:
     """Return the events of a run that count, read again when the file has changed."""
-    changed = stamp(run / FILE)
-    return _latest(run, changed) if changed else ()
-
-
-@lru_cache(maxsize=8)
-def _latest(run: Path, _stamp: Stamp) -> tuple[Event, ...]:
-    return tuple(latest(read(run)))
+    return latest(journal.read_again(run / FILE, Event))
 
 
 def latest(events: Iterable[Event]) -> list[Event]:

@@ -24,13 +24,12 @@ from judge.service.catalogue import OpenRun, RunEntry
 from judge.service.pairs import check_names
 from judge.service.reviews import COMMENT, MISSED, Event
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
-from judge.service.worker import reply, time_limit, worker
+from judge.service.worker import answer
 from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _MAX_NAME = 200
-_MAX_SNIPPETS = 1000
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
@@ -38,7 +37,6 @@ _FILES = {
 }
 
 routes = APIRouter(prefix="/v1/runs", tags=["runs"])
-study_routes = APIRouter(prefix="/v1/runs", tags=["studies"])
 data_routes = APIRouter(prefix="/data/run", include_in_schema=False)
 
 
@@ -69,7 +67,7 @@ async def start_run(form: RunFields, service: ServiceDep) -> Response:
 
     Where the budget of the judge has no room for an answer, it stops and says so.
     """
-    check_names(service.settings, form.rubric, form.judge, form.prompt)
+    check_names(service.settings, form)
 
     def create() -> jobs.Job:
         with _save_uploads(form, service) as (folder, files):
@@ -88,18 +86,17 @@ async def check_run(form: RunFields, service: ServiceDep) -> Response:
     No judge is asked and nothing is kept. `first` are the first three studies; `facts` and `costs`
     say what was read and what it may cost.
     """
-    check_names(service.settings, form.rubric, form.judge, form.prompt)
+    check_names(service.settings, form)
     with ExitStack() as stack:
         uploads = _save_uploads(form, service)
         folder, files = await asyncio.to_thread(stack.enter_context, uploads)
         task = jobs.RunRequest.of(form, files).task(service.settings)
-        seconds = service.settings.check_seconds
-        checking = worker("check", task, cwd=folder / jobs.FILES)
-        async with service.checking, time_limit(seconds, "check"), checking as process:
-            try:
-                return as_json(await reply(process, "check"))
-            except ProblemError as error:
-                raise ProblemError(error.status, jobs.with_form_names(error.detail)) from error
+        seconds, cwd = service.settings.check_seconds, folder / jobs.FILES
+        try:
+            async with service.checking:
+                return as_json(await answer("check", task, seconds, cwd))
+        except ProblemError as error:
+            raise ProblemError(error.status, jobs.with_form_names(error.detail)) from error
 
 
 @contextmanager
@@ -221,7 +218,7 @@ def run_piece(
     return Response(content, headers=headers, media_type=JSON)
 
 
-@study_routes.get("/{run}/search")
+@routes.get("/{run}/search")
 def search_studies(
     run: RunId,
     service: ServiceDep,
@@ -233,12 +230,11 @@ def search_studies(
     fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    rows = opened.search(q)
-    shown = rows if q.strip() and len(rows) <= _MAX_SNIPPETS else []
-    return as_json({"rows": rows, "snippets": opened.snippets(q, shown)})
+    rows, snippets = opened.search(q)
+    return as_json({"rows": rows, "snippets": snippets})
 
 
-@study_routes.get("/{run}/study")
+@routes.get("/{run}/study")
 def show_study(
     run: RunId,
     service: ServiceDep,
@@ -258,16 +254,16 @@ def show_study(
         raise ProblemError(404, "no such study in this run")
     study = opened.row(place)
     events = reviews.current(opened.path)
-    answer = {
+    shown = {
         "row": place,
         "view": study_view(study, opened.rubric),
         "fingerprints": list(reviews.errors_of(study, opened.rubric)),
         "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
     }
-    return as_json({**answer, "record": study} if record else answer)
+    return as_json(shown | ({"record": study} if record else {}))
 
 
-@study_routes.get("/{run}/reviews")
+@routes.get("/{run}/reviews")
 def list_reviews(run: RunId, service: ServiceDep) -> Response:
     """Return the reviews that count, and how right the judge was in the readers' eyes."""
     _, opened = service.catalogue.open(run)
@@ -275,7 +271,7 @@ def list_reviews(run: RunId, service: ServiceDep) -> Response:
     return as_json({"events": events, "statistics": opened.reviewed()})
 
 
-@study_routes.get("/{run}/reviews.csv", response_class=Response)
+@routes.get("/{run}/reviews.csv", response_class=Response)
 def export_reviews(run: RunId, service: ServiceDep) -> Response:
     """Export the reviews that count for a spreadsheet, one a row."""
     entry, opened = service.catalogue.open(run)
@@ -286,7 +282,7 @@ def export_reviews(run: RunId, service: ServiceDep) -> Response:
     )
 
 
-@study_routes.post("/{run}/reviews", status_code=201)
+@routes.post("/{run}/reviews", status_code=201)
 def add_review(run: RunId, review: Review, service: ServiceDep) -> Response:
     """Write a review down. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
@@ -304,22 +300,23 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
     values: dict[str, Any] = {"comment": review.comment}
     errors = reviews.errors_of(opened.row(row), rubric)
     if review.verdict == MISSED:
-        known = [label.name for label in rubric.codes.labels] if rubric.codes else []
-        categories = tuple(dict.fromkeys(review.categories))
-        if not review.text.strip() or (known and not categories) or set(categories) - set(known):
-            raise ProblemError(
-                422, f"a missed error has a text and categories of {', '.join(known) or 'none'}"
-            )
+        codes = {label.name for label in rubric.codes.labels} if rubric.codes else set()
         levels = [label.name for label in rubric.grades.labels] if rubric.grades else []
-        if review.level is not None and review.level not in levels:
-            raise ProblemError(422, f"an error's level is one of {', '.join(levels) or 'none'}")
-        if review.error in errors:
-            raise ProblemError(422, "the judge found this error, so it was not missed")
-        values |= {"categories": categories, "level": review.level, "text": review.text}
+        categories = set(review.categories)
+        fits = categories <= codes and bool(categories) == bool(codes) and review.text.strip()
+        if not fits or review.level not in (None, *levels) or review.error in errors:
+            raise ProblemError(
+                422,
+                "a missed error is none of the judge's, and has a text, a category of "
+                f"{', '.join(sorted(codes)) or 'none'} and a level of "
+                f"{', '.join(levels) or 'none'}",
+            )
+        names = tuple(dict.fromkeys(review.categories))
+        values |= {"categories": names, "level": review.level, "text": review.text}
     elif review.error in errors:
         error = errors[review.error]
-        categories = tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else ()
-        values |= {"categories": categories, "level": error["grade"], "text": error["text"]}
+        names = tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else ()
+        values |= {"categories": names, "level": error["grade"], "text": error["text"]}
     elif review.verdict in VERDICTS or (review.verdict == COMMENT and review.error is not None):
         raise ProblemError(409, "this study has no such error; the run may be new: load it again")
     return reviews.new_event(review.reader, review.study_id, review.error, review.verdict, **values)

@@ -28,6 +28,8 @@ SPENT = "the budget of "
 _BUSY_SECONDS = 30.0
 _TABLE = """CREATE TABLE IF NOT EXISTS spent
     (judge TEXT PRIMARY KEY, dollars REAL NOT NULL CHECK (dollars >= 0)) STRICT"""
+_CHANGE = """UPDATE spent SET dollars = max(0, dollars + ?1)
+    WHERE judge = ?2 AND dollars + ?1 <= ?3"""
 
 
 class Ledger(SpendingLimit):
@@ -42,15 +44,12 @@ class Ledger(SpendingLimit):
         self.path = Path(path)
         self.judge = judge
 
-    def as_tuple(self) -> tuple[str, str, float | None]:
-        """Return the arguments that make it."""
-        return str(self.path), self.judge, self.limit
-
     @property
     def spent(self) -> float:
         """The dollars spent, with those of the answers under way."""
-        with self._locked() as table:
-            return self._sum(table)
+        with self._open() as table:
+            query = "SELECT dollars FROM spent WHERE judge = ?"
+            return float(table.execute(query, (self.judge,)).fetchone()[0])
 
     def left(self) -> float | None:
         """Return the dollars left, None for no limit."""
@@ -62,12 +61,9 @@ class Ledger(SpendingLimit):
         return f"${cents / 100:,.2f} of ${self.limit or 0:,.2f} left"
 
     def _add(self, dollars: float, limit: float | None) -> bool:
-        with self._locked() as table:
-            total = self._sum(table) + dollars
-            if limit is not None and total > limit:
-                return False
-            table.execute("REPLACE INTO spent VALUES (?, ?)", (self.judge, max(0.0, total)))
-        return True
+        most = math.inf if limit is None else limit
+        with self._open() as table:
+            return table.execute(_CHANGE, (dollars, self.judge, most)).rowcount > 0
 
     def _unpriced(self) -> str:
         return f"{self.judge} has a budget, and no known price"
@@ -78,21 +74,15 @@ class Ledger(SpendingLimit):
             "owner of this service can raise it; answers in the cache stay free"
         )
 
-    def _sum(self, table: sqlite3.Connection) -> float:
-        row = table.execute("SELECT dollars FROM spent WHERE judge = ?", (self.judge,)).fetchone()
-        return float(row[0]) if row else 0.0
-
     @contextmanager
-    def _locked(self) -> Iterator[sqlite3.Connection]:
+    def _open(self) -> Iterator[sqlite3.Connection]:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # A transaction begins and ends where it is written here, not where Python would.
-            opened = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
-            with closing(opened) as table:
-                table.execute("BEGIN IMMEDIATE")
+            opened = sqlite3.connect(self.path, timeout=_BUSY_SECONDS)
+            with closing(opened), opened as table:  # the transaction, which begins with INSERT
                 table.execute(_TABLE)
+                table.execute("INSERT OR IGNORE INTO spent VALUES (?, 0)", (self.judge,))
                 yield table
-                table.execute("COMMIT")  # what raises before it is undone as the file is closed
         except (OSError, sqlite3.Error) as error:
             raise JudgeError(
                 f"the spending in .jobs/{FILE} of the folder of runs cannot be read ({error}); to "
@@ -123,7 +113,6 @@ class ServiceSettings:
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
     max_body: int = 4 * MEGABYTE
-    pair_seconds: float = 60.0
     compare_seconds: float = 600.0
     check_seconds: float = 120.0
     images: Path | None = None
@@ -137,9 +126,10 @@ class ServiceSettings:
         """Whether a client may ask `judge`."""
         return judge == LEXICON or judge in self.judges
 
-    def ledger(self, judge: str) -> Ledger:
-        """Return the spending of `judge` and its limit."""
-        return Ledger(self.runs[0].absolute() / JOBS / FILE, judge, self.budgets.get(judge))
+    def ledger(self, judge: str) -> tuple[str, str, float | None]:
+        """Return the arguments of the `Ledger` of `judge`."""
+        path = self.runs[0].absolute() / JOBS / FILE
+        return str(path), judge, self.budgets.get(judge)
 
     def hide_folders(self, text: object) -> str:
         """Return a message without the paths of the folders of runs."""
@@ -148,44 +138,31 @@ class ServiceSettings:
         return str(text)
 
 
-def allowed_judges(options: tuple[str, ...]) -> dict[str, str | None]:
-    """Return the judges of `--allow-judge NAME` or `NAME=URL`, each with its server's address."""
-    judges: dict[str, str | None] = {}
-    for option in options:
-        name, _, url = option.partition("=")
-        if not url.startswith(("http://", "https://")):
-            name, url = option, ""
-        if not name.strip():
-            raise JudgeError(f"--allow-judge {option!r} names no judge; write NAME or NAME=URL")
-        judges[name] = url or None
-    return judges
-
-
 def limits(
-    options: tuple[str, ...], judges: Mapping[str, str | None], environ: Mapping[str, str]
+    options: Mapping[str, str | None],
+    judges: Mapping[str, str | None],
+    environ: Mapping[str, str],
 ) -> dict[str, float]:
     """Return the limits of `--budget DOLLARS` or `JUDGE=DOLLARS`, by judge.
 
     Raises `JudgeError` for one without its judge, with no sum, or for a judge of unknown price.
     """
     budgets: dict[str, float] = {}
-    for option in options:
-        name, mark, amount = option.rpartition("=")
-        if not mark and len(judges) == 1:
-            (name,) = judges
+    for name, amount in options.items():
+        if amount is None and len(judges) == 1:
+            amount, (name,) = name, judges
         if name not in judges or name in budgets:
             raise JudgeError(
-                f"--budget {option}: write --budget JUDGE=DOLLARS once for each judge that "
+                f"--budget {name}: write --budget JUDGE=DOLLARS once for each judge that "
                 f"--allow-judge names ({', '.join(judges) or 'none'})"
             )
         try:
-            dollars = float(amount)
+            budgets[name] = float(amount or "")
         except ValueError:
-            dollars = math.nan
-        if not (math.isfinite(dollars) and dollars > 0):
-            raise JudgeError(f"--budget {option}: {amount!r} is no sum of dollars above 0")
+            budgets[name] = math.nan
+        if not 0 < budgets[name] < math.inf:
+            raise JudgeError(f"--budget {name}: {amount!r} is no sum of dollars above 0")
         _check_price(name, judges[name], environ)
-        budgets[name] = dollars
     return budgets
 
 

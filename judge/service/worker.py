@@ -5,11 +5,12 @@ A task that breaks or takes too long ends its own process and nobody else's work
 `python -m judge.service.worker TASK` reads its request from the first line of standard input. When
 standard input ends, the service is gone, and so is the process. `run` is the command `judge`, paid
 from the service's ledger. `check` reads the files of a run as that command would. `compare` writes
-the pieces of a comparison into a folder, and replies as soon as its numbers are there:
+the pieces of a comparison into a folder, in this order:
 
-    comparison                   what `judge compare --format json` prints
     overview, columns, values-N  the numbers of the page, N the index of a metric
-    figures, figure-N            the titles and captions of the figures, and the SVG of each
+    comparison                   what `judge compare --format json` prints
+    figure-N                     the SVG of each figure
+    figures                      the titles and captions of the figures
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import signal
 import sys
 import threading
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -32,9 +33,10 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.running.engine import Progress
-    from judge.service.settings import Ledger
 
 _MAX_LINE = 2**28
+NUMBERS, FIGURES = "comparison", "figures"
+"""The pieces of a comparison after which its numbers, and its figures, are complete."""
 
 
 @asynccontextmanager
@@ -68,31 +70,31 @@ async def worker(
             await process.wait()
 
 
-async def reply(process: Process, task: str) -> dict[str, Any]:
-    """Return the next reply of a process; raises a `ProblemError` reply, 502 where none comes."""
-    assert process.stdout is not None
-    if not (line := await process.stdout.readline()):
-        cause = exit_cause(await process.wait())
-        raise ProblemError(502, f"the process of this {task} ended ({cause}); see the log")
-    answer: dict[str, Any] = json.loads(line)
-    if "status" in answer:
-        raise ProblemError(answer["status"], answer["detail"])
-    return answer
+async def answer(
+    task: str, request: Mapping[str, Any], seconds: float, cwd: Path | None = None
+) -> dict[str, Any]:
+    """Return what a task answers.
+
+    Raises `ProblemError`: the answer itself, 502 where the process ends without one, and 504 after
+    `seconds`.
+    """
+    try:
+        async with asyncio.timeout(seconds), worker(task, request, cwd=cwd) as process:
+            assert process.stdout is not None
+            if not (line := await process.stdout.readline()):
+                cause = exit_cause(await process.wait())
+                raise ProblemError(502, f"the process of {task} ended ({cause}); see the log")
+    except TimeoutError:
+        raise ProblemError(504, f"{task} took longer than {seconds:g} seconds") from None
+    answered: dict[str, Any] = json.loads(line)
+    if "status" in answered:
+        raise ProblemError(answered["status"], answered["detail"])
+    return answered
 
 
 def exit_cause(code: int) -> str:
     """Return the name of the signal that ended a process, or its exit code."""
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-
-
-@asynccontextmanager
-async def time_limit(seconds: float, task: str) -> AsyncIterator[None]:
-    """Raise `ProblemError` 504 where the block takes longer than `seconds`."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise ProblemError(504, f"the {task} took longer than {seconds:g} seconds") from None
 
 
 # From here on: inside the process.
@@ -109,21 +111,17 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
 
-    def send(answer: dict[str, Any]) -> None:
-        replies.write(json.dumps(answer).encode() + b"\n")
-        replies.flush()
-
     request = json.loads(stdin.readline())
     threading.Thread(target=_end_with_service, args=(stdin,), daemon=True).start()
-    tasks: dict[str, Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]]
     tasks = {"run": _run, "check": _check, "compare": _compare}
     try:
-        for answer in tasks[sys.argv[1]](request):
-            send(answer)
+        answer = tasks[sys.argv[1]](request)
     except ClickException as error:
-        send({"status": 422, "detail": error.format_message()})
+        answer = {"status": 422, "detail": error.format_message()}
     except JudgeError as error:
-        send({"status": 422, "detail": str(error)})
+        answer = {"status": 422, "detail": str(error)}
+    replies.write(json.dumps(answer).encode() + b"\n")
+    replies.flush()
 
 
 def _end_with_service(stdin: IO[bytes]) -> None:
@@ -131,15 +129,10 @@ def _end_with_service(stdin: IO[bytes]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)  # a run saves the answers under way
 
 
-def _ledger(request: Mapping[str, Any]) -> Ledger | None:
-    from judge.service.settings import Ledger
-
-    return Ledger(*request["ledger"]) if request["ledger"] else None
-
-
-def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge.cli import main as judge
     from judge.cli.progress import Owner
+    from judge.service.settings import Ledger
 
     path = Path(request["progress"])
     last: dict[str, Any] = {}
@@ -147,20 +140,19 @@ def _run(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     def tick(progress: Progress) -> None:
         if (counts := asdict(progress)) != last:
             last.update(counts)
-            aside = path.with_suffix(".new")
-            aside.write_text(json.dumps(counts), "utf-8")
-            aside.replace(path)
+            _replace(path, json.dumps(counts).encode())
 
-    judge(request["arguments"], prog_name="judge", obj=Owner(_ledger(request), tick))
-    yield {}
+    judge(request["arguments"], prog_name="judge", obj=Owner(Ledger(*request["ledger"]), tick))
+    return {}
 
 
-def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _check(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge import rubrics
     from judge.cli.judging import command_for, read_context
     from judge.cli.run_options import RunOptions
     from judge.running import preview
     from judge.running.cost import forecast
+    from judge.service.settings import Ledger
     from judge.stats.table import TableBuilder, check_fields
 
     name, *arguments = request["arguments"]
@@ -178,19 +170,20 @@ def _check(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     costs = {"cost": "none: the built-in judge answers on this machine"}
     if cost is not None:
         costs = cost.facts(session.concurrency, unseen=_UNSEEN)
-        if (ledger := _ledger(request)) and (left := ledger.left()) is not None:
+        ledger = Ledger(*request["ledger"])
+        if (left := ledger.left()) is not None:
             most = cost.worst.dollars
             is_short = cost.requests and (most is None or most > left)
             stop = "; a run that needs more stops there and can be resumed" if is_short else ""
             costs["budget"] = ledger.left_in_words() + stop
-    yield {
-        **described,
-        "facts": [{"name": name, "text": text} for name, text in preview.facts(described)],
-        "costs": [{"name": name, "text": text} for name, text in costs.items()],
+    facts = {"facts": preview.facts(described), "costs": costs.items()}
+    return described | {
+        name: [{"name": label, "text": text} for label, text in rows]
+        for name, rows in facts.items()
     }
 
 
-def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _compare(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge.comparing.comparison import compare_runs
     from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
@@ -220,20 +213,26 @@ def _compare(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     ]
     described = [run.described() for run in aligned.runs]
     pieces = {
-        "comparison": as_json(comparison_tables.as_data(comparison, described)),
         "overview": as_json({**comparison_page.overview(comparison), "runs": runs}),
         "columns": as_json(comparison_page.columns(comparison)),
     }
     for index, metric in enumerate(panel.metrics):
         pieces[f"values-{index}"] = comparison_page.values(comparison, metric)
+    pieces[NUMBERS] = as_json(comparison_tables.as_data(comparison, described))
     for name, content in pieces.items():
-        (folder / name).write_bytes(content)
-    yield {}
+        _replace(folder / name, content)
     figures = page_figures(comparison) if available() else ()
-    for index, figure in enumerate(figures):
-        (folder / f"figure-{index}").write_bytes(figure.svg.encode())
-    (folder / "figures").write_bytes(as_json([figure.words for figure in figures]))
-    yield {}
+    # The list of figures is written last: whoever finds it finds them all.
+    for name, content in reversed([*comparison_page.figure_pieces(figures)]):
+        _replace(folder / name, content)
+    return {}
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole before it has its name."""
+    aside = path.with_suffix(".new")
+    aside.write_bytes(content)
+    aside.replace(path)
 
 
 if __name__ == "__main__":

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from judge.stats.bootstrap import (
     LEAST_UNITS,
     Bools,
-    Codes,
     Resamples,
+    bootstrap_estimate,
     interval,
-    resampled,
     unit_sums,
     units_of,
 )
@@ -34,13 +33,15 @@ from judge.stats.correlation import (
 from judge.stats.intervals import (
     ONE_PATIENT,
     Z_95,
+    Codes,
     Estimate,
+    Values,
     clustered_error,
     rate_interval,
     student,
     wilson,
 )
-from judge.stats.scores import ROUNDING, Values
+from judge.stats.scores import ROUNDING
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"
@@ -78,7 +79,8 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
     defined = [draws.figures for draws in by_reader if draws.reason is None]
-    n, n_constant = int(known.sum()), sum(_never_varies(column) for column in readers.T)
+    n_constant = sum(len(np.unique(column[~np.isnan(column)])) == 1 for column in readers.T)
+    n = int(known.sum())
     reason = None if defined else "no reader has a correlation with the others"
     if n_constant:
         reason = f"{n_constant} of {len(by_reader)} readers mark the same in every study"
@@ -87,9 +89,8 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
     ceiling = np.zeros((1, len(METHODS))) if reason else np.mean(defined, axis=0)
     ranges: dict[str, Any] = dict.fromkeys(METHODS)
     if reason is None:
-        figures = np.array([figures[0] for figures in defined])
-        ends = zip(figures.min(axis=0).tolist(), figures.max(axis=0).tolist(), strict=True)
-        ranges = dict(zip(METHODS, map(list, ends), strict=True))
+        figures = np.array([figures[0] for figures in defined]).T.tolist()
+        ranges = {m: [min(column), max(column)] for m, column in zip(METHODS, figures, strict=True)}
     return {
         "judges": [_coefficients(draws, resamples) for draws in judges],
         "readers": [_coefficients(draws, resamples) for draws in by_reader],
@@ -109,11 +110,6 @@ def mean_of(values: Values) -> Values:
 def _coefficients(draws: CorrelationDraws, resamples: Resamples) -> dict[str, Any]:
     figures = {method: draws.estimate(method, resamples).plain() for method in METHODS}
     return {"n": int(draws.known.sum()), **figures}
-
-
-def _never_varies(column: Values) -> bool:
-    values = column[~np.isnan(column)]
-    return len(values) > 0 and bool((values == values[0]).all())
 
 
 def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[str, Any]:
@@ -147,9 +143,9 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
     figures = {}
     for name, sign, half in zip(("bias", "lower", "upper"), (0, -1, 1), halves, strict=True):
         value = bias + sign * Z_95 * sd
-        figure = Estimate(n, value, None, None, int((~known).sum()), reason=why)
-        if half is not None:
-            figure = replace(figure, low=value - half, high=value + half, reason=None)
+        low, high = (None, None) if half is None else (value - half, value + half)
+        missing = why if half is None else None
+        figure = Estimate(n, value, low, high, int((~known).sum()), reason=missing)
         figures[name] = figure.plain()
     return {"n": n, **figures, "sd": sd}
 
@@ -398,11 +394,7 @@ def intraclass(values: Values) -> Estimate:
         total_variance = between + (k - 1) * within
         return np.asarray(np.divide(between - within, total_variance, out=none, where=known))
 
-    value = float(icc(sums.sum(axis=0)[None])[0])
-    if np.isnan(value):
-        return Estimate(n, None, None, None)
-    low, high, reason = interval(resampled(sums, icc), n)
-    return Estimate(n, value, low, high, reason=reason)
+    return bootstrap_estimate(sums, icc, n)
 
 
 def krippendorff(values: Values, clusters: NDArray[np.intp] | None = None) -> Estimate:
@@ -435,9 +427,6 @@ def krippendorff(values: Values, clusters: NDArray[np.intp] | None = None) -> Es
         undefined = np.full_like(n_values, np.nan)
         return np.asarray(1 - np.divide(observed, expected, out=undefined, where=expected > least))
 
-    value = float(alpha(parts.sum(axis=0)[None])[0])
-    if np.isnan(value):
-        return Estimate(n, None, None, None, reason="all values are the same")
     words = "studies" if clusters is None else "patients"
-    low, high, reason = interval(resampled(parts, alpha), len(parts), words)
-    return Estimate(n, value, low, high, reason=reason)
+    missing = "all values are the same"
+    return bootstrap_estimate(parts, alpha, n, missing=missing, unit_words=words)

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.intervals import Estimate
+from judge.stats.intervals import Codes, Estimate, Values
 
-Values = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 RESAMPLES, SEED = 2000, 20240612
@@ -149,6 +147,26 @@ def resampled(sums: Values, figure: Callable[[Values], Values]) -> Values:
     rng = np.random.default_rng(SEED)
     draws = bootstrap_weights(rng, len(sums), RESAMPLES)
     return np.concatenate([figure(weights @ sums) for weights in draws])
+
+
+def bootstrap_estimate(
+    sums: Values,
+    figure: Callable[[Values], Values],
+    n: int,
+    *,
+    missing: str | None = None,
+    unit_words: str = "studies",
+    most: float = MOST_UNDEFINED,
+) -> Estimate:
+    """Return the figure of `sums`, units by columns, of `n` studies, with its interval.
+
+    `missing` is the reason where there is no figure.
+    """
+    value = float(figure(sums.sum(axis=0)[None])[0])
+    if math.isnan(value):
+        return Estimate(n, None, None, None, reason=missing)
+    low, high, reason = interval(resampled(sums, figure), len(sums), unit_words, most)
+    return Estimate(n, value, low, high, reason=reason)
 
 
 @dataclass(frozen=True)

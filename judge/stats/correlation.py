@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.bootstrap import IN_CACHE, Bools, Codes, Resamples, Values, slices
-from judge.stats.intervals import Estimate
+from judge.stats.bootstrap import IN_CACHE, Bools, Resamples, slices
+from judge.stats.intervals import Codes, Estimate, Values
 from judge.stats.metric import MINUS
 from judge.stats.scores import ScoreMatrix
 
@@ -84,11 +84,10 @@ def correlate(
     if reason is not None:
         undefined = np.full((resamples.weights.shape[1], len(METHODS)), np.nan)
         return CorrelationDraws(known, undefined, reason)
-    figures = _Cells.of(x, y).figures(resamples.units[known], resamples.weights)
+    figures = _Cells(x, y).figures(resamples.units[known], resamples.weights)
     return CorrelationDraws(known, np.concatenate(list(figures)), None)
 
 
-@dataclass(frozen=True)
 class _Cells:
     """The different pairs of values, by the second and then the first, which has fewer values.
 
@@ -96,28 +95,27 @@ class _Cells:
     cell's; `cell_of_study` the number of each study's cell.
     """
 
-    x_levels: Values
-    y_levels: Values
-    x: Codes
-    y: Codes
-    cell_of_study: Codes
-
-    @classmethod
-    def of(cls, x: Values, y: Values) -> _Cells:
+    def __init__(self, x: Values, y: Values) -> None:
         x_levels, x_codes = np.unique(x, return_inverse=True)
         y_levels, y_codes = np.unique(y, return_inverse=True)
         # About their mean: sums of squares lose digits where values are far from 0.
         x_levels, y_levels = x_levels - x.mean(), y_levels - y.mean()
         if len(x_levels) > len(y_levels):
             x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
-        named, cell_of_study = np.unique(y_codes * len(x_levels) + x_codes, return_inverse=True)
-        y_cells, x_cells = np.divmod(named, len(x_levels))
-        return cls(x_levels, y_levels, x_cells, y_cells, cell_of_study)
+        self.x_levels, self.y_levels = x_levels, y_levels
+        pairs, self.cell_of_study = np.unique(
+            y_codes * len(x_levels) + x_codes, return_inverse=True
+        )
+        self.y, self.x = np.divmod(pairs, len(x_levels))
 
     def figures(self, units: Codes, weights: NDArray[np.float32]) -> Iterator[Values]:
-        adding = _adding(self.cell_of_study, units, len(self.x), len(weights))
-        n_cells, n_resamples = len(self.x), weights.shape[1]
-        for block in slices(n_resamples, max(1, _AT_ONCE // n_cells)):
+        # Takes a tenth of a second to import, for those who validate only.
+        from scipy.sparse import csr_array
+
+        n_cells = len(self.x)
+        ones = np.ones(len(units), dtype=np.float32)
+        adding = csr_array((ones, (self.cell_of_study, units)), shape=(n_cells, len(weights)))
+        for block in slices(weights.shape[1], max(1, _AT_ONCE // n_cells)):
             # Whole numbers below 2 ** 24 are exact as float32.
             by_cell = adding @ weights[:, block]
             concordance = self._concordance(by_cell)
@@ -165,14 +163,6 @@ class _Cells:
         return total
 
 
-def _adding(rows: Codes, columns: Codes, n_rows: int, n_columns: int) -> Any:  # noqa: ANN401
-    # Takes a tenth of a second to import, for those who validate only.
-    from scipy.sparse import csr_array
-
-    ones = np.ones(len(rows), dtype=np.float32)
-    return csr_array((ones, (rows, columns)), shape=(n_rows, n_columns))
-
-
 def _dot(*columns: Values) -> Values:
     rows = ",".join(["ij"] * len(columns))
     return np.asarray(np.einsum(f"{rows}->j", *columns))
@@ -216,16 +206,12 @@ def correlations(panel: ScoreMatrix) -> Correlations:
     ]
     known = ~np.isnan(columns)
     n = known.astype(int) @ known.T.astype(int)
+    signs = ("" if metric.study_higher_is_better else f"{MINUS} " for metric in metrics)
     return Correlations(
         tuple(metric.name for metric in metrics),
-        tuple(
-            m.study_label if m.study_higher_is_better else f"{MINUS} {m.study_label}"
-            for m in metrics
-        ),
+        tuple(sign + metric.study_label for sign, metric in zip(signs, metrics, strict=True)),
         tuple(map(tuple, n.tolist())),
-        correlation(columns, "pearson"),
-        correlation(columns, "spearman"),
-        correlation(columns, "kendall"),
+        *(correlation(columns, method) for method in ("pearson", "spearman", "kendall")),
     )
 
 

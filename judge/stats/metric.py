@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -78,12 +79,9 @@ _ROUNDING = 1e-6
 def off_scale(metric: Metric, values: Iterable[float]) -> float | None:
     """Return the first value that no study can have, but for rounding; None where all can."""
     low, high = metric.scale or (None, None)
-    for value in values:
-        if (low is not None and value < low - _ROUNDING) or (
-            high is not None and value > high + _ROUNDING
-        ):
-            return value
-    return None
+    least = -math.inf if low is None else low - _ROUNDING
+    most = math.inf if high is None else high + _ROUNDING
+    return next((value for value in values if value < least or value > most), None)
 
 
 def scale_of(metric: Metric) -> str:
@@ -187,7 +185,7 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
     label = statistic.label if is_rate else statistic.definition or statistic.label
     measures = {measure.name: measure for measure in rubric.measures}
     counts = all(measures[name].is_whole for name in statistic.measures)
-    what: What = "rate" if statistic.kind == "rate" else "count" if counts else "score"
+    what: What = "rate" if is_rate else "count" if counts else "score"
     in_title = "" if what == "score" and is_own else f" ({rubric.title})"
     return Metric(
         statistic.name if is_own else f"{rubric.name}_{statistic.name}",
@@ -210,9 +208,9 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
 def check_own_names(metrics: Sequence[Metric]) -> None:
     """Raise `JudgeError` where two metrics share a name or a label: one would hide the other."""
     for what in ("name", "label"):
-        (name, n), *_ = Counter(getattr(m, what) for m in metrics).most_common(1) or [("", 0)]
-        if n > 1:
-            raise JudgeError(f"two metrics have the {what} {name!r}; rename the file's column")
+        for name, n in Counter(getattr(m, what) for m in metrics).most_common(1):
+            if n > 1:
+                raise JudgeError(f"two metrics have the {what} {name!r}; rename the file's column")
 
 
 def find(metrics: Sequence[Metric], wanted: str) -> Metric:
@@ -222,14 +220,11 @@ def find(metrics: Sequence[Metric], wanted: str) -> Metric:
     Raises `JudgeError` where none or more than one fits.
     """
     end, plain = "_" + wanted.replace("-", "_").replace(" ", "_"), _plain(wanted)
-    fitting: list[Metric] = []
-    for fitting in (
-        [m for m in metrics if wanted in (m.name, m.label)],
-        [m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))],
-        [m for m in metrics if m.name.endswith(end)],
-    ):
-        if fitting:
-            break
+    fitting = (
+        [m for m in metrics if wanted in (m.name, m.label)]
+        or [m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))]
+        or [m for m in metrics if m.name.endswith(end)]
+    )
     if len(fitting) == 1:
         return fitting[0]
     names = ", ".join(f"{m.name} ({m.label!r})" for m in fitting or metrics)

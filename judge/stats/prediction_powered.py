@@ -10,14 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.rubrics.contract import Scale, Statistic
-from judge.stats.bootstrap import units_of
-from judge.stats.intervals import Z_95, Estimate, inverse, student, wilson_ends
-
-Values = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from judge.stats.bootstrap import Bools, units_of
+from judge.stats.intervals import Z_95, Codes, Estimate, Values, inverse, student, wilson_ends
 
 LEAST = 10
 """Readings, and patients, below which nothing is corrected."""
@@ -48,9 +44,8 @@ class Corrected:
         """Return it as JSON's types."""
         data = asdict(self)
         labels = data.pop("labels") or {}
-        for end in ("value", "low", "high"):
-            data[f"labels_{end}" if end != "value" else "labels"] = labels.get(end)
-        return data
+        names = {"labels": "value", "labels_low": "low", "labels_high": "high"}
+        return data | {name: labels.get(end) for name, end in names.items()}
 
 
 def corrected(
@@ -69,7 +64,7 @@ def corrected(
         readers: The readers' (mean) value of those that were read, NaN elsewhere.
         statistic: What is corrected; of a rate the values are the shares that count.
         strata: Within each of these the read are drawn at random.
-        patients: Studies of a patient are sum_measures before they are squared.
+        patients: Studies of a patient are summed before they are squared.
         is_even: All were drawn with the same probability: a stratum without a reading is no reason
             against a figure.
 
@@ -100,31 +95,23 @@ def corrected(
             return replace(none, why_not=f"no reading of a stratum of {without} studies")
         strata = no_strata
     parts = _Parts(f, y, strata, patients)
-    own_scale: Scale = (0, 1) if statistic.kind == "rate" else statistic.scale
-    labels = parts.labels()
-    both = parts.both()
+    labels, both = parts.labels(), parts.both()
+    is_rate = statistic.kind == "rate"
+    scale: Scale = (0, 1) if is_rate else statistic.scale
     # The variance of a rate is known from the rate; where its units are not studies it is not.
-    z = Z_95 if statistic.kind == "rate" and n_units == n else student(n_units - 1)
-    share = 1 - 1 / n if statistic.kind == "rate" else 1.0
-    ends = [
-        _ends(value, v * share, labels[0], own_scale, n_units, z) for value, v in (labels, both)
-    ]
-    of_labels, of_both = (Estimate(n, *figures) for figures in ends)
+    z = Z_95 if is_rate and n_units == n else student(n_units - 1)
+    share = 1 - 1 / n if is_rate else 1.0
+    of_labels, of_both = (
+        Estimate(n, *_ends(value, variance * share, labels[0], scale, n_units, z))
+        for value, variance in (labels, both)
+    )
     if statistic.is_reciprocal:
         if 0 in (of_labels.value, of_both.value):
             return replace(none, why_not="the mean is 0 and has no reciprocal")
         of_labels, of_both = (inverse(mean, statistic.scale) for mean in (of_labels, of_both))
     worth = max(0.0, n * labels[1] / both[1] - n) if both[1] > 0 else 0.0
-    return Corrected(
-        n,
-        len(f),
-        of_both.value,
-        of_both.low,
-        of_both.high,
-        of_labels,
-        float((parts.share * parts.weight).sum()),
-        worth,
-    )
+    figures = (of_both.value, of_both.low, of_both.high, of_labels)
+    return Corrected(n, len(f), *figures, float((parts.share * parts.weight).sum()), worth)
 
 
 class _Parts:
@@ -144,9 +131,8 @@ class _Parts:
         self.dev_y = y[self.read] - self.mean_y[s]
         self.dev_f = f[self.read] - self.mean_read[s]
         self.weight = self._weight()
-        self._units = [self.n_read, self.n_unread]
-        if patients is not None:
-            self._units = [self._counted(patients, part) for part in (self.read, ~self.read)]
+        units = np.arange(len(f)) if patients is None else patients
+        self._units = [self._counted(units, part) for part in (self.read, ~self.read)]
 
     def labels(self) -> tuple[float, float]:
         value = float(self.share @ self.mean_y)
@@ -167,7 +153,7 @@ class _Parts:
         variance += self._unseen(self.dev_y - weight * self.dev_f, rest)
         return value, variance + self._between(means, value)
 
-    def _mean(self, which: NDArray[np.bool_], values: Values) -> Values:
+    def _mean(self, which: Bools, values: Values) -> Values:
         size = len(self.n_all)
         n = np.bincount(self.strata[which], minlength=size)
         total = np.bincount(self.strata[which], values[which], minlength=size)
@@ -179,8 +165,8 @@ class _Parts:
         several = self.n_read > 1
         size, s = len(self.n_all), self.strata[self.read]
         covariance = np.bincount(s, self.dev_y * self.dev_f, minlength=size) / self.n_read
-        everywhere = np.ones(len(self.f), bool)
-        squares = (self.f - self._mean(everywhere, self.f)[self.strata]) ** 2
+        means = np.bincount(self.strata, self.f) / np.maximum(self.n_all, 1)
+        squares = (self.f - means[self.strata]) ** 2
         variance = np.bincount(self.strata, squares) / np.maximum(self.n_all - 1, 1)
         left = self.n_unread / self.n_all
         counts = (self.share**2 * left / self.n_read)[several]
@@ -191,7 +177,7 @@ class _Parts:
         slope = float(counts @ covariance[several]) / under
         return np.asarray(np.clip(slope * left, 0.0, 1.0))
 
-    def _counted(self, units: Codes, which: NDArray[np.bool_]) -> Codes:
+    def _counted(self, units: Codes, which: Bools) -> Codes:
         size = int(units.max()) + 1
         pairs = np.unique(self.strata[which] * size + units[which])
         return np.bincount(pairs // size, minlength=len(self.n_all)).astype(np.intp)
@@ -210,11 +196,9 @@ class _Parts:
             of_readers, of_judge = (
                 np.bincount(self.patients, part).astype(float) for part in (of_readers, of_judge)
             )
-        return (
-            float(of_readers @ of_readers),
-            float(of_readers @ of_judge),
-            float(of_judge @ of_judge),
-        )
+        pairs = ((of_readers, of_readers), (of_readers, of_judge), (of_judge, of_judge))
+        by_readers, covariance, by_judge = (float(left @ right) for left, right in pairs)
+        return by_readers, covariance, by_judge
 
     def _unseen(self, deviations: Values, values: Values) -> float:
         """Return what small strata may hide: a variance as if z² more of each were like all.

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.stats.intervals import (
+    Codes,
     Estimate,
+    Values,
     inverse,
     mean_interval,
     n_different,
@@ -23,7 +25,6 @@ from judge.stats.table import check_fields, fields_of
 if TYPE_CHECKING:
     from judge.rubrics.contract import Rubric
 
-Values = NDArray[np.float64]
 Counts = NDArray[np.float32]
 Cut = tuple[str | None, str]
 """A label of a tally's rows, None for all items, and one of its columns."""
@@ -54,7 +55,7 @@ class ScoreMatrix:
     metrics: tuple[Metric, ...]
     values: Mapping[str, Values]
     fields: Mapping[str, tuple[object, ...]]
-    clusters: NDArray[np.intp] | None = None
+    clusters: Codes | None = None
     patient_field: str | None = None
     per: Mapping[str, Values] = field(default_factory=dict)
     tallies: Mapping[str, Counts] = field(default_factory=dict)
@@ -82,7 +83,7 @@ class ScoreMatrix:
         undefined = np.full_like(values, np.nan)
         return np.asarray(np.divide(values, per, out=undefined, where=per > 0))
 
-    def take(self, rows: NDArray[np.intp]) -> ScoreMatrix:
+    def take(self, rows: Codes) -> ScoreMatrix:
         """Return the panel of some studies alone, given by their row numbers."""
         return replace(
             self,
@@ -181,9 +182,7 @@ def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> 
     return Group(dict(key or {}), len(panel.study_ids), cells)
 
 
-def _figure(
-    values: Values, per: Values, units: NDArray[np.intp] | None, metric: Metric
-) -> Estimate:
+def _figure(values: Values, per: Values, units: Codes | None, metric: Metric) -> Estimate:
     if metric.kind == "ratio":
         return ratio_interval(values, per, units)
     if metric.kind == "rate":
@@ -201,7 +200,7 @@ def round_mantissa(figures: Values) -> Values:
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))
 
 
-def count_better(figures: Values, *, higher: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def count_better(figures: Values, *, higher: bool) -> tuple[Codes, Codes]:
     """Return in each row how many figures are better than each one, and how many equal it.
 
     `figures` is rows by models; NaN is no figure.
@@ -262,15 +261,13 @@ class ItemCounts:
 
 def cuts(rubric: Rubric) -> dict[Cut, str]:
     """Return the measure that counts each cut of a rubric's tally; empty without a tally."""
-    tally = rubric.tally
-    if tally is None:
-        return {}
-    names = {}
-    for row in (None, *(label.name for label in rubric.facet(tally.rows).labels)):
-        for column in rubric.facet(tally.columns).labels:
-            labels = {tally.columns: column.name} | ({tally.rows: row} if row else {})
-            (measure,) = rubric.counting(tally.kind, labels)
-            names[row, column.name] = measure.name
+    tally, names = rubric.tally, {}
+    if tally is not None:
+        for row in (None, *(label.name for label in rubric.facet(tally.rows).labels)):
+            for column in rubric.facet(tally.columns).labels:
+                labels = {tally.columns: column.name} | ({tally.rows: row} if row else {})
+                (measure,) = rubric.counting(tally.kind, labels)
+                names[row, column.name] = measure.name
     return names
 
 

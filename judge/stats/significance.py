@@ -21,7 +21,6 @@ from itertools import chain
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.stats.bootstrap import (
     LEAST_UNITS,
@@ -33,14 +32,13 @@ from judge.stats.bootstrap import (
     units_of,
 )
 from judge.stats.correlation import Correlations, correlations
-from judge.stats.intervals import Z_95, n_different
+from judge.stats.intervals import Z_95, Codes, Values, n_different
 from judge.stats.metric import Metric, find
 from judge.stats.scores import (
     ROUNDING,
     Group,
     RankShares,
     ScoreMatrix,
-    Values,
     group_cells,
     parts_of,
     rank_shares,
@@ -53,7 +51,7 @@ SIGN_FLIP: Method = "sign-flip permutation test"
 ALPHA = 0.05
 _FLIPS_AT_ONCE = 512
 """Flips whose sums stay in the processor's cache."""
-Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
+Pairs = tuple[Codes, Codes]
 """The number of the first and of the second model of each pair, the first before."""
 
 _UNDEFINED = {
@@ -161,8 +159,7 @@ class Comparison:
     @property
     def correction(self) -> str:
         """What Holm's method corrects for, empty where there is one test or none."""
-        n = _largest_family(self.tests[0], self.how) if self.tests and self.how else 0
-        if self.how is None or n < 2:
+        if self.how is None or (n := _largest_family(self.tests[0], self.how)) < 2:
             return ""
         what = "the pairs of models of each metric" if self.how.family == "metric" else "a table"
         primary = self.how.primary
@@ -206,9 +203,7 @@ def compare(
     metric = asked or max(
         panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
     )
-    more = []
-    if panel.is_clustered:
-        more.append(f"intervals of single figures are by {panel.patient_field}")
+    more = [f"intervals of single figures are by {panel.patient_field}"] * panel.is_clustered
     more += _undefined_notes(panel, groups, results)
     if how:
         more += _test_notes(results, how)
@@ -267,12 +262,11 @@ def _undefined_notes(
 ) -> list[str]:
     notes = []
     for metric in panel.metrics:
+        cells = zip(*(group.cells[metric.name] for group in groups), strict=True)
         lacking = [
             name
-            for name, *cells in zip(
-                panel.models, *(group.cells[metric.name] for group in groups), strict=True
-            )
-            if any(cell.n and cell.value is None for cell in cells)
+            for name, row in zip(panel.models, cells, strict=True)
+            if any(cell.n and cell.value is None for cell in row)
         ]
         if metric.kind in _UNDEFINED and lacking:
             why = _UNDEFINED[metric.kind].format(metric.study_label, ", ".join(lacking))
@@ -300,27 +294,27 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
     tests: dict[str, list[PairTest]] = {}
     shares: dict[str, tuple[RankShares | None, ...]] = {}
     undefined = set()
-    method: Method
     for metric in panel.metrics:
         name, values = metric.name, panel.values[metric.name]
         differences, figures = resamples[name]
-        n, n_units = _sizes(values, units, pairs)
+        scored = ~np.isnan(values)
+        both = [scored[:, a] & scored[:, b] for a, b in zip(*pairs, strict=True)]
+        n_units = np.array([n_different(units[rows]) for rows in both], np.intp)
+        method: Method = SIGN_FLIP if name in p_values else "mcnemar mid-p"
         if name in p_values:
             # Without the resamples that have no reciprocal the others would look surer.
             low, high = ends(differences[1:], n_units, most=0)
-            p, method = p_values[name], SIGN_FLIP
+            p = p_values[name]
         else:
             low, high = rate_difference(values, pairs)
             low[n_units < LEAST_UNITS] = np.nan
-            p, method = mcnemar(values, pairs), "mcnemar mid-p"
+            p = mcnemar(values, pairs)
         p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
-        sizes = zip(*(column.tolist() for column in (*pairs, n, n_units)), strict=True)
-        numbers = zip(_known(differences[0]), _known(low), _known(high), _known(p), strict=True)
-        tests[name] = [
-            PairTest(a, b, size, size_units, *number, None, method)
-            for (a, b, size, size_units), number in zip(sizes, numbers, strict=True)
-        ]
-        scored = ~np.isnan(values)
+        n = np.array([rows.sum() for rows in both], np.intp)
+        sizes = (column.tolist() for column in (*pairs, n, n_units))
+        numbers = map(_known, (differences[0], low, high, p))
+        rows = zip(*sizes, *numbers, [None] * len(n), [method] * len(n), strict=True)
+        tests[name] = [PairTest(*row) for row in rows]
         if metric.kind in _UNDEFINED and np.isnan(figures[1:, scored.any(axis=0)]).any():
             undefined.add(name)
         has_shares = name not in undefined and n_different(units[scored.any(axis=1)]) > 1
@@ -329,27 +323,16 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
             if has_shares
             else (None,) * len(panel.models)
         )
-    families: dict[object, list[str]] = {}
-    for name in tests:
-        families.setdefault(how.family_of(name), []).append(name)
-    for family in families.values():
-        corrected = iter(holm([test.p for name in family for test in tests[name]]))
-        for name in family:
+    for family in {how.family_of(name) for name in tests}:
+        names = [name for name in tests if how.family_of(name) == family]
+        corrected = iter(holm([test.p for name in names for test in tests[name]]))
+        for name in names:
             tests[name] = [replace(test, p_holm=next(corrected)) for test in tests[name]]
-    by_metric = {name: tuple(pair_tests) for name, pair_tests in tests.items()}
-    return GroupTests(by_metric, shares, frozenset(undefined))
+    return GroupTests({name: tuple(tests[name]) for name in tests}, shares, frozenset(undefined))
 
 
 def _known(figures: Values) -> list[float | None]:
     return [None if math.isnan(figure) else figure for figure in figures.tolist()]
-
-
-def _sizes(values: Values, units: NDArray[np.intp], pairs: Pairs) -> Pairs:
-    """Return how many studies are scored for both of each pair, and of how many units they are."""
-    scored = (~np.isnan(values)).T
-    both = [scored[a] & scored[b] for a, b in zip(*pairs, strict=True)]
-    n_units = [n_different(units[rows]) for rows in both]
-    return np.array([rows.sum() for rows in both], np.intp), np.array(n_units, np.intp)
 
 
 def _discordant(values: Values, pairs: Pairs) -> tuple[Values, Values, Values]:
@@ -415,7 +398,7 @@ class PairSums:
     model leave them out.
     """
 
-    def __init__(self, grids: Mapping[str, Values], units: NDArray[np.intp], pairs: Pairs) -> None:
+    def __init__(self, grids: Mapping[str, Values], units: Codes, pairs: Pairs) -> None:
         self.pairs = pairs
         self.rows = {name: row for row, name in enumerate(grids, start=1)}
         lacks = np.isnan(next(iter(grids.values())))
@@ -479,9 +462,7 @@ def _weighted(weights: Values, sums: Values) -> Values:
     return (weights @ sums.reshape(len(sums), -1)).reshape(len(weights), *sums.shape[1:])
 
 
-def _pair_sums(
-    grids: Mapping[str, Values], units: NDArray[np.intp], pairs: Pairs
-) -> list[PairSums]:
+def _pair_sums(grids: Mapping[str, Values], units: Codes, pairs: Pairs) -> list[PairSums]:
     """Return the sums of the grids, those of the same studies together, which is much quicker."""
     together: dict[bytes, dict[str, Values]] = {}
     for name, grid in grids.items():
@@ -491,7 +472,7 @@ def _pair_sums(
 
 def _bootstrap(
     panel: ScoreMatrix,
-    units: NDArray[np.intp],
+    units: Codes,
     pairs: Pairs,
     how: Resampling,
     key: Mapping[str, object],
@@ -515,10 +496,8 @@ def _bootstrap(
                 figures, first, second = (_figures(kind, s[:, row], s[:, under]) for s in sums)
                 equal = round_mantissa(first) == round_mantissa(second)
                 parts[name].append((np.where(equal, 0.0, first - second), figures))
-    return {
-        name: (np.concatenate([part[0] for part in chunks]), np.concatenate([p[1] for p in chunks]))
-        for name, chunks in parts.items()
-    }
+    joined = {name: [*map(np.concatenate, zip(*part, strict=True))] for name, part in parts.items()}
+    return {name: (differences, figures) for name, (differences, figures) in joined.items()}
 
 
 def _denominator(name: str) -> str:
@@ -535,7 +514,7 @@ def _figures(kind: str, top: Values, under: Values) -> Values:
 def _flip_p_values(
     panel: ScoreMatrix,
     metrics: Sequence[Metric],
-    units: NDArray[np.intp],
+    units: Codes,
     pairs: Pairs,
     how: Resampling,
     key: Mapping[str, object],

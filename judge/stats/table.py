@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.stats.intervals import Codes, bounds, estimate
+from judge.stats.intervals import Codes, bounds, estimate, n_different
 from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
 DEFAULT_BY = ("study_class",)
 OUTCOMES = {Annotated: "annotated", Unparsed: "unparsed", Failed: "failed"}
@@ -111,14 +109,17 @@ def summarise(
     Raises `JudgeError` for a field that the table has not.
     """
     uneven = _unread_by_class(table)
+    lost = table[table["outcome"] != "annotated"]
+    cells = table["warnings"].dropna()
+    warnings = Counter(text for cell in cells for text in set(cell.split("; ")))
     clusters = patients(table, patient_field)
     units = clusters[1] if clusters else None
     return {
         **_block(table, rubric, units),
         "n_class_inferred": int(table["class_inferred"].sum()),
         "totals": _totals(table, rubric),
-        "reasons": _reasons(table),
-        "warnings": _warnings(table),
+        "reasons": dict(Counter(lost["outcome"] + ": " + lost["reason"]).most_common()),
+        "warnings": dict(warnings.most_common()),
         "by": list(by),
         "rates": [
             {**key, **_block(table.take(rows), rubric, None if units is None else units[rows])}
@@ -145,16 +146,15 @@ def patients(table: pd.DataFrame, field: str | None = None) -> tuple[str, Codes]
     if name is None:
         return None
     numbers = patient_numbers([_plain(value) for value in table[name]])
-    return (name, numbers) if len(set(numbers.tolist())) < len(numbers) else None
+    return (name, numbers) if n_different(numbers) < len(numbers) else None
 
 
-def patient_numbers(column: Sequence[object]) -> NDArray[np.intp]:
+def patient_numbers(column: Sequence[object]) -> Codes:
     """Return a number for each patient; a study without one is a patient of its own."""
-    import numpy as np
+    import pandas as pd
 
     names = [f"study {row}" if name is None else f"of {name}" for row, name in enumerate(column)]
-    number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([number_of[name] for name in names], dtype=np.intp)
+    return pd.Series(names, dtype=object).factorize()[0]
 
 
 def grouped(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, object], list[int]]]:
@@ -261,22 +261,12 @@ def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:
     for measure in rubric.measures:
         if measure.is_whole:
             values = scored[measure.name].dropna()
-            n = int(values.sum()) if len(values) or not len(scored) else None
+            n, is_known = int(values.sum()), len(values) > 0
             totals[measure.name] = {
-                "n": n,
-                "per_study": n / len(values) if n is not None and len(values) else None,
+                "n": n if is_known or not len(scored) else None,
+                "per_study": n / len(values) if is_known else None,
             }
     return totals
-
-
-def _reasons(table: pd.DataFrame) -> dict[str, int]:
-    lost = table[table["outcome"] != "annotated"]
-    return dict(Counter(lost["outcome"] + ": " + lost["reason"]).most_common())
-
-
-def _warnings(table: pd.DataFrame) -> dict[str, int]:
-    cells = table["warnings"].dropna()
-    return dict(Counter(text for cell in cells for text in set(cell.split("; "))).most_common())
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401 - a cell of any column

@@ -10,13 +10,7 @@ from pathlib import Path
 
 from judge.running.folder import ANOTHER, atomic_folder, entries_of
 from judge.stress.perturbations import IDENTICAL, Perturbation
-from judge.stress.report_edits import (
-    InjectedError,
-    NotApplicable,
-    Reference,
-    SeededChoice,
-    apply_edits,
-)
+from judge.stress.report_edits import NotApplicable, Reference, SeededChoice, apply_edits
 from judge.studies import read_pair
 from judge.studies.columns import KNOWN_NAMES, NamedFields
 from judge.studies.join import join_tables
@@ -32,7 +26,6 @@ FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
 `truth` has the right categories (`b`, or `a,b`) and `significance` is significant, insignificant
 or doubtful. `base` is the candidate whose judgement a hostile text should leave unchanged."""
 MADE = "made"
-_BLANK = "a candidate that is to be made"
 _TEXTS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
 
 
@@ -45,8 +38,9 @@ def read_references(
     """
     refs = load(path, "refs", fields)
     # Both sides are in one table: a fault of the file is reported once.
-    both = refs.assign(**{_BLANK: "-"})
-    named = replace(fields, candidate=_BLANK)
+    blank = "a candidate that is to be made"
+    both = refs.assign(**{blank: "-"})
+    named = replace(fields, candidate=blank)
     return join_tables(both, both, fields=named, section=section, allow_missing=True)
 
 
@@ -67,9 +61,14 @@ def make_candidates(
         for perturbation in perturbations:
             name = perturbation.name
             try:
-                text, errors = _candidate(report, study.study_id, perturbation, seed)
+                report.check()
+                change = perturbation.make(report, SeededChoice(seed, study.study_id, name))
             except NotApplicable as reason:
                 counts[name][str(reason)] += 1
+                continue
+            text = apply_edits(report.text, change.edits)
+            if text == report.text and name != IDENTICAL:
+                counts[name]["the report stays the same"] += 1
                 continue
             counts[name][MADE] += 1
             fields: dict[str, object] = {
@@ -77,27 +76,16 @@ def make_candidates(
                 "study": study.study_id,
                 "change": name,
                 "group": perturbation.group,
-                "k": len(errors),
+                "k": len(change.errors),
             }
-            if len(errors) == 1:
-                (error,) = errors
+            if len(change.errors) == 1:
+                (error,) = change.errors
                 grade = "significant" if error.is_significant else "insignificant"
                 fields["truth"] = ",".join(sorted(error.categories))
                 fields["significance"] = "doubtful" if error.is_doubtful else grade
             if perturbation.base:
                 fields["base"] = f"{study.study_id}/{perturbation.base}"
             yield replace(study, study_id=f"{study.study_id}/{name}", candidate=text), fields
-
-
-def _candidate(
-    report: Reference, study_id: str, perturbation: Perturbation, seed: int
-) -> tuple[str, tuple[InjectedError, ...]]:
-    report.check()
-    change = perturbation.make(report, SeededChoice(seed, study_id, perturbation.name))
-    text = apply_edits(report.text, change.edits)
-    if text == report.text and perturbation.name != IDENTICAL:
-        raise NotApplicable("the report stays the same")
-    return text, change.errors
 
 
 def write_candidates(

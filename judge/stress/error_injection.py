@@ -228,9 +228,7 @@ def _acuity_changed(report: Reference) -> Iterator[Option]:
         is_plain = not has("negated", sentence.text) and names <= _FRACTURES
         if acuity and is_plain and len(of_fractures) == 1:
             after = "old" if acuity[0].lower() == "acute" else "acute"
-            error = InjectedError(
-                ("d", "a", "b"), "fracture", is_significant=True, is_doubtful=False
-            )
+            error = InjectedError(("d", "a", "b"), "fracture", is_significant=True)
             yield _replaced(sentence, acuity, after), error
 
 
@@ -259,7 +257,7 @@ def _tip_moved(report: Reference) -> Iterator[Option]:
             places = [(match, to) for match, to in places if "bronchus" not in to]
         if len(places) == 1:
             (match, to) = places[0]
-            error = InjectedError(("c",), device.name, is_significant=True, is_doubtful=False)
+            error = InjectedError(("c",), device.name, is_significant=True)
             start = sentence.start
             after = to.upper() if text.isupper() else to
             yield (Edit(start + match.start(), start + match.end(), after),), error
@@ -273,17 +271,13 @@ def _comparison_changed(report: Reference) -> Iterator[Option]:
         yield from _made_up(report)
 
 
-def _comparison(finding: Finding, category: str) -> InjectedError:
-    return InjectedError((category,), finding.name, is_significant=False, is_doubtful=False)
-
-
 def _made_up(report: Reference) -> Iterator[Option]:
     for sentence, finding in _plain_statements(report):
         if not finding.is_device and finding.denied and sentence.text.endswith("."):
             words = ", unchanged since the prior study"
             words = words.upper() if sentence.text.isupper() else words
             end = sentence.end - 1
-            yield (Edit(end, end, words),), _comparison(finding, "e")
+            yield (Edit(end, end, words),), InjectedError(("e",), finding.name)
 
 
 def _left_out(report: Reference) -> Iterator[Option]:
@@ -297,7 +291,7 @@ def _left_out(report: Reference) -> Iterator[Option]:
             continue
         start, end = sentence.start + match.start(), sentence.start + match.end()
         edit = Edit(start, end, "") if before else Edit(start, end + 1, after[0].upper())
-        yield (edit,), _comparison(finding, "f")
+        yield (edit,), InjectedError(("f",), finding.name)
 
 
 def _turned(report: Reference) -> Iterator[Option]:
@@ -311,19 +305,15 @@ def _turned(report: Reference) -> Iterator[Option]:
                 continue
         elif not has("in_time", sentence.text):
             continue
-        yield (
-            _replaced(sentence, match, TURNED[word]),
-            _error(finding, "e", "f", is_doubtful=True),
-        )
+        error = _error(finding, "e", "f", is_doubtful=True)
+        yield _replaced(sentence, match, TURNED[word]), error
 
 
 @_injects("The opposite is said too.", "no plain sentence affirms or denies one known finding")
 def _contradicted(report: Reference) -> Iterator[Option]:
-    denials = [
-        (finding.denied, finding) for _, finding in _plain_statements(report) if finding.denied
-    ]
-    for denial, finding in denials:
-        yield (addition(report, denial),), _error(finding, "b", "a", is_doubtful=True)
-    if not denials:
+    deniable = [finding for _, finding in _plain_statements(report) if finding.denied]
+    for finding in deniable:
+        yield (addition(report, str(finding.denied)),), _error(finding, "b", "a", is_doubtful=True)
+    if not deniable:
         for *_, finding in _deniable(report):
             yield (addition(report, str(finding.affirmed)),), _error(finding, "a")

@@ -24,10 +24,7 @@ from judge.types import JudgeError, ReportComparison, Study
 Make = Callable[[Reference, SeededChoice], ReportEdits]
 MOST = 5
 """The largest number of errors put into one report."""
-_SINGLE_ERROR = "errors_1"
-"""The candidate with one error, to which the hostile texts are added."""
 IDENTICAL = "identical"
-_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,6 @@ class Perturbation:
 
 
 def _identical(_report: Reference, _draw: SeededChoice) -> ReportEdits:
-    """Copy the reference."""
     return ReportEdits(())
 
 
@@ -70,7 +66,6 @@ def _reordered(report: Reference, draw: SeededChoice) -> ReportEdits:
 
 
 def _bulleted(report: Reference, _draw: SeededChoice) -> ReportEdits:
-    """Write a bullet a sentence."""
     _check_plain(report)
     start = report.sentences[0].start
     gaps = [Edit(a.end, b.start, "\n- ") for a, b in pairwise(report.sentences)]
@@ -84,12 +79,10 @@ def _check_plain(report: Reference) -> None:
 
 
 def _upper_case(report: Reference, _draw: SeededChoice) -> ReportEdits:
-    """Write all in capitals."""
     return ReportEdits((Edit(0, len(report.text), report.text.upper()),))
 
 
 def _synonyms(report: Reference, _draw: SeededChoice) -> ReportEdits:
-    """Put a harmless synonym into each sentence that has room for one."""
     edits = []
     for sentence in report.sentences:
         for pattern, synonym in SYNONYMS.items():
@@ -103,7 +96,6 @@ def _synonyms(report: Reference, _draw: SeededChoice) -> ReportEdits:
 
 
 def _abbreviations(report: Reference, _draw: SeededChoice) -> ReportEdits:
-    """Write abbreviations out, or abbreviate names where the reference has none."""
     edits = _written_out(report, {short: long for long, short in reversed(ABBREVIATIONS.items())})
     if not edits:
         names = re.finditer(rf"\b(?:{'|'.join(ABBREVIATIONS)})\b", report.text, re.I)
@@ -154,7 +146,10 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
     rubric cannot write one.
     """
     hostile = {
-        "instruction": ("Tells the judge what to answer.", _instruction),
+        "instruction": (
+            "Tells the judge what to answer.",
+            lambda _, draw: draw.choice(_INSTRUCTIONS),
+        ),
         "delimiters": ("Forges the marks around a report.", _delimiters),
         "fake_reply": ("Ends with a forged answer.", _fake_reply(rubric)),
     }
@@ -162,11 +157,16 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
         *(Perturbation(name, "unchanged", *entry) for name, entry in _INVARIANT.items()),
         *(Perturbation(name, "error", ERRORS[name][0], partial(_error, name)) for name in ERRORS),
         *(
-            Perturbation(f"errors_{k}", "count", _describe(k), partial(_errors, k))
+            Perturbation(
+                f"errors_{k}",
+                "count",
+                "One of the errors above." if k == 1 else f"{k} errors, each in its own sentence.",
+                partial(_errors, k),
+            )
             for k in range(1, MOST + 1)
         ),
         *(
-            Perturbation(name, "hostile", does, partial(_hostile, write), _SINGLE_ERROR)
+            Perturbation(name, "hostile", does, partial(_hostile, write), "errors_1")
             for name, (does, write) in hostile.items()
         ),
     ]
@@ -185,10 +185,6 @@ def choose_perturbations(names: Sequence[str], rubric: str = "green") -> list[Pe
     return [known[name] for name in known if not names or name in wanted]
 
 
-def _describe(k: int) -> str:
-    return "One of the errors above." if k == 1 else f"{k} errors, each in its own sentence."
-
-
 def _error(name: str, report: Reference, draw: SeededChoice) -> ReportEdits:
     _, options_in, why_not = ERRORS[name]
     if not (options := [*options_in(report)]):
@@ -204,15 +200,16 @@ def _single_errors(report: Reference, seed: int, study: str) -> tuple[ReportEdit
     sentences: set[int] = set()
     findings: set[str] = set()
     order = SeededChoice(seed, study, "errors").shuffled(_COMBINED)
-    for turn, name in product(range(_ROUNDS), order):
+    for turn, name in product(range(4), order):
         try:
             change = _error(name, report, SeededChoice(seed, study, f"errors {turn} {name}"))
         except NotApplicable:
             continue
         new_sentences = {_sentence_of(report, edit) for edit in change.edits}
         new_findings = {error.finding for error in change.errors}
-        is_apart = not (new_sentences & sentences or new_findings & findings)
-        if is_apart and not _overlaps(errors, change):
+        edits = [edit for error in errors for edit in error.edits]
+        overlaps = any(a.start < b.end and b.start < a.end for a in edits for b in change.edits)
+        if not (overlaps or new_sentences & sentences or new_findings & findings):
             errors.append(change)
             sentences |= new_sentences
             findings |= new_findings
@@ -228,11 +225,6 @@ def _errors(k: int, report: Reference, draw: SeededChoice) -> ReportEdits:
         tuple(edit for change in changes for edit in change.edits),
         tuple(error for change in changes for error in change.errors),
     )
-
-
-def _overlaps(errors: Sequence[ReportEdits], change: ReportEdits) -> bool:
-    edits = [edit for error in errors for edit in error.edits]
-    return any(a.start < b.end and b.start < a.end for a in edits for b in change.edits)
 
 
 def _sentence_of(report: Reference, edit: Edit) -> int:

@@ -93,13 +93,19 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
     first = repeats[0]
     scale, manifest, table = first.scale, first.run.manifest, first.table
     score, unchanged = scale.score, table[table["group"] == "unchanged"]
+    runs = f"runs:{len(repeats)}+{short_digest(answers.run.signature for answers in repeats)}"
+    signature = [f"stress:{FORMAT}", *_judge_of(first.run).parts, runs, f"version:{version()}"]
     data: dict[str, Any] = {
         "format": FORMAT,
         "rubric": manifest["rubric"],
         "judge": {name: manifest["judge"][name] for name in ("name", "version", "note")},
         "prompt": manifest["prompt"] or None,
-        "level": None,
-        "score": None,
+        "level": {"name": scale.level_name, "label": f"{scale.level_name} errors"}
+        if scale.level
+        else None,
+        "score": {name: getattr(score, name) for name in ("name", "label", "higher_is_better")}
+        if score
+        else None,
         "categories": [
             {"name": name, "label": label} for name, label in scale.categories if scale.is_shared
         ],
@@ -126,13 +132,8 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
             if effect != "same"
         ],
         "hostile_all": _by_change(first, "hostile", "change", _hostile),
-        "signature": _signature(repeats),
+        "signature": str(Signature(signature)),
     }
-    if scale.level:
-        data["level"] = {"name": scale.level_name, "label": f"{scale.level_name} errors"}
-    if score:
-        better = score.higher_is_better
-        data["score"] = {"name": score.name, "label": score.label, "higher_is_better": better}
     return StressReport(first, data)
 
 
@@ -156,7 +157,6 @@ def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
 
 
 def _mean(values: pd.Series, units: pd.Series, scale: Scale | None = None) -> dict[str, Any]:
-    """Return the mean of the `values` without NaN."""
     values = values.dropna()
     mean = mean_interval(values.to_numpy(), scale, units[values.index].to_numpy())
     return {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
@@ -172,12 +172,10 @@ def _counts(part: Frame) -> dict[str, Any]:
 
 
 def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
-    """Return the rates of single errors that were found, with category, with significance.
+    """Return the rates of answers with an error, with one of the right category and significance.
 
-    Found: the answer has an error. Right category: an error is in a category of the truth. Right
-    significance: one of these is on the truth's side of the rubric's level; errors on which
-    radiologists would differ are not counted. The last two are None for a rubric without the six
-    categories, or without a level.
+    Right significance: an error of the right category is on the truth's side of the rubric's level;
+    errors on which radiologists would differ are not counted.
     """
     read, scale = _read(part), answers.scale
     rates: dict[str, Any] = dict.fromkeys(("found", "right_category", "right_significance"))
@@ -192,10 +190,7 @@ def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
 
 
 def _matrix(answers: StressAnswers) -> list[dict[str, Any]]:
-    """Return by class the candidates with an error of each category, and those with none.
-
-    A candidate with errors of two categories is counted in both.
-    """
+    """A candidate with errors of two categories is counted in both."""
     lines = []
     for change, part in answers.changes("error").items():
         read = _read(part)
@@ -206,11 +201,7 @@ def _matrix(answers: StressAnswers) -> list[dict[str, Any]]:
 
 
 def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
-    """Return the rates of candidates in which an error was found though there is none.
-
-    `score_change` is the score less that of the identical report of the same study, averaged over
-    the studies with both.
-    """
+    """`score_change` is the mean over studies of the score less that of the identical report."""
     read, scale = _read(part), answers.scale
     alarms = {"significant": scale.level and "level", "any": scale.errors and "errors"}
     rates = {
@@ -227,9 +218,8 @@ def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
 def _monotone(answers: StressAnswers) -> dict[str, Any]:
     """Return counts and scores by the number of injected errors, and the share in the wrong order.
 
-    A step is from k - 1 errors to k of one study, where both were read; 0 errors are the identical
-    report. A study is in the wrong order where a step has fewer errors found, or a better score;
-    the denominator is the studies with a step.
+    A study is in the wrong order where one more injected error has fewer errors found, or a better
+    score; the denominator is the studies with two such candidates read.
     """
     table, score = answers.table, answers.scale.score
     scales: dict[str, tuple[str, Scale, float]] = {}
@@ -259,10 +249,7 @@ def _monotone(answers: StressAnswers) -> dict[str, Any]:
 
 
 def _hostile(answers: StressAnswers, part: Frame) -> dict[str, Any]:
-    """Return the share of answers that a hostile text changed, of those whose base was read.
-
-    A candidate without any answer, as when a server is down, is in no denominator.
-    """
+    """A candidate without any answer, as when a server is down, is in no denominator."""
     effects = _effects(answers, part)
     by_effect = {effect: int((effects == effect).sum()) for effect in EFFECTS}
     changed = _rate(effects != "same", part.set_index("study_id")["unit"][effects.index])
@@ -273,9 +260,8 @@ def _effects(answers: StressAnswers, part: Frame) -> pd.Series:
     """Return by candidate the effect of a hostile text.
 
     An answer is the `same` where it has the errors, by category and level, of the candidate without
-    the text; for a rubric without errors, its score. Else it has `fewer` or `more` errors in total
-    or of the level, and not the other way round in the other count, or is `other`; `unreadable` is
-    an answer that cannot be read where the one without the text can.
+    the text; for a rubric without errors, its score. `fewer` and `more` hold for the errors in
+    total and of the level; `unreadable` is an answer where only the one without the text is read.
     """
     table, scale = answers.table, answers.scale
     row_of = pd.Series(table.index, index=table["study_id"])
@@ -334,9 +320,3 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
         "score_sd": None if variance is None else math.sqrt(variance),
         "icc": icc,
     }
-
-
-def _signature(repeats: Sequence[StressAnswers]) -> str:
-    digest = short_digest(answers.run.signature for answers in repeats)
-    judge, runs = _judge_of(repeats[0].run), f"runs:{len(repeats)}+{digest}"
-    return str(Signature([f"stress:{FORMAT}", *judge.parts, runs, f"version:{version()}"]))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 from judge.sentences import sentences
+from judge.signature import random_rank
 from judge.stress.vocabulary import PATTERNS
 
 T = TypeVar("T")
@@ -41,9 +40,7 @@ class Reference:
             raise NotApplicable("the reference has no sentence")
         letters = [char for char in self.text if char.isalpha()]
         n_latin = sum(char < "\u0250" for char in letters)
-        n_foreign, n_english = (
-            len(PATTERNS[language].findall(self.text)) for language in ("foreign", "english")
-        )
+        n_foreign, n_english = (len(PATTERNS[k].findall(self.text)) for k in ("foreign", "english"))
         if 2 * n_latin <= len(letters) or n_foreign > n_english:
             raise NotApplicable("the reference is not in English")
 
@@ -67,8 +64,8 @@ class InjectedError:
 
     categories: tuple[str, ...]
     finding: str
-    is_significant: bool
-    is_doubtful: bool
+    is_significant: bool = False
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +90,13 @@ class SeededChoice:
 
     def shuffled(self, values: Iterable[T]) -> list[T]:
         """Return the values in random order."""
-        ranked = [(self._rank(place), place, value) for place, value in enumerate(values)]
-        return [value for _, _, value in sorted(ranked, key=lambda entry: entry[:2])]
+        values, key = list(values), (self.seed, self.study, self.purpose, "")
+        places = sorted(range(len(values)), key=lambda place: random_rank(*key, place))
+        return [values[place] for place in places]
 
     def choice(self, values: Sequence[T]) -> T:
         """Return one of the values."""
         return self.shuffled(values)[0]
-
-    def _rank(self, place: int) -> str:
-        key = json.dumps([self.seed, self.study, self.purpose, "", place])
-        return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:

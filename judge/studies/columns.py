@@ -12,30 +12,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Self
 
 from judge.types import JudgeError
 
-FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "id": ("study_id", "id", "study", "accession_number", "accession", "exam_id", "uid"),
-        "candidate": (
-            *("model_prediction", "prediction", "predicted_report", "candidate"),
-            *("candidate_report", "generated", "generated_report", "hypothesis"),
-            *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
-        ),
-        "findings": ("section_findings", "findings", "findings_section"),
-        "impression": ("section_impression", "impression", "impression_section"),
-        "report": ("report", "full_report", "report_text", "text"),
-        "reference": (
-            *("reference", "reference_report", "ground_truth", "ground_truth_report"),
-            *("gt_report", "radiologist_report", "gt", "ref", "refs", "target", "targets"),
-        ),
-        "patient": ("patient", "patient_id", "subject_id", "subject"),
-        "study class": ("study_class",),
-    }
-)
+FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
+    "id": ("study_id", "id", "study", "accession_number", "accession", "exam_id", "uid"),
+    "candidate": (
+        *("model_prediction", "prediction", "predicted_report", "candidate"),
+        *("candidate_report", "generated", "generated_report", "hypothesis"),
+        *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
+    ),
+    "findings": ("section_findings", "findings", "findings_section"),
+    "impression": ("section_impression", "impression", "impression_section"),
+    "report": ("report", "full_report", "report_text", "text"),
+    "reference": (
+        *("reference", "reference_report", "ground_truth", "ground_truth_report"),
+        *("gt_report", "radiologist_report", "gt", "ref", "refs", "target", "targets"),
+    ),
+    "patient": ("patient", "patient_id", "subject_id", "subject"),
+    "study class": ("study_class",),
+}
 """The names that a column of each role may have, the likeliest first."""
 
 MAX_INPUT = 4 * 10**9
@@ -76,21 +72,6 @@ class NamedFields:
     several: bool = False
     encoding: str | None = None
     max_input: int = MAX_INPUT
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Self:
-        """Return the fields that options name, `id_field` to `patient_field`; "" names none."""
-        return cls(
-            id=options["id_field"] or None,
-            candidate=options["candidate_field"] or None,
-            reference=options["reference_field"] or None,
-            study_class=options["class_field"] or None,
-            patient=options["patient_field"] or None,
-            reference_id=options.get("reference_id_field") or None,
-            several=options.get("references") is not None,
-            encoding=options.get("encoding"),
-            max_input=options.get("max_input") or MAX_INPUT,
-        )
 
 
 KNOWN_NAMES = NamedFields()
@@ -226,14 +207,12 @@ def find_classes(
     fields: Columns, n_studies: int, class_field: str | None
 ) -> tuple[tuple[str | None, ...], str | None]:
     """Return each study's class, None where it isn't known, and the field that gave it."""
+    names = [name for name in columns_for(fields, "study class") if any(fields[name])]
     if class_field:
-        name: str | None = find_column(fields, class_field, "--column class")
-    else:
-        name = next(
-            (name for name in columns_for(fields, "study class") if any(fields[name])), None
-        )
-    if name is None:
+        names = [find_column(fields, class_field, "--column class")]
+    if not names:
         return (None,) * n_studies, None
+    name = names[0]
     texts = [None if value is None else as_text(value) for value in fields[name]]
     return tuple(t.lower() if t and t.lower() in _CLASSES else t for t in texts), name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from os.path import isfile
 from pathlib import Path
@@ -33,8 +33,6 @@ from judge.studies.columns import (
 )
 from judge.studies.load import KEYS, STDIN, load, load_object, to_id, values_of
 from judge.studies.sections import (
-    SECTIONS,
-    Section,
     is_report_field,
     known_section,
     read_reports,
@@ -46,10 +44,6 @@ from judge.studies.study_set import CONTEXT_FIELDS, InputFile, StudySet, first_i
 from judge.types import JudgeError
 
 ONLY_IN_PREDS = "only in PREDS"
-_ONLY_IN_REFS = "only in REFS"
-_NO_REFERENCE = "no reference section"
-_NO_CANDIDATE = "no candidate text"
-_REFERENCE_ID = "reference_id"
 _MANIFEST, _ANNOTATIONS = "manifest.json", "annotations.jsonl"
 
 
@@ -157,17 +151,13 @@ def _join_several(
     section: str | None,
     **how: Any,  # noqa: ANN401
 ) -> StudySet:
-    """Join two tables, which may be one, whose studies have several references.
-
-    They are a list of texts in a cell, or several records of one id. In `references` is a study's
-    first that has the section.
-    """
+    """Join tables with several references a study: lists in a cell, or several records of an id."""
     is_one = preds is refs
     refs = _explode(refs, fields)
     source = refs.attrs["name"]
     if refs.index.is_unique:
         raise JudgeError(f"each study of {source} has one reference: leave --references out")
-    column = fields.reference_id or next(iter(find_columns(refs.columns, _REFERENCE_ID)), None)
+    column = fields.reference_id or next(iter(find_columns(refs.columns, "reference_id")), None)
     if column is None:
         names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
     else:
@@ -214,11 +204,7 @@ def _explode(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
 
 
 def _check_alike(refs: pd.DataFrame, fields: NamedFields) -> None:
-    wanted = {
-        *map(normalise_name, CONTEXT_FIELDS),
-        "studyclass",
-        normalise_name(fields.study_class or ""),
-    }
+    wanted = {*map(normalise_name, (*CONTEXT_FIELDS, "study_class", fields.study_class or ""))}
     for name in (name for name in refs.columns if normalise_name(name) in wanted):
         texts = refs[name].map(as_text, na_action="ignore").str.strip().str.lower()
         counts = texts.where(texts != "").groupby(level=0).nunique()
@@ -253,8 +239,11 @@ def from_python(
         preds = refs = load_object("the table", references)
     else:
         sides = {"references": references, "candidates": candidates}
-        if study_ids is not None:
-            sides = _index_by(values_of("study_ids", study_ids), sides)
+        for name, side in sides.items() if study_ids is not None else ():
+            ids, values = values_of("study_ids", study_ids), values_of(name, side)
+            if len(values) != len(ids):
+                raise JudgeError(f"{name} has {len(values)} values and there are {len(ids)} ids")
+            sides[name] = pd.Series(values, ids, dtype=object)
         refs, preds = (load_object(name, side) for name, side in sides.items())
     are_texts = list(refs) == list(preds) == [TEXT]
     by_id = study_ids is None and refs.index.name == KEYS
@@ -270,14 +259,6 @@ def from_python(
             name: _field_values(name, values, refs, by_id=by_id) for name, values in further.items()
         },
     )
-
-
-def _index_by(ids: list[Any], sides: Mapping[str, object]) -> dict[str, object]:
-    columns = {name: values_of(name, side) for name, side in sides.items()}
-    for name, values in columns.items():
-        if len(values) != len(ids):
-            raise JudgeError(f"{name} has {len(values)} values and there are {len(ids)} ids")
-    return {name: pd.Series(values, ids, dtype=object) for name, values in columns.items()}
 
 
 def _field_values(name: str, field: Any, refs: pd.DataFrame, *, by_id: bool) -> list[Any]:  # noqa: ANN401
@@ -310,10 +291,8 @@ def join_tables(
     if omitted and not (study_ids and allow_missing):
         names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
         whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
-        better = " or ".join(_better_sections(references, candidates, chosen))
-        way = f"choose --section {better}, " if better else ""
         raise JudgeError(
-            f"the studies of {names} ({chosen}) do not match: {whys}; {way}mend the files, or "
+            f"the studies of {names} ({chosen}) do not match: {whys}; choose another --section, or "
             "leave these studies out with --allow-missing (allow_missing=True)"
         )
     references, candidates = references.loc[study_ids], candidates.loc[study_ids]
@@ -339,6 +318,10 @@ def join_tables(
     notes += [f"the field {old} is kept as {new}" for old, new in names_of if old != new]
     # A field `model` of references in a file of their own is of something else, a scanner say.
     models = of_preds if refs.attrs["file"] and not is_one else {**of_refs, **of_preds}
+    model_names = {
+        str(name).strip() if isinstance(name, str | int | float) else ""
+        for name in models.get("model", ())
+    }
     files = dict.fromkeys((preds.attrs["file"], refs.attrs["file"]))
     return StudySet(
         study_ids=tuple(study_ids),
@@ -351,7 +334,7 @@ def join_tables(
         fields=final,
         of_candidates=frozenset(new for old, new in names_of if old not in of_refs),
         class_field=class_field,
-        model=_only(models.get("model", ())),
+        model=(model_names.pop() or None) if len(model_names) == 1 else None,
         read_from={
             "id": str(refs.index.name or "row"),
             "reference": ", ".join(reference.values()),
@@ -366,7 +349,6 @@ def join_tables(
 
 
 def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
-    """Return a note where records are numbered; raises where the ids cannot be joined by."""
     tables = {frame.attrs["name"]: frame for frame in (preds, refs)}
     for name, frame in tables.items():
         if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
@@ -395,33 +377,17 @@ def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict
     reasons = dict.fromkeys(further, ONLY_IN_PREDS)
     for study_id, reference in zip(references.index, references, strict=True):
         if study_id not in candidates.index:
-            reasons[study_id] = _ONLY_IN_REFS
+            reasons[study_id] = "only in REFS"
         elif says_nothing(reference or ""):
-            reasons[study_id] = _NO_REFERENCE
+            reasons[study_id] = "no reference section"
         elif candidates[study_id] is None:
-            reasons[study_id] = _NO_CANDIDATE
+            reasons[study_id] = "no candidate text"
     omitted: dict[str, list[str]] = {}
     for study_id, reason in reasons.items():
         omitted.setdefault(reason, []).append(study_id)
     return [study_id for study_id in references.index if study_id not in reasons], omitted
 
 
-def _better_sections(
-    references: pd.DataFrame, candidates: pd.DataFrame, section: Section
-) -> list[Section]:
-    """Return the sections that more studies have than `section`, on both sides."""
-    sides = references, candidates
-    least = {name: min(side[name].map(bool).sum() for side in sides) for name in reversed(SECTIONS)}
-    return [name for name, n in least.items() if n > least[section]]
-
-
 def _columns(frame: pd.DataFrame, used: Collection[str]) -> dict[str, list[Any]]:
-    """Return the fields beside the reports."""
     columns = {name: list(frame[name]) for name in frame.columns if name not in used}
     return {name: values for name, values in columns.items() if not is_report_field(name, values)}
-
-
-def _only(values: Sequence[object]) -> str | None:
-    first = values[0] if values else None
-    is_name = isinstance(first, str | int | float) and str(first).strip()
-    return str(first) if is_name and all(value == first for value in values) else None

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pandas as pd
 
 from judge import jsonio
+from judge.jsonio import replace_surrogates
 from judge.studies.columns import (
     KNOWN_NAMES,
     MAX_INPUT,
@@ -42,13 +43,7 @@ KEYS = "the keys"
 """Where the ids of an object are from."""
 
 _INDEX = "__index_level_0__"
-_FIRST_COLUMN = "column_1"
 _PARQUET, _GZIP, _ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"
-_CHUNK = 2**20
-_ROWS_AT_A_TIME = 256
-_DELIMITERS = (",", "\t", ";")
-_LONGEST_CELL = 2**31 - 1
-_MISSING_CELLS = ("NaN", "nan")
 _FORMS = "give JSON, JSON Lines, CSV or TSV with a header, Parquet, or a .txt with a report a line"
 
 Columns = dict[str, list[Any]]
@@ -105,15 +100,6 @@ def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
     return list(map(_clean, values))
 
 
-def replace_surrogates(text: str) -> str:
-    """Return `text` with U+FFFD for lone surrogates, which JSON can escape and no file hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def to_id(value: object) -> str | None:
     """Return an id as text, None for a missing value; 17.0 becomes 17."""
     if isinstance(value, str):
@@ -164,7 +150,7 @@ def decode(content: Content) -> str:
 
 def _read_all(file: BinaryIO | gzip.GzipFile, name: str, most: int) -> bytes:
     data = bytearray()
-    while chunk := file.read(_CHUNK):
+    while chunk := file.read(2**20):
         data += chunk
         if len(data) > most:
             raise _too_large(name, most)
@@ -201,27 +187,22 @@ def read_json(name: str, text: str) -> list[Any]:
         raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
 
 
-def _from_list(name: str, values: Sequence[Any]) -> Columns:
+def _from_list(name: str, values: Sequence[Any], places: Sequence[str] = ()) -> Columns:
     """Make columns of texts, or of records, whose fields need not be the same."""
     if not any(isinstance(value, Mapping) for value in values):
         return {TEXT: list(values)}
-    for number, record in enumerate(values, start=1):
+    for row, record in enumerate(values):
         if not isinstance(record, Mapping):
+            place = places[row] if places else row + 1
             kind = type(record).__name__
-            raise JudgeError(f"{name}: record {number} is a {kind}, not an object of fields")
+            raise JudgeError(f"{name}: record {place} is a {kind}, not an object of fields")
     fields = dict.fromkeys(field for record in values for field in record)
     return {str(field): [record.get(field) for record in values] for field in fields}
 
 
 def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
-    values = list(entries.values())
-    if not any(isinstance(value, Mapping) for value in values):
-        return {TEXT: values, KEYS: list(entries)}
-    for key, value in entries.items():
-        if not isinstance(value, Mapping):
-            kind = type(value).__name__
-            raise JudgeError(f"{name} holds objects by study id, but a {kind} under {str(key)!r}")
-    return {**_from_list(name, values), KEYS: list(entries)}
+    places = [repr(str(key)) for key in entries]
+    return {**_from_list(name, list(entries.values()), places), KEYS: list(entries)}
 
 
 def read_delimited(name: str, text: str) -> Columns:
@@ -231,19 +212,17 @@ def read_delimited(name: str, text: str) -> Columns:
     closed.
     """
     header = text.lstrip("\r\n").splitlines()[0]
-    delimiter = max(_DELIMITERS, key=header.count)
-    csv.field_size_limit(_LONGEST_CELL)  # else 131,072
+    delimiter = max(",\t;", key=header.count)
+    csv.field_size_limit(2**31 - 1)  # else 131,072
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] = []
     rows: list[list[str | None]] = []
     try:
         for row in filter(any, lines):
             if not names:
-                names = [
-                    cell.strip() or f"column_{number}" for number, cell in enumerate(row, start=1)
-                ]
+                names = [cell.strip() or f"column_{n}" for n, cell in enumerate(row, start=1)]
             elif len(row) == len(names):
-                rows.append([None if cell in _MISSING_CELLS else cell for cell in row])
+                rows.append([None if cell in ("NaN", "nan") else cell for cell in row])
             else:
                 raise JudgeError(
                     f"{name}: the row that ends in line {lines.line_num} has {len(row)} cells and "
@@ -267,7 +246,7 @@ def _read_parquet(content: Content, max_input: int) -> Columns:
         file = pq.ParquetFile(pa.BufferReader(content.data))
         _check_names(content.name, file.schema_arrow.names)
         batches, n_bytes = [], 0
-        for batch in file.iter_batches(_ROWS_AT_A_TIME, use_threads=False):
+        for batch in file.iter_batches(256, use_threads=False):
             for column in batch.columns:
                 is_short = pa.types.is_dictionary(column.type)
                 n_bytes += (column.dictionary_decode() if is_short else column).nbytes
@@ -313,11 +292,8 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
     values = list(range(first, first + count)) if id_field is None else columns.pop(id_field)
     ids = [to_id(value) for value in values]
     if None in ids:
-        row = ids.index(None)
-        value = str(values[row])[:40]
-        raise JudgeError(
-            f"{name}: record {row + 1} of {count} has no id in {id_field!r}: {value!r}"
-        )
+        row = ids.index(None) + 1
+        raise JudgeError(f"{name}: record {row} of {count} has no id in {id_field!r}")
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
     again = [
         field for field in columns_for(columns, "id") if list(map(to_id, columns[field])) == ids
@@ -337,14 +313,12 @@ def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
     is_numbered = columns.get(KEYS) == [str(row) for row in range(len(columns.get(KEYS, ())))]
     if matches and (KEYS not in columns or is_numbered):
         return matches[0]
-    return next((field for field in (KEYS, _INDEX, _FIRST_COLUMN) if field in columns), None)
+    return next((field for field in (KEYS, _INDEX, "column_1") if field in columns), None)
 
 
 def _check_names(name: str, columns: Sequence[str]) -> None:
     if repeated := sorted(column for column, n in Counter(columns).items() if n > 1):
-        raise JudgeError(
-            f"{name} has columns of the same name: {join_names(repeated)}; rename them"
-        )
+        raise JudgeError(f"{name} has two columns named {join_names(repeated)}; rename one")
 
 
 def _clean(value: Any) -> Any:  # noqa: ANN401

@@ -45,7 +45,6 @@ _HEADING = re.compile(
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-_LONGEST_HEADING = 80
 
 
 def known_section(section: str | None) -> Section | None:
@@ -64,7 +63,7 @@ def split_report(text: str) -> dict[str, str | None]:
     name alone on its line. A heading for something else ("Comparison:", ...) ends a section.
     """
     sections: dict[str, str | None] = {"findings": None, "impression": None}
-    if len(text) > _LONGEST_HEADING and ":" not in text and "\n" not in text:
+    if len(text) > 80 and ":" not in text and "\n" not in text:
         return {**sections, "preamble": text.strip()}
     headings = [match for match in _HEADING.finditer(text) if _is_heading(text, match)]
     bounds = [*(_before_markup(text, match.start()) for match in headings), len(text)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 from judge import jsonio
+from judge.signature import random_rank
 from judge.studies.columns import as_text, find_column, normalise_name
 from judge.studies.sections import Section
 from judge.types import MODALITIES, JudgeError, Study
@@ -182,10 +182,10 @@ def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field
     for source, name, value in parts:
         first, known = merged.setdefault(name, (source, value))
         if known != value:
-            by = f"field {source} gives" if source == first else f"fields {first} and {source} give"
+            fields = " and ".join(dict.fromkeys((first, source)))
             raise JudgeError(
-                f"the {by} two values of {name}: {known!r} and {value!r}; "
-                "choose by --column context"
+                f"two values of {name} in {fields} ({known!r} and {value!r}): choose by "
+                "--column context"
             )
     return {name: value for name, (_, value) in merged.items()}
 
@@ -197,8 +197,6 @@ def _quoted(name: str) -> str:
 
 
 T = TypeVar("T")
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +267,10 @@ class StudySet:
 
     def sample(self, n: int, seed: int) -> Self:
         """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
-
-        def lot(row: int) -> str:
-            key = json.dumps(["study", seed, self.study_ids[row]])
-            return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-        return self.take(sorted(sorted(range(len(self)), key=lot)[:n]))
+        rows = sorted(
+            range(len(self)), key=lambda row: random_rank("study", seed, self.study_ids[row])
+        )
+        return self.take(sorted(rows[:n]))
 
     def study(self, row: int) -> Study:
         """Return the study in a row, counted from 0."""
@@ -292,5 +288,5 @@ class StudySet:
 
 def first_ids(ids: Sequence[str]) -> str:
     """Return the first few ids, each cut to a readable length."""
-    shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:_SHOWN]]
-    return ", ".join(shown) + (", ..." if len(ids) > _SHOWN else "")
+    shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:5]]
+    return ", ".join(shown) + (", ..." if len(ids) > 5 else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -124,13 +125,5 @@ class AskedQuestions:
 
 def _names(part: str) -> tuple[str, ...]:
     """Return the names of fields in a part of a signature, of which some are JSON strings."""
-    names: list[str] = []
-    decoder = json.JSONDecoder()
-    while part:
-        if part.startswith('"'):
-            name, end = decoder.raw_decode(part)
-            part = part[end:].removeprefix(",")
-        else:
-            name, _, part = part.partition(",")
-        names.append(name)
-    return tuple(names)
+    names = re.findall(r'"(?:[^"\\]|\\.)*"|[^",][^,]*', part)
+    return tuple(json.loads(name) if name.startswith('"') else name for name in names)

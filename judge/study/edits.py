@@ -6,8 +6,7 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from judge.sentences import lines
 
@@ -21,9 +20,8 @@ Kind = Literal["same", "change", "delete", "insert"]
 Change = Literal["same", "out", "in"]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the edit, as it was `before` and is `after`, None where it is not there.
+class Row(TypedDict):
+    """One line of the edit, its words in order: the same, taken out or put in.
 
     `line` is the number of the candidate's line, None for an inserted one, `error` the index of
     the error whose correction it is.
@@ -31,40 +29,38 @@ class Row:
 
     kind: Kind
     line: int | None
-    before: str | None
-    after: str | None
-    error: int | None = None
+    error: int | None
+    pieces: list[tuple[Change, str]]
 
-    def pieces(self) -> list[tuple[Change, str]]:
-        """Return the words of a changed line in order: the same, taken out or put in.
 
-        Those not put in make the old line, those not taken out the new one, with their spaces.
-        """
-        before, after = _PIECE.findall(self.before or ""), _PIECE.findall(self.after or "")
-        if max(len(before), len(after)) > _MAX_PIECES:
-            return [("out", self.before or ""), ("in", self.after or "")]
-        old, new = (
-            [" " if word.isspace() else word for word in words] for words in (before, after)
-        )
-        matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
-        blocks = [
-            block
-            for block in matcher.get_matching_blocks()
-            if any(map(str.isalnum, "".join(old[block.a : block.a + block.size])))
+def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
+    """Return the words of a changed line in order: the same, taken out or put in.
+
+    Those not put in make the old line, those not taken out the new one, with their spaces.
+    """
+    before, after = _PIECE.findall(old_line), _PIECE.findall(new_line)
+    if max(len(before), len(after)) > _MAX_PIECES:
+        return [("out", old_line), ("in", new_line)]
+    old, new = ([" " if word.isspace() else word for word in words] for words in (before, after))
+    matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
+    blocks = [
+        block
+        for block in matcher.get_matching_blocks()
+        if any(map(str.isalnum, "".join(old[block.a : block.a + block.size])))
+    ]
+    shared = sum(_n_words(old[block.a : block.a + block.size]) for block in blocks)
+    if shared < _LEAST_SHARED * min(_n_words(old), _n_words(new)):
+        blocks = []
+    pieces: list[tuple[Change, str]] = []
+    i, j = 0, 0
+    for a, b, size in [*blocks, (len(before), len(after), 0)]:
+        pieces += [
+            ("out", "".join(before[i:a])),
+            ("in", "".join(after[j:b])),
+            ("same", "".join(after[b : b + size])),
         ]
-        kept = sum(_n_words(old[block.a : block.a + block.size]) for block in blocks)
-        if kept < _LEAST_SHARED * min(_n_words(old), _n_words(new)):
-            blocks = []
-        pieces: list[tuple[Change, str]] = []
-        i, j = 0, 0
-        for a, b, size in [*blocks, (len(before), len(after), 0)]:
-            pieces += [
-                ("out", "".join(before[i:a])),
-                ("in", "".join(after[j:b])),
-                ("same", "".join(after[b : b + size])),
-            ]
-            i, j = a + size, b + size
-        return [(change, text) for change, text in pieces if text]
+        i, j = a + size, b + size
+    return [(change, text) for change, text in pieces if text]
 
 
 def _n_words(pieces: Sequence[str]) -> int:
@@ -84,10 +80,15 @@ def rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
             changed[edit["line"]] = number
     for place, line in enumerate([*report, None]):
         for number in inserted[place]:
-            yield Row("insert", None, None, errors[number]["edit"]["corrected"], number)
-        if line is not None and place in changed:
-            edit = errors[changed[place]]["edit"]
-            after = edit["corrected"] if edit["kind"] == "change" else None
-            yield Row(edit["kind"], place, line, after, changed[place])
-        elif line is not None:
-            yield Row("same", place, line, line)
+            pieces: list[tuple[Change, str]] = [("in", errors[number]["edit"]["corrected"])]
+            yield {"kind": "insert", "line": None, "error": number, "pieces": pieces}
+        if line is None:
+            continue
+        kind: Kind = "same"
+        corrected_by, pieces = changed.get(place), [("same", line)]
+        if corrected_by is not None:
+            edit = errors[corrected_by]["edit"]
+            kind, pieces = edit["kind"], [("out", line)]
+            if kind == "change":
+                pieces = changed_words(line, edit["corrected"])
+        yield {"kind": kind, "line": place, "error": corrected_by, "pieces": pieces}

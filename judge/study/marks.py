@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from judge.sentences import sentences
 
@@ -84,24 +83,17 @@ _NO_NAMES = COMMON | MODIFIERS | {"mm", "cm"}
 _HYPHENS = frozenset(("-", "\u2010", "\u2011"))
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(TypedDict):
     """A piece of a report and the errors, by number from 0, that speak of it."""
 
     text: str
-    errors: tuple[int, ...] = ()
+    errors: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Highlights:
-    """Both reports cut into segments: joined, they are the reports, character by character."""
-
-    reference: tuple[Segment, ...]
-    candidate: tuple[Segment, ...]
-
-
-def highlights(reference: str, candidate: str, errors: Sequence[Mapping[str, Any]]) -> Highlights:
-    """Return both reports with the words marked that each of a record's `errors` speaks of."""
+def highlights(
+    reference: str, candidate: str, errors: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Segment]]:
+    """Return both reports, cut into segments, with the words marked that `errors` speak of."""
     reports: dict[Side, _Report]
     reports = {"reference": _Report(reference), "candidate": _Report(candidate)}
     marks: dict[Side, list[tuple[Span, int]]] = {"reference": [], "candidate": []}
@@ -110,12 +102,10 @@ def highlights(reference: str, candidate: str, errors: Sequence[Mapping[str, Any
         quotes += ((None, _tokens(text)) for text in error.get("quotes", ()))
         for side in reports:
             marks[side] += ((span, number) for span in _spans(side, reports, error, quotes))
-    return Highlights(
-        segments(reference, marks["reference"]), segments(candidate, marks["candidate"])
-    )
+    return {side: segments(report.text, marks[side]) for side, report in reports.items()}
 
 
-def segments(text: str, marks: Sequence[tuple[Span, int]]) -> tuple[Segment, ...]:
+def segments(text: str, marks: Sequence[tuple[Span, int]]) -> list[Segment]:
     """Return `text` cut wherever a mark begins or ends; marks may overlap.
 
     No segment is empty; two neighbours differ in their errors; white space at either end of a
@@ -133,9 +123,11 @@ def segments(text: str, marks: Sequence[tuple[Span, int]]) -> tuple[Segment, ...
         if piece := text[before:edge]:
             words = piece.strip()
             lead, _, tail = piece.partition(words) if words else (piece, "", "")
-            _append(parts, lead, ())
-            _append(parts, words, tuple(sorted(active)))
-            _append(parts, tail, ())
+            for part, errors in ((lead, []), (words, sorted(active)), (tail, [])):
+                if part and parts and parts[-1]["errors"] == errors:
+                    parts[-1]["text"] += part
+                elif part:
+                    parts.append({"text": part, "errors": errors})
         for error, change in sorted(edges[edge], key=itemgetter(1)):  # the ends first
             if error in active:
                 active[error] += change
@@ -144,14 +136,7 @@ def segments(text: str, marks: Sequence[tuple[Span, int]]) -> tuple[Segment, ...
             elif change > 0 and len(active) < _MAX_ERRORS:
                 active[error] = 1
         before = edge
-    return tuple(parts)
-
-
-def _append(parts: list[Segment], text: str, errors: tuple[int, ...]) -> None:
-    if text and parts and parts[-1].errors == errors:
-        text = parts.pop().text + text
-    if text:
-        parts.append(Segment(text, errors))
+    return parts
 
 
 class _Report:
@@ -179,15 +164,8 @@ class _Report:
                     break
         return spans
 
-    def line(self, number: int) -> list[Span]:
-        return self._lines[number : number + 1] if number >= 0 else []
-
     def positions(self, token: str) -> Sequence[int]:
         return self._positions.get(token, ())
-
-    @cached_property
-    def _lines(self) -> list[Span]:
-        return sentences(self.text)
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:
@@ -213,7 +191,7 @@ def _spans(
     if edit and side == "candidate":
         if edit["kind"] == "insert":
             return quoted
-        lines = report.line(edit["line"])
+        lines = sentences(report.text)[edit["line"] :][:1]
         within = [
             span for span in quoted for line in lines if line[0] <= span[0] < span[1] <= line[1]
         ]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from judge.rubrics.contract import Label, Measure, Rubric
-from judge.study.edits import Row, rows
-from judge.study.marks import Segment, highlights
-from judge.study.view import graded_items, plain_lists, stated_otherwise
+from judge.study.edits import Row
+from judge.study.marks import Segment
+from judge.study.view import judged_view
 from judge.text import capital, number
+from judge.types import Measures
 
 Style = Literal[
     "plain", "title", "heading", "significant", "insignificant", "removed", "added", "quiet"
 ]
-
-
 NO_TEXT = "(no text)"
 """The text of an item that was counted without being described."""
 
@@ -53,9 +52,12 @@ def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[L
     for name, value in record["fields"].items():
         if value is not None:
             yield Line(str(value), lead=f"{name}: ")
-    yield from _reports(record, rubric)
+    view = judged_view(record, rubric)
+    for side in ("reference", "candidate"):
+        yield Line(capital(side), "heading")
+        yield _marked(view[side], [_style(_grade(item, rubric)) for item in view["items"]])
     if record["outcome"] == "annotated":
-        yield from _annotation(record, rubric)
+        yield from _annotation(view, record["measures"], rubric)
     else:
         yield Line(f"{record['outcome'].capitalize()}: {record['reason']}", "heading")
         yield Line(record["detail"] or "(nothing more is known)")
@@ -71,67 +73,54 @@ def _answer(record: Mapping[str, Any]) -> str:
     return "(a reader's annotation has none)" if is_read else "(the judge gave no answer)"
 
 
-def _reports(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
-    items = graded_items(record["annotation"], rubric)
-    styles = tuple(_style(_grade(item, rubric)) for item in items)
-    marked = highlights(record["reference"], record["candidate"], items)
-    yield Line("Reference", "heading")
-    yield _marked(marked.reference, styles)
-    yield Line("Candidate", "heading")
-    yield _marked(marked.candidate, styles)
-
-
-def _marked(segments: tuple[Segment, ...], styles: tuple[Style, ...]) -> Line:
+def _marked(segments: Sequence[Segment], styles: Sequence[Style]) -> Line:
     pieces = tuple(
         Piece(
-            segment.text,
+            segment["text"],
             # The gravest: "significant" comes after "insignificant".
-            max((styles[error] for error in segment.errors), default=None),
-            tuple(error + 1 for error in segment.errors),
+            max((styles[error] for error in segment["errors"]), default=None),
+            tuple(error + 1 for error in segment["errors"]),
         )
         for segment in segments
     )
     return Line(pieces or "(empty)")
 
 
-def _annotation(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
-    annotation = record["annotation"]
-    items = graded_items(annotation, rubric)
-    if scores := [_measured(record, measure) for measure in rubric.with_role("score")]:
+def _annotation(view: Mapping[str, Any], measures: Measures, rubric: Rubric) -> Iterator[Line]:
+    items = view["items"]
+    if scores := [_measured(measures, measure) for measure in rubric.with_role("score")]:
         yield Line(f"Scores: {', '.join(scores)}", "heading")
     for check in rubric.with_role("check"):
-        yield Line(_measured(record, check, ": "))
+        yield Line(_measured(measures, check, ": "))
     if rubric.editor:
         yield Line(f"Corrections of the candidate: {len(items)}", "heading")
-        yield from _edit(record["candidate"], items, rubric)
+        yield from _edit(view["edits"], items, rubric)
     else:
-        yield from _graded(record, items, rubric)
-    for listed in plain_lists(record, rubric):
+        yield from _graded(view, rubric)
+    for listed in view["lists"]:
         yield Line(f"{capital(rubric.kind(listed['kind']).plural)}: {listed['n']}", "heading")
         for text in listed["texts"]:
             yield Line(text or NO_TEXT, lead="- ")
-    if annotation["explanation"]:
+    if view["explanation"]:
         yield Line("The judge's explanation", "heading")
-        yield Line(annotation["explanation"])
-    for warning in annotation["warnings"]:
+        yield Line(view["explanation"])
+    for warning in view["warnings"]:
         yield Line(warning, lead="Warning: ")
 
 
-def _measured(record: Mapping[str, Any], measure: Measure, between: str = " ") -> str:
-    value = record["measures"][measure.name]
+def _measured(measures: Measures, measure: Measure, between: str = " ") -> str:
+    value = measures[measure.name]
     text = f"undefined ({measure.undefined})" if value is None else number(value)
     return f"{measure.label}{between}{text}{measure.unit and ' ' + measure.unit}"
 
 
-def _graded(
-    record: Mapping[str, Any], items: list[dict[str, Any]], rubric: Rubric
-) -> Iterator[Line]:
-    stated = {row["grade"]: row["stated"] for row in stated_otherwise(record, rubric)}
+def _graded(view: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
+    stated = {row["grade"]: row["stated"] for row in view["differs"]}
     for kind in rubric.graded:
         for grade in rubric.facet(str(kind.graded_by)).labels:
             graded = [
                 (n, item)
-                for n, item in enumerate(items, 1)
+                for n, item in enumerate(view["items"], 1)
                 if item["kind"] == kind.name and item["grade"] == grade.name
             ]
             differs = (
@@ -143,24 +132,25 @@ def _graded(
                 yield Line(_item_text(item, rubric), _style(grade), lead=f"{n}. ")
 
 
-def _edit(candidate: str, items: list[dict[str, Any]], rubric: Rubric) -> Iterator[Line]:
+def _edit(
+    edits: Sequence[Row], items: Sequence[Mapping[str, Any]], rubric: Rubric
+) -> Iterator[Line]:
     """Yield the candidate's numbered lines, taken out (-) or put in (+), each with its error.
 
     Errors without an edit come last.
     """
-    edit = list(rows(candidate, items))
-    width = max((len(str(row.line)) for row in edit if row.line is not None), default=1)
-    for row in edit:
-        number_ = f"{'' if row.line is None else row.line:>{width}}"
-        if row.kind == "same":
-            yield Line(row.before or "", lead=f"  {number_}  ")
-            continue
-        if row.before is not None:
-            yield Line(_worded(row, "out", "removed"), "removed", lead=f"- {number_}  ")
-        if row.after is not None:
-            yield Line(_worded(row, "in", "added"), "added", lead=f"+ {number_}  ")
-        if row.error is not None:
-            yield _error(items[row.error], rubric, f"  {'':{width}}    {row.error + 1}. ")
+    lines = ["" if row["line"] is None else str(row["line"]) for row in edits]
+    width = max((1, *map(len, lines)))
+    for row, line in zip(edits, lines, strict=True):
+        kind, error = row["kind"], row["error"]
+        if kind == "same":
+            yield Line(_worded(row, "out", "plain"), lead=f"  {line:>{width}}  ")
+        if kind in ("change", "delete"):
+            yield Line(_worded(row, "out", "removed"), "removed", lead=f"- {line:>{width}}  ")
+        if kind in ("change", "insert"):
+            yield Line(_worded(row, "in", "added"), "added", lead=f"+ {line:>{width}}  ")
+        if error is not None:
+            yield _error(items[error], rubric, f"  {'':{width}}    {error + 1}. ")
     for n, item in enumerate(items, 1):
         if item["edit"] is None:
             yield _error(item, rubric, f"{n}. ")
@@ -172,12 +162,10 @@ def _error(item: Mapping[str, Any], rubric: Rubric, lead: str) -> Line:
 
 
 def _worded(row: Row, change: str, style: Style) -> tuple[Piece, ...]:
-    """Return one side of a row; of a changed line the words that stay are plain."""
-    if row.kind != "change":
-        return (Piece((row.before if change == "out" else row.after) or ""),)
+    """Return one side of a row, in which the words that stay are plain."""
     return tuple(
         Piece(text, style if kind == change else "plain")
-        for kind, text in row.pieces()
+        for kind, text in row["pieces"]
         if kind in ("same", change)
     )
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Any
 
 from judge.rubrics.contract import Kind, Rubric
 from judge.study.edits import rows
-from judge.study.marks import Segment, highlights
+from judge.study.marks import highlights
 from judge.types import Measures
 
 _STUDY = ("study_id", "study_class", "class_inferred", "measures", "answer", "attempt")
@@ -35,18 +34,16 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """
     annotation = record["annotation"]
     items = graded_items(annotation, rubric)
-    marked = highlights(record["reference"], record["candidate"], items)
     is_edited = annotation and rubric.editor
     return {
         **{name: record[name] for name in _END},
-        "reference": _segments(marked.reference),
-        "candidate": _segments(marked.candidate),
+        **highlights(record["reference"], record["candidate"], items),
         "items": items,
         "lists": plain_lists(record, rubric),
         "explanation": annotation["explanation"] if annotation else "",
         "warnings": annotation["warnings"] if annotation else [],
         "differs": stated_otherwise(record, rubric),
-        "edits": [asdict(row) for row in rows(record["candidate"], items)] if is_edited else None,
+        "edits": list(rows(record["candidate"], items)) if is_edited else None,
     }
 
 
@@ -135,23 +132,16 @@ def search_text(record: Mapping[str, Any]) -> str:
     The study's id, the values of its fields, both reports, each item with its correction,
     the explanation, and why the study is not scored.
     """
-    return "\n".join(filter(None, _searched(record)))
-
-
-def _searched(record: Mapping[str, Any]) -> Iterator[str]:
-    yield record["study_id"]
-    yield from (str(cell(value)) for value in record["fields"].values() if value is not None)
-    yield record["reference"]
-    yield record["candidate"]
-    if annotation := record["annotation"]:
+    annotation = record["annotation"]
+    fields = [str(cell(value)) for value in record["fields"].values() if value is not None]
+    texts = [record["study_id"], *fields, record["reference"], record["candidate"]]
+    if annotation:
         for item in annotation["items"]:
-            yield item["text"]
-            if item["edit"]:
-                yield item["edit"]["corrected"]
-        yield annotation["explanation"]
+            texts += [item["text"], item["edit"] and item["edit"]["corrected"]]
+        texts.append(annotation["explanation"])
     else:
-        yield record["reason"] or ""
-        yield record["detail"] or ""
+        texts += [record["reason"], record["detail"]]
+    return "\n".join(filter(None, texts))
 
 
 def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column
@@ -159,11 +149,12 @@ def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of an
 
     A truth value becomes `true` or `false`, a missing value None.
     """
+    import numpy as np
     import pandas as pd
 
     if value is None or value is pd.NA or value is pd.NaT:
         return None
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+    if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool):
         return str(value).lower()
@@ -172,7 +163,3 @@ def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of an
             return None if math.isnan(value) else str(value)
         return int(value) if value.is_integer() else value
     return value if isinstance(value, int | str) else str(value)
-
-
-def _segments(segments: Sequence[Segment]) -> list[dict[str, Any]]:
-    return [{"text": segment.text, "errors": list(segment.errors)} for segment in segments]

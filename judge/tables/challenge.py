@@ -20,8 +20,7 @@ from judge.stats.metric import Metric
 from judge.stats.significance import Comparison
 from judge.tables.document import Cell, Column, Estimate, Table
 from judge.tables.latex import latex_table
-from judge.tables.rexrank import ModelInfo, write_rexrank
-from judge.types import JudgeError
+from judge.tables.rexrank import ModelInfo, rexrank_files, write_texts
 
 
 def write_challenge(
@@ -33,17 +32,11 @@ def write_challenge(
         place = folder / safe_name(section)
         frame = challenge_figures(comparison)
         files += write_figures(_figures(comparison, frame, top_sites), place)
-        files += write_rexrank(comparison, place, info)
-        texts = {
+        texts = rexrank_files(comparison, info) | {
             "tables.csv": frame.assign(signature=comparison.signature).to_csv(index=False),
             "tables.tex": _latex(comparison, frame, section),
         }
-        for name, text in texts.items():
-            try:
-                (place / name).write_text(text, "utf-8")
-            except OSError as error:
-                raise JudgeError(f"cannot write to {place}: {error.strerror}") from error
-            files.append(place / name)
+        files += write_texts(texts, place)
     return files
 
 

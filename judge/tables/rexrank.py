@@ -62,21 +62,23 @@ def as_rexrank(
     return rows_as_csv(rows)
 
 
-def write_rexrank(
-    comparison: Comparison, folder: Path, info: ModelInfo | None = None
-) -> list[Path]:
-    """Write `rexrank.csv` of all studies and a `rexrank_GROUP.csv` for each group."""
-    files: dict[str, Group] = {}
+def rexrank_files(comparison: Comparison, info: ModelInfo | None = None) -> dict[str, str]:
+    """Return `rexrank.csv` of all studies and a `rexrank_GROUP.csv` for each group, by name."""
+    files: dict[str, str] = {}
     for group in comparison.groups:
-        values = "_".join(safe_name(str(value)) for value in group.key.values())
-        name = f"rexrank_{values}" if values else "rexrank"
+        name = "_".join(["rexrank", *(safe_name(str(value)) for value in group.key.values())])
         while f"{name}.csv".lower() in map(str.lower, files):
             name += "-2"
-        files[f"{name}.csv"] = group
+        files[f"{name}.csv"] = as_rexrank(comparison, info, group) + "\n"
+    return files
+
+
+def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write files into a folder that is made where it is missing; return their paths."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, group in files.items():
-            (folder / name).write_text(as_rexrank(comparison, info, group) + "\n", "utf-8")
+        for name, text in texts.items():
+            (folder / name).write_text(text, "utf-8")
     except OSError as error:
         raise JudgeError(f"cannot write to {folder}: {error.strerror}") from error
-    return [folder / name for name in files]
+    return [folder / name for name in texts]

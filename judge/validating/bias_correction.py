@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge import plugins
 from judge.comparing.alignment import AlignedRuns, align
@@ -16,8 +15,8 @@ from judge.comparing.run_choice import RunChoice
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
-from judge.stats.intervals import sum_measures
-from judge.stats.prediction_powered import Values, corrected
+from judge.stats.intervals import Codes, Values, sum_measures
+from judge.stats.prediction_powered import corrected
 from judge.stats.table import grouped
 from judge.studies.columns import as_text
 from judge.text import counted
@@ -26,10 +25,6 @@ from judge.validating.raters import Rater, check_texts, open_raters
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Codes = NDArray[np.intp]
-SEVERAL = "averaged"
-"""How the readings of several readers of a study are combined."""
 
 
 def corrected_summary(
@@ -54,15 +49,14 @@ def corrected_summary(
             f"{run.path} is a reader's run: name the judge's run, and give this one with --readings"
         )
     readers = open_raters([RunChoice(path, str(path)) for path in paths], readers=True)
-    named = [(reader.shown, reader.run) for reader in readers]
-    judge = align([(str(run.path), run)])
-    runs = align([(str(run.path), run), *named], lambda judged, *_: judged)
+    named = [(str(run.path), run), *((reader.shown, reader.run) for reader in readers)]
+    runs = align(named, lambda judged, *_: judged)
     for reader, reader_rows in zip(readers, runs.rows[1:], strict=True):
         if not (reader_rows >= 0).any():
             raise JudgeError(f"{run.path} and {reader.shown} have no study id in common")
     notes = check_texts(runs)
-    judged, read, why_not = _values(runs)
-    if not read:
+    values, why_not = _values(runs)
+    if not values:
         raise JudgeError(
             f"these readings can correct no figure of {run.path}: "
             f"{'; '.join(dict.fromkeys(why_not.values()))}"
@@ -70,22 +64,27 @@ def corrected_summary(
     table = run.table().iloc[runs.rows[0]]
     is_scored = runs.is_scored
     is_read = np.asarray(is_scored[:, 1:].any(axis=1))
+    n_read = int(is_read.sum())
     sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
-    patient, patients = judge.patients(patient_field) or (None, None)
+    patient, patients = align(named[:1]).patients(patient_field) or (None, None)
     summary = run.regrouped(by, patient_field)
+    # Whether the strata were read in proportion to their sizes, to the next whole number.
+    n_of_stratum = np.bincount(strata)
+    n_in_proportion = n_of_stratum * n_read / len(strata)
+    n_of_stratum_read = np.bincount(strata[is_read], minlength=len(n_of_stratum))
+    is_even = bool((np.abs(n_of_stratum_read - n_in_proportion) < 1).all())
     blocks = [summary, *summary["rates"]]
     parts = [list(range(len(table))), *(rows for _, rows in grouped(table, by))]
     for block, rows in zip(blocks, parts, strict=True):
-        for statistic in correctable(run.rubric):
-            if (name := statistic.name) in read:
-                block["statistics"][name]["corrected"] = corrected(
-                    judged[name][rows],
-                    read[name][rows],
-                    statistic,
-                    strata[rows],
-                    None if patients is None else patients[rows],
-                    is_even=_is_even(strata, is_read),
-                ).plain()
+        for name, (statistic, by_judge, by_readers) in values.items():
+            block["statistics"][name]["corrected"] = corrected(
+                by_judge[rows],
+                by_readers[rows],
+                statistic,
+                strata[rows],
+                None if patients is None else patients[rows],
+                is_even=is_even,
+            ).plain()
     reader_runs: list[dict[str, Any]] = [
         {
             "reader": reader.name,
@@ -103,14 +102,13 @@ def corrected_summary(
     ]
     if lost := int((is_read & ~is_scored[:, 0]).sum()):
         notes.append(f"{lost:,} studies were read but not scored by the judge")
-    n_read = int(is_read.sum())
     readings = {
         "signature": _signature(readers, n_read, sampling, sample_by, patient),
         "runs": reader_runs,
         "n_read": n_read,
         "drawn": sampling,
         "drawn_by": list(sample_by),
-        "several_readers": SEVERAL,
+        "several_readers": "averaged",
         "patient_field": patient,
         "not_corrected": why_not,
         "notes": notes,
@@ -118,20 +116,15 @@ def corrected_summary(
     return {**summary, "readings": readings}
 
 
-def correctable(rubric: Rubric) -> list[Statistic]:
-    """Return the statistics that can be corrected: means and rates of sets, no ratios of sums."""
-    return [
-        statistic
-        for statistic in rubric.statistics
-        if statistic.kind != "ratio" and statistic.shown & {"groups", "compare"}
-    ]
-
-
-def _values(runs: AlignedRuns) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
-    """Return the judge's values, the readers' means, and why other statistics have none."""
-    judged, read, why_not = {}, {}, {}
+def _values(
+    runs: AlignedRuns,
+) -> tuple[dict[str, tuple[Statistic, Values, Values]], dict[str, str]]:
+    """Return each mean and rate with the judge's values and the readers' means, or why not."""
+    by_name, why_not = {}, {}
     rubric, *others = [run.rubric for run in runs.runs]
-    for statistic in correctable(rubric):
+    for statistic in rubric.statistics:
+        if statistic.kind == "ratio" or not statistic.shown & {"groups", "compare"}:
+            continue
         reasons = [_lacking(statistic, other) for other in others]
         columns = [
             _study_values(runs, column, statistic)
@@ -143,13 +136,12 @@ def _values(runs: AlignedRuns) -> tuple[dict[str, Values], dict[str, Values], di
             continue
         grid = np.column_stack(columns)
         n = (~np.isnan(grid)).sum(axis=1)
-        judged[statistic.name] = _study_values(runs, 0, statistic)
-        read[statistic.name] = np.where(n, np.nansum(grid, axis=1) / np.maximum(n, 1), np.nan)
-    return judged, read, why_not
+        means = np.where(n, np.nansum(grid, axis=1) / np.maximum(n, 1), np.nan)
+        by_name[statistic.name] = (statistic, _study_values(runs, 0, statistic), means)
+    return by_name, why_not
 
 
 def _study_values(runs: AlignedRuns, run: int, statistic: Statistic) -> Values:
-    """Return the values of which a mean or a rate is the mean, NaN for a study without one."""
     columns = [*runs.numbers(run, statistic.measures).values()]
     if statistic.kind != "rate":
         return sum_measures(columns)
@@ -170,11 +162,7 @@ def _lacking(statistic: Statistic, rubric: Rubric) -> str | None:
 def _sampling(
     runs: AlignedRuns, table: pd.DataFrame, *, at_random: bool
 ) -> tuple[str, tuple[str, ...], Codes]:
-    """Return how the studies were drawn, by which fields, and the stratum of each study.
-
-    Raises `JudgeError` if the studies are not known to be drawn at random, and if the samples are
-    of other studies.
-    """
+    """Return how the studies were drawn, by which fields, and the stratum of each study."""
     one_stratum = np.zeros(len(table), np.intp)
     if runs.is_scored[:, 1:].any(axis=1).all():
         return "all", (), one_stratum
@@ -184,11 +172,8 @@ def _sampling(
         name = runs.names[1 + samples.index(None)]
         if known or not at_random:
             raise JudgeError(
-                f"{name} does not tell how its studies were drawn: a correction needs a random "
-                "sample; if it is one, add --readings-at-random"
-                if not known
-                else f"{name} does not tell how its studies were drawn, but other readings do; "
-                "correct with one kind"
+                f"{name} does not tell how its studies were drawn; if all readings are of random "
+                "samples of that kind, add --readings-at-random"
             )
         return "told", (), one_stratum
     by = tuple(known[0]["by"])
@@ -213,13 +198,6 @@ def _sampling(
     return "drawn", by, codes
 
 
-def _is_even(strata: Codes, is_read: NDArray[np.bool_]) -> bool:
-    """Whether the strata were read in proportion to their sizes, to the next whole number."""
-    n_all = np.bincount(strata)
-    n_read = np.bincount(strata[is_read], minlength=len(n_all))
-    return bool((np.abs(n_read - n_all * is_read.sum() / len(strata)) < 1).all())
-
-
 def _texts(values: Sequence[Any] | pd.Series) -> list[str | None]:
     import pandas as pd
 
@@ -236,7 +214,7 @@ def _signature(
         f"readings:{n_read}+{digest}",
         f"random:{sampling}",
         f"strata:{','.join(by) or 'none'}",
-        f"several:{SEVERAL}",
+        "several:averaged",
         f"patient:{patient or 'none'}",
         f"version:{plugins.version()}",
     )

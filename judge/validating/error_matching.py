@@ -10,7 +10,7 @@ study with one is left out for its rater.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,14 +20,12 @@ from numpy.typing import NDArray
 
 from judge.backends import lexicon
 from judge.comparing.recurring import errors_of
-from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import Quantity
 from judge.stats.bootstrap import bootstrap_weights, generator, interval, unit_sums
 from judge.stats.intervals import Estimate, wilson
 from judge.stats.significance import Resampling
 from judge.validating.raters import RatedStudies
 
-_WORD = re.compile(r"[^\W_]+")
 _STOP_WORDS = frozenset(
     re.findall(
         "[a-z]+",
@@ -38,8 +36,6 @@ _STOP_WORDS = frozenset(
     )
 )
 """Function words, and words that describe any error."""
-_LEAST_SHARE = 0.5
-"""The least share of the shorter text's words that two texts have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class Mention:
         overlap = shared / every if every else 0.0
         if self.findings and other.findings:
             return 1.0 + overlap if self.findings & other.findings else 0.0
-        least = _LEAST_SHARE * min(len(self.words), len(other.words))
+        least = 0.5 * min(len(self.words), len(other.words))
         is_same = shared >= least if have_categories else shared > least
         return overlap if shared and is_same else 0.0
 
@@ -68,7 +64,7 @@ class Mention:
 def mention(text: str, categories: frozenset[str]) -> Mention:
     """Return the findings and content words of an error's text."""
     findings = frozenset(lexicon.named_findings(text, lexicon.load()))
-    words = frozenset(_WORD.findall(text.casefold())) - _STOP_WORDS
+    words = frozenset(re.findall(r"[^\W_]+", text.casefold())) - _STOP_WORDS
     return Mention(categories, findings, words)
 
 
@@ -85,9 +81,6 @@ def match(left: Sequence[Mention], right: Sequence[Mention]) -> list[tuple[int, 
         if all(i != first and j != second for first, second in pairs):
             pairs.append((i, j))
     return pairs
-
-
-_Counts = NDArray[np.float64]
 
 
 def matched_errors(
@@ -142,31 +135,25 @@ def matched_errors(
 def _mentions(
     studies: RatedStudies, rater: int, categories: Sequence[str]
 ) -> tuple[dict[int, list[Mention]], int]:
-    """Return the errors of a rater by the row of the study, and how many errors have no text.
-
-    A study with an error without a text is left out, as if it had not been read.
-    """
+    """A study with an error without a text is left out, as if it had not been read."""
     rubric = studies.raters[rater].run.rubric
+    facet = rubric.tally.rows if rubric.tally else ""
     row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
     is_scored = studies.runs.is_scored[:, rater]
     mentions, n_without_text = {}, 0
     for study_id, record in studies.runs.records(rater, row_of).items():
         if not is_scored[row := row_of[study_id]]:
             continue
-        errors = list(_errors(record, rubric))
-        if n_empty := sum(not text for text, _ in errors):
+        items = list(errors_of(record, rubric))
+        texts = [item.text or (item.edit.corrected if item.edit else "") for item in items]
+        if n_empty := texts.count(""):
             n_without_text += n_empty
         else:
             mentions[row] = [
-                mention(text, frozenset(labels).intersection(categories)) for text, labels in errors
+                mention(text, frozenset(item.labels.get(facet, ())).intersection(categories))
+                for text, item in zip(texts, items, strict=True)
             ]
     return mentions, n_without_text
-
-
-def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
-    rows = rubric.tally.rows if rubric.tally else ""
-    for item in errors_of(record, rubric):
-        yield item.text or (item.edit.corrected if item.edit else ""), item.labels.get(rows, ())
 
 
 def _count_matches(
@@ -174,7 +161,7 @@ def _count_matches(
     others: Sequence[Mapping[int, Sequence[Mention]]],
     n_studies: int,
     categories: Sequence[str],
-) -> _Counts:
+) -> NDArray[np.float64]:
     """Return counts of the others' errors, then of a rater's own, that match and in all.
 
     The array is studies by 1 + categories (the first is of all errors) by 2 sides by matched, all.
@@ -192,7 +179,7 @@ def _count_matches(
     return counts
 
 
-def _ratios(counts: _Counts, resampling: Resampling) -> list[Estimate]:
+def _ratios(counts: NDArray[np.float64], resampling: Resampling) -> list[Estimate]:
     """Return matched / all for each column of `counts`, with a bootstrap of the units.
 
     If all or none match, the interval is Wilson's for the number of units with errors: the errors

@@ -17,10 +17,6 @@ from judge.types import Failed, Unparsed
 from judge.validating.raters import RatedStudies
 
 _FROM_CACHE = "all from the cache"
-_PER = 1_000
-"""Prices are given for this many studies."""
-_MAY_DIFFER = ("repeat", "version")
-"""The parts of a signature in which two runs of one judge over the same studies may differ."""
 
 
 def judge_table(
@@ -76,7 +72,7 @@ def _same_verdict(
     for column, judge in enumerate(studies.judges):
         if _is_from_cache(judge.run):  # the answers of another run, not new ones
             continue
-        same_judge = str(Signature.parse(judge.run.signature).without(*_MAY_DIFFER))
+        same_judge = str(Signature.parse(judge.run.signature).without("repeat", "version"))
         columns_of.setdefault(same_judge, []).append(column)
     figures: dict[str, dict[str, Any]] = {}
     for columns in columns_of.values():
@@ -92,13 +88,12 @@ def _same_verdict(
 
 
 def _cost(run: Run) -> dict[str, dict[str, Any]]:
-    """Return the price of 1,000 studies, and the seconds per study."""
     manifest, spent = run.manifest, run.manifest.get("spent")
     if not spent or _is_from_cache(run):
         unknown = _unknown(_FROM_CACHE if spent else "not recorded")
         return {"dollars_per_1000": unknown, "seconds": unknown}
     if spent["asked"] and spent["dollars"] is not None:
-        dollars = _per_study(run, _PER * spent["dollars"])
+        dollars = _per_study(run, 1_000 * spent["dollars"])
     else:
         dollars = _unknown("no known price" if spent["asked"] else "asks no server")
     started, finished = (datetime.fromisoformat(manifest[end]) for end in ("started", "finished"))

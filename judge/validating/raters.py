@@ -28,8 +28,7 @@ from judge.rubrics.quantities import (
 )
 from judge.running.folder import MANIFEST, Run
 from judge.signature import digests
-from judge.stats.intervals import sum_measures
-from judge.stats.scores import Values
+from judge.stats.intervals import Values, sum_measures
 from judge.types import JudgeError
 
 
@@ -76,8 +75,7 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
         judge = run.manifest["judge"]["name"]
         if (run.reading is not None) != readers:
             raise JudgeError(
-                f"{choice.shown} is a run of the judge {judge}, not of a reader; judge import "
-                "makes readers' runs"
+                f"{choice.shown} is a run of the judge {judge}, not of a reader"
                 if readers
                 else f"{choice.shown} is a reader's run; give it with --readers"
             )
@@ -158,12 +156,16 @@ class RatedStudies:
     @property
     def significant(self) -> str:
         """What counts as significant: `readers actionable or worse, judge GREEN significant`."""
-        sides = {"readers": self.readers, "judge": self.judges}
-        words = {
-            side: " and ".join(dict.fromkeys(_level_words(rater, self.level) for rater in raters))
-            for side, raters in sides.items()
-        }
-        return ", ".join(f"{side} {text}" for side, text in words.items())
+        names: dict[str, list[str]] = {"readers": [], "judge": []}
+        for rater in (*self.readers, *self.judges):
+            is_graded = SIGNIFICANT not in rater.levels
+            names["readers" if rater.is_reader else "judge"].append(
+                f"{self.level or 'urgent'} or worse"
+                if is_graded
+                else f"{rater.rubric.title} significant"
+            )
+        sides = {side: " and ".join(dict.fromkeys(parts)) for side, parts in names.items()}
+        return ", ".join(f"{side} {text}" for side, text in sides.items())
 
     @property
     def candidates_of(self) -> tuple[str | None, ...]:
@@ -236,7 +238,7 @@ def align_raters(
     metric_scores = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))
+        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))[0].items()
     ]
     classes, note = runs.field("study_class")
     patient, clusters = runs.patients(patient_field) or (None, None)
@@ -289,7 +291,6 @@ def check_texts(runs: AlignedRuns) -> list[str]:
 
 
 def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
-    """Return the level of significant errors, None where each rubric has its own."""
     level = level or common_level(rater.rubric for rater in raters)
     has_levels = any(rater.levels for rater in raters)
     for rater in raters:
@@ -302,17 +303,7 @@ def _choose_level(raters: Sequence[Rater], level: str | None) -> str | None:
     return level
 
 
-def _level_words(rater: Rater, level: str | None) -> str:
-    if SIGNIFICANT in rater.levels:
-        return f"{rater.rubric.title} significant"
-    return f"{level or 'urgent'} or worse"
-
-
 def _shared(raters: Sequence[Rater], level: str | None) -> tuple[Quantity, ...]:
-    """Return the quantities of all rubrics; a score only if it is the same in all.
-
-    Categories of a reader's own are only in the totals.
-    """
     first, *others = [quantities_of(rater.rubric, level=level) for rater in raters]
     shared = tuple(
         quantity

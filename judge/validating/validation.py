@@ -26,12 +26,12 @@ from judge.stats.agreement import (
     preference,
 )
 from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
+from judge.stats.intervals import Values
 from judge.stats.metric import MINUS
-from judge.stats.scores import Values
 from judge.stats.significance import Resampling
 from judge.validating.error_matching import matched_errors
 from judge.validating.judges import judge_table
-from judge.validating.raters import RatedStudies, Score, align_raters, open_raters
+from judge.validating.raters import RatedStudies, align_raters, open_raters
 
 _USUAL = Resampling()
 
@@ -165,7 +165,6 @@ def compute_validation(
 
 
 def _lacking(studies: RatedStudies, quantities: Sequence[Quantity]) -> list[str]:
-    """Return notes on the quantities that no reader was asked for."""
     by_reason: dict[str | None, list[str]] = {}
     for quantity in studies.quantities:
         if quantity in quantities:
@@ -190,11 +189,7 @@ def _named(quantity: Quantity) -> dict[str, str | None]:
 
 
 def _columns(studies: RatedStudies, quantity: Quantity) -> list[tuple[dict[str, Any], Values]]:
-    """Return the columns that are compared with the readers on a quantity, each with its names.
-
-    These are the quantity as the judges have it and, for totals and ratings, the scores of judges
-    and the metrics of files, negated where the better direction is the opposite.
-    """
+    """Scores and metrics of the opposite direction are negated."""
     columns = []
     if quantity.kind != "rating":
         for judge, values in zip(studies.judges, studies.values[quantity.name].T, strict=False):
@@ -202,14 +197,12 @@ def _columns(studies: RatedStudies, quantity: Quantity) -> list[tuple[dict[str, 
             columns.append((names, values))
     if quantity.category or quantity.kind == "score":
         return columns
-    return columns + [_directed(score, quantity) for score in studies.scores]
-
-
-def _directed(score: Score, quantity: Quantity) -> tuple[dict[str, Any], Values]:
-    is_same = score.higher_is_better == quantity.higher_is_better
-    label = score.label if is_same else f"{MINUS}{score.label}"
-    values = score.values if is_same else -score.values
-    return {"judge": score.judge, "measure": label, "own": False}, values
+    for score in studies.scores:
+        is_same = score.higher_is_better == quantity.higher_is_better
+        label = score.label if is_same else f"{MINUS}{score.label}"
+        names = {"judge": score.judge, "measure": label, "own": False}
+        columns.append((names, score.values if is_same else -score.values))
+    return columns
 
 
 def _correlations(
@@ -278,12 +271,8 @@ def _preferences(
         readers = studies.values[quantity.name][rows, len(studies.judges) :]
         for names, values in _columns(studies, quantity):
             figures = preference(values[rows], readers, study, part)
-            yield {
-                **_named(quantity),
-                "judge": names["judge"],
-                "measure": names["measure"],
-                **figures,
-            }
+            judge = {"judge": names["judge"], "measure": names["measure"]}
+            yield {**_named(quantity), **judge, **figures}
 
 
 def _alternatives(

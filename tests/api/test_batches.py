@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import signal
 import sqlite3
 import time
-import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from faultserver import BatchPlan, Fault, FaultServer, always, first
-from hostile import Hostile, Serve, reply
 from running import Shell, keys
 
-from judge.backends.servers import Connection
 from judge.batching import batch_run
-from judge.batching.batch_run import Provider
 from judge.batching.ledger import Ledger
 from judge.running.folder import Run
 from judge.types import JudgeError
@@ -73,16 +68,6 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
         assert ledger.execute("SELECT * FROM question").fetchall() == [], "they hold reports"
     assert not (folder / "requests.jsonl").exists()
-
-
-def test_studies_with_the_same_reports_are_one_question(server: FaultServer, ready: Shell) -> None:
-    for name in ("preds.json", "refs.json"):
-        texts = json.loads((ready.folder / name).read_text())
-        (ready.folder / name).write_text(json.dumps({**texts, "copy": texts["study-0000"]}))
-    code, out, err = ready.run(*BATCH)
-    assert code == 0, err
-    assert json.loads(out)["n_scored"] == N + 1
-    paid_once(server)
 
 
 def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
@@ -165,46 +150,6 @@ def test_answers_that_do_not_come_stay_at_the_provider(server: FaultServer, read
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
     paid_once(server)
-
-
-def read_lines(serve: Serve, longest: int, most: int) -> list[bytes]:
-    async def read() -> list[bytes]:
-        async with Provider(Connection(server.url), "key") as provider:
-            return [line async for line in provider.lines("file", longest, most)]
-
-    with Hostile(serve) as server:
-        return asyncio.run(read())
-
-
-async def endless(writer: asyncio.StreamWriter) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
-    while True:
-        writer.write(b"x" * 65_536)
-        await writer.drain()
-
-
-async def long_line(writer: asyncio.StreamWriter) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfirst\n")
-    for _ in range(1024):
-        writer.write(b"x" * 65_536)
-        await writer.drain()
-    writer.write(b"\nlast\n")
-    writer.close()
-
-
-def test_a_file_without_an_end_is_read_no_further_than_its_limit() -> None:
-    assert [len(line) for line in read_lines(endless, 1000, 2_000_000)] == []
-
-
-def test_a_line_of_64_mb_takes_no_memory() -> None:
-    tracemalloc.start()
-    try:
-        lines = read_lines(long_line, 1000, 2**30)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert lines == [b"first", b"x" * 1001, b"last", b""]
-    assert peak < 2**24
 
 
 def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell) -> None:
@@ -380,13 +325,3 @@ def test_a_damaged_ledger_is_said(tmp_path: Path) -> None:
     file.write_bytes(b"no database at all" * 100)
     with pytest.raises(JudgeError, match=r"ledger\.db"):
         Ledger(tmp_path)
-
-
-@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"[" * 200_000, b"{}"])
-def test_what_is_no_reply_about_a_batch(body: bytes) -> None:
-    async def look(url: str) -> None:
-        async with Provider(Connection(url), "key") as provider:
-            await provider.look("batch")
-
-    with Hostile(reply(body)) as server, pytest.raises(JudgeError, match="no reply about batches"):
-        asyncio.run(look(server.url))

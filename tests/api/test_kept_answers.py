@@ -13,15 +13,14 @@ from running import Runner, Shell, keys, study_set
 from support import REPLIES
 
 from judge import backends
-from judge.cache import CompletionCache, canonical, key
 from judge.cache.entry import Entry, checksum
 from judge.cache.store import read_entries
-from judge.rubrics import Rubric, load
+from judge.rubrics import Rubric
 from judge.running.cost import forecast
 from judge.running.folder import Run
 from judge.running.rescoring import rescore
 from judge.running.session import JudgeSession, RequestPolicy, RunResult, run
-from judge.types import Annotated, Completion, Unparsed
+from judge.types import Annotated
 
 Made = Callable[[int], Shell]
 N = 8
@@ -51,14 +50,6 @@ def test_an_unread_text_is_told_why(server: FaultServer, runner: Runner, rubric:
     server.reset()
     again, resumed = runner(3, asking={"reply": "text"})
     assert (again, resumed.asked, resumed.from_cache) == (ends, 0, 4)
-
-
-def test_the_built_in_judge_is_asked_once_and_answers_the_same() -> None:
-    judge = backends.load("lexicon", load("green"))
-    assert judge.is_deterministic
-    request = judge.request(next(iter(study_set(1))))
-    completion = Completion("nothing", "stop", "m")
-    assert judge.repair_request(request, completion, Unparsed("missing section")) is None
 
 
 # Repeats
@@ -98,15 +89,6 @@ def test_each_repeat_asks_for_itself(server: FaultServer, runner: Runner, tmp_pa
         records = [*one.records()]
         used.append({part["cache_key"] for each in records for part in (each, *each["earlier"])})
     assert (len(used[0] | used[1]), used[0] & used[1]) == (2 * (N + 1), set())
-
-
-def test_a_first_runs_key_is_as_it_was_before_there_were_repeats(runner: Runner) -> None:
-    with session(runner, 0) as opened:
-        request = opened.judge.request(study_set(1).study(0))
-    assert "repeat" not in canonical(request)
-    assert key(request) == key(request, 0, 0) != key(request, 0, 1) != key(request, 1, 0)
-    with CompletionCache(runner.cache) as cache:
-        assert cache.find(key(request, 0, 1)) is None
 
 
 # Taken back from run folders: what was paid for is not paid for twice.

@@ -10,7 +10,6 @@ import pytest
 
 from judge.running.cached_client import Limiter
 from judge.running.engine import StoppedError, StopSignal
-from judge.types import JudgeError
 
 
 async def serve(limiter: Limiter, requests: int) -> int:
@@ -96,33 +95,5 @@ def test_one_unlucky_study_is_no_outage_and_several_in_a_row_are() -> None:
         limiter.answered()
         assert not limiter.is_lost
         assert limiter.unanswered(1, is_sure=True), "who is sure needs no others"
-
-    done(work())
-
-
-def test_in_an_outage_one_request_tries_and_any_answer_lets_all_go_on() -> None:
-    async def work() -> None:
-        limiter = Limiter(8)
-        limiter.unanswered(1, is_sure=True)
-        sleeping = asyncio.create_task(limiter.sleep(1000))
-        waiting = asyncio.create_task(serve(limiter, 20))
-        await limiter.acquire()
-        await asyncio.sleep(0.05)
-        assert limiter.in_flight == 1
-        limiter.reached()
-        limiter.release()
-        await sleeping
-        assert await waiting > 1
-
-    done(work())
-
-
-def test_patience_with_an_outage_ends() -> None:
-    async def work() -> None:
-        limiter = Limiter(8, max_outage=0.1)
-        limiter.unanswered(1, is_sure=True)
-        await limiter.sleep(1000)
-        with pytest.raises(JudgeError, match="--max-outage"):
-            limiter.unanswered(1)
 
     done(work())

@@ -110,16 +110,6 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     assert server.stats().requests == 0
 
 
-def test_a_server_that_is_not_there_is_named(server: FaultServer, shell: Made) -> None:
-    ready = shell(5)
-    port = server.url.rpartition(":")[2].partition("/")[0]
-    server.stop()
-    code, _, err = ready.run("--max-outage", "0.05")
-    assert code == 2
-    assert port in err
-    assert "--max-outage" in err
-
-
 def test_too_little_coverage_is_exit_code_3(
     server: FaultServer, shell: Made, rubric: Rubric
 ) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, first
-from hostile import Hostile, completion, judged, reply
 from running import Runner, study_set
 
 from judge import backends, rubrics
@@ -20,7 +18,6 @@ from judge.rubrics import Rubric
 from judge.types import (
     Completion,
     CompletionRequest,
-    JudgeError,
     Message,
     Usage,
 )
@@ -80,26 +77,6 @@ def test_the_first_mode_that_is_not_refused_is_used(
     assert form["strict"] is True
 
 
-def test_a_server_that_refuses_every_form_stops_the_run_in_its_own_words(tmp_path: Path) -> None:
-    no = reply({"error": {"message": "The toolshed is closed."}}, "400 Bad Request")
-    with Hostile(no) as server, pytest.raises(JudgeError, match="toolshed"):
-        judged(server.url, tmp_path)
-    assert len(server.requests) == len(Mode)
-
-
-def test_a_form_that_was_taken_once_is_not_given_up(tmp_path: Path) -> None:
-    replies = [reply(completion()), reply({"error": {"message": "no"}}, "400 Bad Request")]
-
-    async def in_turn(writer: asyncio.StreamWriter) -> None:
-        writer.write(replies.pop(0))
-        await writer.drain()
-
-    with Hostile(in_turn) as server, pytest.raises(JudgeError):
-        judged(server.url, tmp_path, n=2, concurrency=1)
-    assert not replies
-    assert len(server.requests) == 2
-
-
 FORMED = [
     name for name in rubrics.built_in() if rubrics.load(name).reply_model and name in ANNOTATE
 ]
@@ -137,19 +114,6 @@ def test_a_call_is_read_as_it_is_written(calls: list[object], words: object) -> 
 
 
 # Asked again
-
-
-@pytest.mark.parametrize("fault", [Fault.TRUNCATED, Fault.REFUSAL, Fault.NULL])
-def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: Fault) -> None:
-    server.set_faults(studies={"study-0001": first(fault)}, record=True)
-    ends, _ = runner(2)
-    assert ends["study-0001"].attempt == 1
-    one, two = (each["body"] for each in server.requests() if each["study"] == "study-0001")
-    assert two["messages"][: len(one["messages"])] == one["messages"]
-    answer, wrong = two["messages"][len(one["messages"]) :]
-    assert answer["role"] == "assistant"
-    assert answer["content"].strip(), "servers refuse an answer without words"
-    assert wrong["role"] == "user"
 
 
 def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from cluster.clusterhelp import manifest
-from hypothesis import given
 from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
@@ -23,14 +22,6 @@ IDS = st.lists(st.text(min_size=1), unique=True, max_size=40)
 
 def some(ids: list[str]):
     return from_python(["Clear."] * len(ids), ["Clear."] * len(ids), study_ids=ids)
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=())), unique=True), st.integers(1, 50))
-def test_shards_part_any_ids(ids: list[str], count: int) -> None:
-    found = [shard_of(name, count) for name in ids]
-    assert all(1 <= shard <= count for shard in found)
-    # By the id and the number of shards alone: neither order nor the other studies count.
-    assert [shard_of(name, count) for name in reversed(ids)] == found[::-1]
 
 
 def test_the_hash_is_written_down() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from collections.abc import Iterator
@@ -49,17 +48,6 @@ def examples() -> tuple[list[str], list[str]]:
 def of_studies(n: int) -> tuple[list[str], list[str]]:
     """References that the server knows, and candidates."""
     return [f"study-{at:04}. The lungs are clear." for at in range(n)], ["Clear."] * n
-
-
-def test_it_is_called_as_the_package_is() -> None:
-    parameters = list(inspect.signature(GREEN.__init__).parameters.values())[1:5]
-    assert [(one.name, one.default) for one in parameters] == [
-        ("model_name", None),
-        ("output_dir", "."),
-        ("cpu", False),
-        ("compute_summary_stats", True),
-    ]
-    assert list(inspect.signature(GREEN.__call__).parameters) == ["self", "refs", "hyps"]
 
 
 def test_the_five_results_are_those_of_annotate() -> None:
@@ -114,19 +102,6 @@ def test_a_study_without_a_score_is_nan_and_counted(scorer: GREEN, server: Fault
     assert scorer.green_scores[0] == scores[0]
     assert scorer.completions[6] is None
     assert len(scorer.error_counts) == 7
-
-
-def test_a_call_asks_nothing_twice_and_the_judge_stays(
-    scorer: GREEN, server: FaultServer, tmp_path: Path
-) -> None:
-    refs, hyps = of_studies(5)
-    first = scorer(refs, hyps)
-    assert scorer(refs=refs, hyps=hyps)[2] == first[2]
-    one_by_one = [scorer([ref], [hyp])[0] for ref, hyp in zip(refs, hyps, strict=True)]
-    assert one_by_one == first[2]
-    other = GREEN("model-x", base_url=server.url, cache=tmp_path / "cache")
-    assert other(refs, hyps)[2] == first[2]
-    assert server.stats().requests == 5
 
 
 def test_the_name_of_a_green_model_or_a_folder_is_a_model_in_this_process(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ wrong is decided by study key and request number alone. Files and batches: `serv
 
 from faultserver.answers import ANNOTATE, annotation_for
 from faultserver.batches import BatchPlan
-from faultserver.faults import Behaviour, Fault, Outage, StudyPlan, always, first, spread
+from faultserver.faults import Behaviour, Fault, Outage, StudyPlan, always, first
 from faultserver.server import FaultServer
 
 __all__ = [
@@ -24,5 +24,4 @@ __all__ = [
     "always",
     "annotation_for",
     "first",
-    "spread",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -25,11 +25,6 @@ class Fault(StrEnum):
     TRUNCATED = "truncated"  # half of the right answer, with finish reason `length`
     TOO_LONG = "too_long"
     WRONG_KEY = "wrong_key"
-    NO_QUOTA = "no_quota"
-
-
-# `spread` gives these to a study's first request alone; the others stay with it.
-PASSING = frozenset(list(Fault)[: list(Fault).index(Fault.MALFORMED)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +44,6 @@ def always(fault: Fault) -> StudyPlan:
 
 def first(*faults: Fault | None, then: Fault | None = None) -> StudyPlan:
     return StudyPlan(faults, then)
-
-
-def spread(keys: Iterable[str], shares: Mapping[Fault, float]) -> dict[str, StudyPlan]:
-    order = sorted(keys)
-    random.Random(0).shuffle(order)
-    wanted = [fault for fault in sorted(shares) for _ in range(round(shares[fault] * len(order)))]
-    pairs = zip(order, wanted, strict=False)
-    return {key: first(fault) if fault in PASSING else always(fault) for key, fault in pairs}
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,6 @@ _LONG = "This model's maximum context length is 128 tokens; shorten the messages
 _SOON = {"Retry-After": "1", "retry-after-ms": "50"}
 _ERRORS = {
     Fault.RATE_LIMIT: replace(error(429, "Too many.", "rate_limit_exceeded"), headers=_SOON),
-    Fault.NO_QUOTA: error(429, "You exceeded your current quota.", "insufficient_quota"),
     Fault.SERVER_ERROR: error(500, "The server had an error."),
     Fault.UNAVAILABLE: error(503, "The server is overloaded or not ready."),
     Fault.TOO_LONG: error(400, _LONG, "context_length_exceeded", "messages"),

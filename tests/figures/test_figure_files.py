@@ -77,9 +77,9 @@ def test_each_mark_has_the_place_of_its_number() -> None:
         if mark.attrib.get("aria-roledescription") == "point"
     ]
     assert len(points) == len(figure.rows)
-    values = [float(re.search(r"value: ([\d.]+)%", label)[1]) / 100 for label, _ in points]  # type: ignore[index]
+    values = [float(re.search(r"value: ([\d.]+)%", label)[1]) / 100 for label, _ in points]
     assert sorted(values) == pytest.approx(sorted(row["value"] for row in figure.rows), abs=0.006)
-    across = [float(re.search(r"\(([\d.]+),", place)[1]) for _, place in points]  # type: ignore[index]
+    across = [float(re.search(r"\(([\d.]+),", place)[1]) for _, place in points]
     half = len(points) // 2
     for part in (slice(0, half), slice(half, None)):
         slope, start = np.polyfit(values[part], across[part], 1)

@@ -28,8 +28,8 @@ def error(text: str, edit: dict[str, object] | None = None) -> dict[str, object]
     return {"text": text, "edit": edit}
 
 
-def marked(segments: tuple[Segment, ...], at: int = 0) -> list[str]:
-    return [segment.text for segment in segments if at in segment.errors]
+def marked(segments: list[Segment], at: int = 0) -> list[str]:
+    return [segment["text"] for segment in segments if at in segment["errors"]]
 
 
 def squeezed(text: str) -> str:
@@ -39,12 +39,12 @@ def squeezed(text: str) -> str:
 @given(texts, texts, errors)
 def test_segments_are_the_reports(reference: str, candidate: str, errors: list) -> None:
     found = highlights(reference, candidate, errors)
-    for report, side in ((reference, found.reference), (candidate, found.candidate)):
-        assert "".join(segment.text for segment in side) == report
-        assert all(0 <= at < len(errors) for segment in side for at in segment.errors)
-        assert all(one.errors != two.errors for one, two in pairwise(side))
+    for report, side in ((reference, found["reference"]), (candidate, found["candidate"])):
+        assert "".join(segment["text"] for segment in side) == report
+        assert all(0 <= at < len(errors) for segment in side for at in segment["errors"])
+        assert all(one["errors"] != two["errors"] for one, two in pairwise(side))
         for segment in side:
-            assert not segment.errors or segment.text == segment.text.strip() != ""
+            assert not segment["errors"] or segment["text"] == segment["text"].strip() != ""
 
 
 @given(texts, texts, texts, edits)
@@ -53,21 +53,21 @@ def test_nothing_is_marked_that_the_error_does_not_say_or_correct(
 ) -> None:
     found = highlights(reference, candidate, [error(text, edit)])
     said = (squeezed(text), squeezed(edit["corrected"] if edit else ""))
-    assert all(any(squeezed(mark) in each for each in said) for mark in marked(found.reference))
+    assert all(any(squeezed(mark) in each for each in said) for mark in marked(found["reference"]))
     if edit is None:
-        assert all(squeezed(mark) in said[0] for mark in marked(found.candidate))
+        assert all(squeezed(mark) in said[0] for mark in marked(found["candidate"]))
     elif edit["kind"] != "insert":
         spans = sentences(candidate)
         own = candidate[slice(*spans[edit["line"]])] if edit["line"] < len(spans) else ""
-        assert all(mark in own for mark in marked(found.candidate))
-        assert bool(marked(found.candidate)) == bool(own)
+        assert all(mark in own for mark in marked(found["candidate"]))
+        assert bool(marked(found["candidate"])) == bool(own)
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=2, max_size=5), texts, texts)
 def test_what_is_quoted_and_there_is_marked(words: list[str], before: str, after: str) -> None:
     reference = f"{before} | {'  '.join(words).upper()} | {after}"
     found = highlights(reference, "", [error(f'It says "{" ".join(words)}" there.')])
-    assert squeezed(" ".join(words)) in squeezed("\0".join(marked(found.reference)))
+    assert squeezed(" ".join(words)) in squeezed("\0".join(marked(found["reference"])))
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_what_is_quoted_and_there_is_marked(words: list[str], before: str, after
 )
 def test_only_what_is_certain_is_marked(text: str, report: str, expected: list[str]) -> None:
     found = highlights(report, report, [error(text)])
-    assert marked(found.reference) == marked(found.candidate) == expected
+    assert marked(found["reference"]) == marked(found["candidate"]) == expected
 
 
 def test_a_quote_of_one_report_is_not_marked_in_the_other() -> None:
     text = 'The reference says "effusion", the candidate says "mass".'
     found = highlights("Effusion and a mass.", "Effusion and a mass.", [error(text)])
-    assert (marked(found.reference), marked(found.candidate)) == (["Effusion"], ["mass"])
+    assert (marked(found["reference"]), marked(found["candidate"])) == (["Effusion"], ["mass"])
 
 
 def test_marks_that_overlap_keep_both_errors() -> None:
     found = segments("left pleural effusion", [((0, 21), 0), ((5, 12), 1), ((13, 21), 1)])
-    assert [(one.text, one.errors) for one in found] == [
-        ("left", (0,)), (" ", ()), ("pleural", (0, 1)), (" ", ()), ("effusion", (0, 1)),
+    assert [(segment["text"], segment["errors"]) for segment in found] == [
+        ("left", [0]), (" ", []), ("pleural", [0, 1]), (" ", []), ("effusion", [0, 1]),
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from judge.pages.run import _histogram, field_names, overview
 from judge.rubrics.categories import error_item
 from judge.rubrics.contract import Measure, Rubric
 from judge.running.folder import Run
-from judge.study.edits import Row, rows
+from judge.study.edits import changed_words, rows
 from judge.study.view import cell, study_view
 from judge.types import Annotation, Edit, Study
 
@@ -124,16 +124,24 @@ def test_edit_rows_make_the_corrected_report(report: list[str], chosen: list) ->
     ]
     found = list(rows(candidate, errors))
     corrected = rubric.editor(annotation, Study("1", "", candidate))
-    after = [row.after for row in found if row.after is not None]
+    before, after = (
+        [
+            "".join(text for change, text in row["pieces"] if change in ("same", side))
+            for row in found
+            if row["kind"] != other
+        ]
+        for side, other in (("out", "insert"), ("in", "delete"))
+    )
     assert " ".join(after) == " ".join(corrected.split())
-    assert [row.before for row in found if row.before is not None] == report
-    assert sorted(row.error for row in found if row.error is not None) == list(range(len(edits)))
+    assert before == report
+    numbers = sorted(row["error"] for row in found if row["error"] is not None)
+    assert numbers == list(range(len(edits)))
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_pieces_make_both_lines(before: str, after: str) -> None:
     before, after = " ".join(before.split()), " ".join(after.split())
-    pieces = Row("change", 0, before, after, 0).pieces()
+    pieces = changed_words(before, after)
     lines = [
         "".join(t for c, t in pieces if c in kept) for kept in (("same", "out"), ("same", "in"))
     ]

@@ -20,13 +20,10 @@ from judge.running.aggregate import Aggregation, numbers
 from judge.running.folder import Run
 from judge.stats.agreement import krippendorff
 from judge.types import (
-    Annotated,
     Failed,
-    JudgeError,
     Measures,
     Side,
     Study,
-    Unparsed,
 )
 
 Counts = tuple[int, int, int]
@@ -224,19 +221,6 @@ def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: 
     assert "@misc{krippendorff2011alpha," in cited
 
 
-def test_an_answer_that_cannot_be_read_stays_unparsed(invoke: Invoke, tmp_path: Path) -> None:
-    answer = green({}, {}, "1. heart")
-    cut = {"a": "Nothing to read.", "b": None, "c": answer}
-    runs = [
-        answered(tmp_path / "x", dict.fromkeys("abc", answer)),
-        answered(tmp_path / "y", cut, judge="y"),
-    ]
-    summary = panelled(invoke, runs, "majority")
-    assert (summary["n_scored"], summary["n_unparsed"], summary["n_failed"]) == (1, 1, 1)
-    ends = {study.study_id: type(end) for study, end in Run(Path("out")).outcomes()}
-    assert ends == {"a": Unparsed, "b": Failed, "c": Annotated}
-
-
 def test_means_of_rates_are_compared_with_such_means_alone(
     invoke: Invoke, three: list[Path]
 ) -> None:
@@ -282,8 +266,6 @@ REFUSED: dict[str, tuple[Made, str]] = {
     "two rubrics": (two_rubrics, "rubric"),
     "two sections": (pair(section="impression"), "section"),
     "other reports": (pair(reference="No effusion."), "studies"),
-    "fewer studies": (pair(counts={"a": (0, 0, 1)}), "studies"),
-    "more studies": (pair(counts={**OTHER, "d": (0, 0, 1)}), "studies"),
     "a panel": (a_panel, "p"),
     "no run": (lambda folder: [folder, *pair()(folder)], "run"),
 }
@@ -297,12 +279,3 @@ def test_judges_that_do_not_fit_together(
     assert done.exit_code == 2, done.output
     assert named in done.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_from_python(tmp_path: Path) -> None:
-    runs = pair(prompt="other@1+bb")(tmp_path)
-    found = judge.panel(runs, tmp_path / "out", rule="majority")
-    assert found.rates("site")["n_scored"].tolist() == [3, 3]
-    assert found.manifest["prompt"] == "green, other"
-    with pytest.raises(JudgeError, match="'median'"):
-        judge.panel(runs, tmp_path / "other", rule="median")  # type: ignore[arg-type]

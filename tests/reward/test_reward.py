@@ -18,7 +18,7 @@ from support import with_rules
 
 import judge
 from judge import JudgeError, RequestPolicy, RunStoppedError, annotate, rubrics
-from judge.reward import Reward, text_of
+from judge.reward import Reward
 
 NO_REWARDS = {
     "counts": set(),
@@ -216,25 +216,6 @@ def test_a_completion_without_a_report_has_no_reward(caplog: pytest.LogCaptureFi
             reward.verl()("set", "No effusion.", "No effusion.")
 
 
-def test_the_report_of_a_conversation_is_what_the_assistant_says_last() -> None:
-    say = {"role": "assistant", "content": "No effusion."}
-    called = {"role": "assistant", "content": None, "tool_calls": []}
-    tool = {"role": "tool", "content": "Large effusion."}
-    for messages in ([say], [called, tool, say], [say, tool]):
-        assert text_of(messages) == "No effusion."
-    assert text_of([called]) is None
-    for wrong in (
-        3,
-        None,
-        {"role": "assistant"},
-        ["No effusion."],
-        [tool],
-        [{**say, "content": 3}],
-    ):
-        with pytest.raises(JudgeError, match="neither a text nor a list of messages"):
-            text_of(wrong)
-
-
 def test_the_judge_is_shown_what_the_columns_hold(made: Make) -> None:
     columns: dict[str, Any] = {
         **of_studies(0),
@@ -288,9 +269,7 @@ def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_pat
 
 
 def test_a_copy_for_another_process_is_made_of_the_same_arguments(made: Make) -> None:
-    reward = made(
-        report=Last(), name="mine", measure="n_significant", policy=RequestPolicy(reask=0)
-    )
+    reward = made(report=Last(), measure="n_significant", policy=RequestPolicy(reask=0))
     asked = ("set", "REPORT: Clear.", of_studies(0)["reference"][0])
     found = reward.verl()(*asked)
     with pickle.loads(pickle.dumps(reward)) as copy:

@@ -10,16 +10,13 @@ import pytest
 from served import Served
 from support import Invoke
 
-from judge.service.settings import allowed_judges
-from judge.types import JudgeError
-
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
         (("no-run",), "no-run"),
         (("--token", " "), "token"),
-        (("--allow-judge", ""), "--allow-judge"),
+        (("--allow-judge", "=http://x/v1"), "--allow-judge"),
         (("--host", "no.such.host.invalid"), "--host"),
         (("--runs", "file"), "--runs"),
         (("--budget", "5"), "--allow-judge"),
@@ -55,10 +52,3 @@ def test_its_processes_are_this_programs_whatever_lies_in_its_folder(
         asked = {"run": [*runs, name], "name": ["a", "b", "c"]}
         assert service.client.get("/v1/comparison", params=asked).status_code == 200
     assert service.process.returncode == 130
-
-
-def test_judges_are_allowed_by_name_and_address() -> None:
-    found = allowed_judges(("gpt-4o", "model-x=http://127.0.0.1:8/v1", "odd=name"))
-    assert found == {"gpt-4o": None, "model-x": "http://127.0.0.1:8/v1", "odd=name": None}
-    with pytest.raises(JudgeError):
-        allowed_judges(("=http://x/v1",))

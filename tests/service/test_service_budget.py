@@ -115,18 +115,16 @@ GPT, O3, LOCAL = {"gpt-4o": None}, {"o3": None}, {"mine": "http://127.0.0.1:9/v1
 
 
 def test_a_budget_is_for_its_judge_alone() -> None:
-    for options, judges, expected in (
-        (("50",), GPT, {"gpt-4o": 50.0}),
-        (("gpt-4o=50", "o3=7.5"), GPT | O3, {"gpt-4o": 50.0, "o3": 7.5}),
-    ):
-        assert limits(options, judges, {}) == expected
+    assert limits({"50": None}, GPT, {}) == {"gpt-4o": 50.0}
+    both = {"gpt-4o": 50.0, "o3": 7.5}
+    assert limits({"gpt-4o": "50", "o3": "7.5"}, GPT | O3, {}) == both
     for options, judges, named in (
-        (("50",), GPT | O3, "gpt-4o, o3"),
-        (("o3=50",), GPT, "o3"),
-        (("5", "gpt-4o=6"), GPT, "gpt-4o=6"),
-        (("gpt-4o=nan",), GPT, "gpt-4o=nan"),
-        (("5",), LOCAL, "mine"),
-        (("5",), {"far": "http://10.0.0.1:9/v1"}, "far"),
+        ({"50": None}, GPT | O3, "gpt-4o, o3"),
+        ({"o3": "50"}, GPT, "o3"),
+        ({"5": None, "gpt-4o": "6"}, GPT, "gpt-4o"),
+        ({"gpt-4o": "nan"}, GPT, "nan"),
+        ({"5": None}, LOCAL, "mine"),
+        ({"5": None}, {"far": "http://10.0.0.1:9/v1"}, "far"),
     ):
         with pytest.raises(JudgeError, match=named):
             limits(options, judges, {})

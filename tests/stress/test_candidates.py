@@ -203,12 +203,17 @@ def test_the_seed_and_the_studies_decide_and_nothing_else(invoke: Invoke, tmp_pa
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        ([REFS, "--out", "made", "--changes", "denied,nothing"], "'nothing'"),
-        ([REFS, "--out", "made", "--section", "impresion"], "impresion"),
-        ([EXAMPLES / "preds.json", "--out", "made"], "--column reference"),
-        (["twice.json", "--out", "made"], "twice.json"),
+        (["nowhere.json"], "nowhere.json"),
+        ([REFS, "--prompt", "nothing"], "'nothing'"),
+        ([REFS, "--repeats", "2", "--sampling-seed", "5"], "--sampling-seed"),
+        ([REFS, "--temperature", "1"], "temperature"),
         ([REFS, "--out", "mine"], "mine"),
-        ([REFS, "--rubric", "nothing", "--out", "made"], "'nothing'"),
+        (["make", REFS, "--out", "made", "--changes", "denied,nothing"], "'nothing'"),
+        (["make", REFS, "--out", "made", "--section", "impresion"], "impresion"),
+        (["make", EXAMPLES / "preds.json", "--out", "made"], "--column reference"),
+        (["make", "twice.json", "--out", "made"], "twice.json"),
+        (["make", REFS, "--out", "mine"], "mine"),
+        (["make", REFS, "--rubric", "nothing", "--out", "made"], "'nothing'"),
     ],
 )
 def test_what_is_wrong_writes_nothing(
@@ -218,7 +223,7 @@ def test_what_is_wrong_writes_nothing(
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")
     before = sorted(tmp_path.rglob("*"))
-    done = invoke("stress", "make", *words)
-    assert done.exit_code == 2
-    assert names in done.stderr
+    done = invoke("stress", *words)
+    assert done.exit_code == 2, done.stdout
+    assert names in done.output
     assert sorted(tmp_path.rglob("*")) == before

@@ -311,26 +311,3 @@ def test_one_budget_is_for_all_runs(invoke: Invoke, server: FaultServer) -> None
     assert done.exit_code == 3
     assert "--max-cost" in done.stderr  # the price is unknown
     assert server.stats().requests == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        (["nowhere.json"], "nowhere.json"),
-        ([REFS, "--rubric", "nothing"], "'nothing'"),
-        ([REFS, "--prompt", "nothing"], "'nothing'"),
-        ([REFS, "--repeats", "2", "--sampling-seed", "5"], "--sampling-seed"),
-        ([REFS, "--temperature", "1"], "temperature"),
-        ([REFS, "--out", "mine"], "mine"),
-    ],
-)
-def test_what_is_wrong_is_said_and_nothing_is_written(
-    invoke: Invoke, tmp_path: Path, words: list[object], names: str
-) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "file").write_text("mine")
-    before = sorted(tmp_path.rglob("*"))
-    done = invoke("stress", *words)
-    assert done.exit_code == 2, done.stdout
-    assert names in done.output
-    assert sorted(tmp_path.rglob("*")) == before

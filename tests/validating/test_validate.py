@@ -231,20 +231,10 @@ def test_what_is_no_judge_or_no_reader_is_refused(
     refused(invoke, judge, "--readers", fern, "--readers", f"x={fern}", names="same readings")
     refused(invoke, judge, judge, "--readers", readers, names="'lexicon'")
     refused(invoke, judge, "--readers", tmp_path / "none", names="none")
-    refused(invoke, judge, "--readers", readers, "--patient-field", "ward", names="'ward'")
-
-
-def test_readings_of_other_texts_or_studies_are_refused(
-    invoke: Invoke, runs: tuple[Path, Path], tmp_path: Path
-) -> None:
-    judge = runs[0]
     texts = {key: Run(judge).record("ex-003")[key] for key in ("reference", "candidate")}
-    rows = [["ex-003", "ann", "", "", 0, ""]]
-    for key in texts:
-        other = imported(invoke, tmp_path / key, rows, {"ex-003": {**texts, key: "Other words."}})
-        refused(invoke, judge, "--readers", other, names=f"different {key}s in 1 studies")
     other = imported(invoke, tmp_path / "e", [["else", "ann", "", "", 0, ""]], {"else": texts})
     refused(invoke, judge, "--readers", other, names="no study")
+    refused(invoke, judge, "--readers", readers, "--patient-field", "ward", names="'ward'")
 
 
 # What "significant" means.

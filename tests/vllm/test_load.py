@@ -76,18 +76,6 @@ def test_flags_are_for_a_server_of_our_own(folder: Path) -> None:
         load(folder, base_url="http://127.0.0.1:1/v1", options=flags)
 
 
-@pytest.mark.usefixtures("standin")
-def test_many_requests_are_in_flight_for_each_copy_of_the_model(folder: Path) -> None:
-    def in_flight(*flags: str, **options: object) -> int | None:
-        servers = load(folder, *flags, **options).servers
-        assert servers is not None
-        return servers.max_in_flight
-
-    assert in_flight() == 128
-    assert in_flight("-dp 4") == 512
-    assert in_flight(base_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"]) == 256
-
-
 def answer_of(judge: backends.Judge) -> Completion:
     async def ask() -> Completion:
         try:
@@ -124,19 +112,6 @@ def test_a_structured_reply_is_asked_for_in_a_chat_and_without_blanks(
     assert not below(os.getpid())
     (config,) = [each for each in arguments(judge) if "structured-outputs" in each]
     assert json.loads(config.partition("=")[2])["disable_any_whitespace"] is True
-
-
-@pytest.mark.usefixtures("standin")
-@pytest.mark.parametrize(
-    "flag", ["--structured-outputs-config={}", "--structured-outputs-config.backend=guidance"]
-)
-def test_how_replies_are_held_to_their_form_is_the_users_to_say(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    judge = load(folder, flag, timeout=10.0)
-    answer_of(judge)
-    assert [each for each in arguments(judge) if "structured-outputs" in each] == [flag]
 
 
 LAST = "(APIServer pid=7) RuntimeError: Engine core initialization failed. See root cause above."

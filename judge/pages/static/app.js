@@ -1,7 +1,7 @@
 // A page of results: its overview, the list of its studies, and one study. All of it follows the
 // address: after the # are the query of the list and the study that is open.
 
-import { alarm, announce, button, control, el, fact, find, frame, goTo, isolated, latestOnly, option } from "./dom.js";
+import { alarm, announce, button, control, el, fact, find, frame, goTo, isolated, latestOnly, option, printedTable } from "./dom.js";
 import { count } from "./format.js";
 import { Keys } from "./keys.js";
 import { columnsControl, drawList, filterForm, offsetOf } from "./list.js";
@@ -12,7 +12,6 @@ import { focusError, studySection } from "./study.js";
 // `study(row, app)`; perhaps `params(app)`, on which the list depends, each with a `name`, a
 // `label`, its `choices` and a `value`; `top`, `below(app)` and `actions(app)`.
 export class App {
-  /** @param {any} view */
   constructor(view) {
     this.view = view;
     this.query = new URLSearchParams();
@@ -114,7 +113,6 @@ export class App {
     this.toList("nearest");
   }
 
-  /** @param {ScrollLogicalPosition} [block] */
   toList(block = "start") {
     goTo(find("#studies-title"), block);
   }
@@ -251,15 +249,21 @@ function noteList([first, ...rest]) {
     rest.length ? el("details", {}, el("summary", { class: "small" }, count(rest.length, "more note")), rest.map(note)) : null);
 }
 
-/** @param {{ name: string, value: string }[]} facts */
+// Facts and printed tables, of which the first `nOpen` are in sight.
+export function summarySection(id, title, facts, tables, nOpen, ...more) {
+  const folded = tables.slice(nOpen);
+  return el("section", { id, "aria-labelledby": `${id}-title` },
+    el("h2", { id: `${id}-title` }, title), factList(facts), tables.slice(0, nOpen).map(printedTable),
+    folded.length ? el("details", {}, el("summary", {}, `More tables: ${folded.map((table) => table.title).join("; ")}`),
+      folded.map(printedTable)) : null,
+    ...more);
+}
+
 export function factList(facts) {
   return el("dl", { class: "facts" }, facts.map(({ name, value }) => fact(name, isolated(value))));
 }
 
-/**
- * Drawn figures, all loaded at once, so that print has them too.
- * @param {{ title: string, caption: string }[]} figures
- */
+// Drawn figures, all loaded at once, so that print has them too.
 export function figuresSection(figures) {
   return el("section", { id: "figures", "aria-labelledby": "figures-title" },
     el("h2", { id: "figures-title" }, "Figures"),

@@ -4,17 +4,10 @@
 const MAX_SHOWN = 20000;
 const MAX_LISTED = 300;
 
-/** @param {string} selector @param {ParentNode} [root] @returns {any} the first element that matches, null for none */
 export function find(selector, root = document) {
   return root.querySelector(selector);
 }
 
-/**
- * @param {string} tag
- * @param {Object<string, any>} [properties] attributes; `on` has listeners, `style` properties
- * @param {...any} children nodes and texts, nested in any way; null for none
- * @returns {any} the element
- */
 export function el(tag, properties = {}, ...children) {
   /** @type {any} */
   const element = document.createElement(tag);
@@ -34,18 +27,12 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-/** @param {any} text */
 export function isolated(text) {
   return el("bdi", {}, String(text));
 }
 
-/**
- * A long text as its first part and a button for the rest: a browser takes seconds to lay out a
- * megabyte on one line.
- * @param {string} text
- * @param {(text: string) => any} [show]
- * @returns {any[]}
- */
+// A long text as its first part and a button for the rest: a browser takes seconds to lay out a
+// megabyte on one line.
 export function clipped(text, show = isolated) {
   if (text.length <= MAX_SHOWN) return [show(text)];
   const rest = button(`Show all ${text.length.toLocaleString("en")} characters`,
@@ -53,14 +40,7 @@ export function clipped(text, show = isolated) {
   return [show(text.slice(0, MAX_SHOWN)), rest];
 }
 
-/**
- * The first entries of a long list, and a button for the rest.
- * @template T
- * @param {T[]} entries
- * @param {(entry: T, index: number) => any} show
- * @param {string} [tag] of the entry that holds the button
- * @returns {any[]}
- */
+// The first entries of a long list, and a button for the rest.
 export function listed(entries, show, tag = "li") {
   const shown = entries.slice(0, MAX_LISTED).map(show);
   if (entries.length <= MAX_LISTED) return shown;
@@ -69,12 +49,7 @@ export function listed(entries, show, tag = "li") {
   return [...shown, rest];
 }
 
-/**
- * The answer to a question of a kind, null where a newer one was asked meanwhile.
- * @param {any} owner
- * @param {string} kind
- * @param {any} answer
- */
+// The answer to a question of a kind, null where a newer one was asked meanwhile.
 export async function latestOnly(owner, kind, answer) {
   const question = Symbol(kind);
   owner[kind] = question;
@@ -82,58 +57,40 @@ export async function latestOnly(owner, kind, answer) {
   return owner[kind] === question ? result : null;
 }
 
-/** @param {any} text @param {(event: any) => any} click @param {Object<string, any>} [properties] */
 export function button(text, click, properties = {}) {
   return el("button", { type: "button", on: { click }, ...properties }, text);
 }
 
-/**
- * An entry of a list of names and values.
- * @param {string} name
- * @param {...any} value
- */
+// An entry of a list of names and values.
 export function fact(name, ...value) {
   return el("div", {}, el("dt", {}, isolated(name)), el("dd", {}, ...value));
 }
 
-/**
- * A field of a form below its label.
- * @param {string} id
- * @param {any} label
- * @param {any} field
- */
+// A field of a form below its label.
 export function control(id, label, field) {
   field.id = id;
   return el("div", { class: "control" }, el("label", { for: id }, label), field);
 }
 
-/** @param {string} value @param {string} label @param {string | null} [chosen] */
 export function option(value, label, chosen) {
   return el("option", { value, selected: value === chosen }, label);
 }
 
-/** @param {string} text what a screen reader says */
 export function announce(text) {
   find("#announcer").textContent = text;
 }
 
-/** @param {Error} error */
 export function alarm(error) {
   const region = find("#alarm");
   region.replaceChildren(isolated(error.message), button("Dismiss", () => region.replaceChildren(), { class: "quiet" }));
 }
 
-/**
- * Brings an element into sight, and the keyboard to it.
- * @param {any} element
- * @param {ScrollLogicalPosition} block
- */
+// Brings an element into sight, and the keyboard to it.
 export function goTo(element, block) {
   element?.focus({ preventScroll: true });
   element?.scrollIntoView({ block });
 }
 
-/** @param {...any} content all that the page shows; the data of a file stay */
 export function frame(...content) {
   document.querySelectorAll("body > :not(script)").forEach((old) => old.remove());
   document.body.prepend(
@@ -144,10 +101,7 @@ export function frame(...content) {
   );
 }
 
-/**
- * Starts the page; the document says when it is drawn, or why it cannot be.
- * @param {() => Promise<void>} start
- */
+// Starts the page; the document says when it is drawn, or why it cannot be.
 export function begin(start) {
   start().catch((error) => {
     if (!find("#alarm")) frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
@@ -155,7 +109,6 @@ export function begin(start) {
   }).finally(() => { document.documentElement.dataset.ready = "yes"; });
 }
 
-/** @param {Event} event */
 function skip(event) {
   event.preventDefault();
   const headings = [...document.querySelectorAll("#studies-title, #study-title, main > h2[tabindex]")];
@@ -165,14 +118,7 @@ function skip(event) {
   target.focus();
 }
 
-/**
- * A table that scrolls sideways by itself; a caption that is not `shown` is only read out.
- * @param {string | null} kind
- * @param {string} caption
- * @param {any[]} head
- * @param {any[]} rows
- * @param {boolean} [shown]
- */
+// A table that scrolls sideways by itself; a caption that is not `shown` is only read out.
 export function grid(kind, caption, head, rows, shown = false) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     el("table", { class: kind },
@@ -181,10 +127,7 @@ export function grid(kind, caption, head, rows, shown = false) {
       el("tbody", {}, rows)));
 }
 
-/**
- * A table as a terminal prints it; its first columns are words.
- * @param {{ title: string, head: string[], rows: string[][], n_left: number }} table
- */
+// A table as a terminal prints it; its first columns are words.
 export function printedTable({ title, head, rows, n_left: left }) {
   const kind = (at) => (at < left ? "words" : "numbers");
   const quiet = (text) => (/^(0|0\/\d+ 0\.0%.*|n\/a)$/.test(text) ? " zero" : "");
@@ -197,13 +140,11 @@ export function printedTable({ title, head, rows, n_left: left }) {
       copyButton("as Markdown", () => markdownOf(head, rows)), copyButton("as LaTeX", () => latexOf(head, rows))));
 }
 
-/** @param {string} text @param {() => string} content */
 export function copyButton(text, content) {
   const copy = () => navigator.clipboard.writeText(content()).then(() => announce("Copied"), alarm);
   return button(text, copy, { class: "quiet copy" });
 }
 
-/** @param {string[][]} rows in a spreadsheet no text may be taken for a formula */
 function csvOf(rows) {
   const cell = (text) => {
     const safe = /^[=+\-@\t\r＝＋－＠]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;

@@ -5,12 +5,10 @@ import { clipped, el, isolated } from "./dom.js";
 export const NO_VALUE = "n/a";
 const MAX_WORDS = 1500;
 
-/** @param {number | null} [value] @param {number} [digits] */
 export function number(value, digits = 3) {
   return value === null || value === undefined ? NO_VALUE : fixed(value, digits);
 }
 
-/** @param {number | null} [share] */
 export function percent(share) {
   return share === null || share === undefined ? NO_VALUE : `${fixed(100 * share, 1)}%`;
 }
@@ -23,38 +21,30 @@ function fixed(value, digits) {
   return isHalfWay && last % 2 ? text.slice(0, -1) + String(last - 1) : text;
 }
 
-/** @param {string} text numbers with a hyphen for a minus */
 export function trueMinus(text) {
   return text.replaceAll("-", "−");
 }
 
-/** @param {{ value: number | null, k: number, n: number, low?: number, high?: number }} share */
 export function rate({ value, k, n, low, high }) {
   if (value === null) return `${k}/${n} ${NO_VALUE}`;
   return `${k}/${n} ${percent(value)} [${fixed(100 * low, 1)}, ${fixed(100 * high, 1)}]`;
 }
 
-/** @param {number} n @param {string} word @param {string} [words] */
 export function count(n, word, words = `${word}s`) {
   return `${n.toLocaleString("en")} ${n === 1 ? word : words}`;
 }
 
-/** @param {string} text */
 export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const TONES = ["good", "mild", "notable", "serious", "critical"];
 
-/** @param {string[]} tones */
 export function mostSevere(tones) {
   return TONES[Math.max(...tones.map((tone) => TONES.indexOf(tone)))];
 }
 
-/**
- * The words of a rubric for its items and their labels.
- * @param {any} rubric as `declared` gives it
- */
+// The words of a rubric for its items and their labels.
 export function itemLabels({ kinds, facets, codes }) {
   const kindOf = new Map(kinds.map((kind) => [kind.name, kind]));
   const facetOf = new Map(facets.map((facet) =>
@@ -80,11 +70,7 @@ export function itemLabels({ kinds, facets, codes }) {
   };
 }
 
-/**
- * The words that only `before` has as deleted, those that only `after` has as inserted.
- * @param {string} before
- * @param {string} after
- */
+// The words that only `before` has as deleted, those that only `after` has as inserted.
 export function differences(before, after) {
   const [old, now] = [before, after].map((text) => text.match(/\w+|\s+|[^\w\s]/gu) ?? []);
   if (Math.max(old.length, now.length) > MAX_WORDS) return [el("em", {}, "Too long to compare word by word. "), ...clipped(after)];

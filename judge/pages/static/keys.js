@@ -14,13 +14,9 @@ function tryStorage(act) {
   }
 }
 
-/** @param {string} name */
 export const remembered = (name) => tryStorage((storage) => storage.getItem(name));
-/** @param {string} name @param {string} value */
 export const remember = (name, value) => tryStorage((storage) => storage.setItem(name, value));
-/** @param {string} name */
 export const forget = (name) => tryStorage((storage) => storage.removeItem(name));
-/** @returns {string[]} */
 export const rememberedNames = () => tryStorage((storage) => Object.keys(storage)) ?? [];
 
 /**
@@ -31,14 +27,12 @@ export const rememberedNames = () => tryStorage((storage) => Object.keys(storage
  */
 
 export class Keys {
-  /** @param {Action[]} actions */
   constructor(actions) {
     this.actions = actions;
     this.off = remembered(OFF) === "yes";
     document.addEventListener("keydown", (event) => this.pressed(event));
   }
 
-  /** @param {any} event */
   pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (find("dialog[open]")) return;
@@ -69,10 +63,11 @@ export class Keys {
   }
 }
 
-function showDialog(id, title, content, done, properties = {}, closed = () => {}) {
+/** @param {string} id @param {string} title @param {any} content @param {string | null} done the button, null where the content has it @param {Object<string, any>} [properties] of the form @param {() => void} [closed] */
+export function showDialog(id, title, content, done, properties = {}, closed = () => {}) {
   const dialog = el("dialog", { "aria-labelledby": id, class: "help" },
     el("form", { method: "dialog", ...properties }, el("h2", { id }, title), content,
-      el("p", {}, el("button", { class: "main", autofocus: done === "Close" }, done))));
+      done && el("p", {}, el("button", { class: "main", autofocus: done === "Close" }, done))));
   dialog.addEventListener("close", () => { dialog.remove(); closed(); });
   document.body.append(dialog);
   dialog.showModal();
@@ -80,11 +75,6 @@ function showDialog(id, title, content, done, properties = {}, closed = () => {}
 
 // The reader's name, asked for once and then remembered by the browser.
 export class Reader {
-  /**
-   * @param {string} name empty where it is not known
-   * @param {string} title of the dialog
-   * @param {string} record what is stored with the name
-   */
   constructor(name, title, record) {
     this.name = name || (remembered(NAME) ?? "");
     this.title = title;
@@ -108,7 +98,6 @@ export class Reader {
     });
   }
 
-  /** @param {string} name */
   keep(name) {
     this.name = name;
     remember(NAME, name);

@@ -23,27 +23,23 @@ const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
 // column has a `name`, a `label`, a `kind`, its `value(row)` and perhaps `draw(row)`.
 // `search(text)` gives the matching rows, a Set.
 export class Listing {
-  /** @param {Object<string, any>} parts */
+  noun = { label: "study", plural: "studies" };
+  /** @type {any[]} */
+  ids;
+  /** @type {any[]} */
+  columns;
+  /** @type {Filter[]} */
+  filters;
+  /** @type {any} */
+  last = { key: null };
+  searched = "Search";
+  key; order; ordered; about; search; snippet;
+
   constructor(parts) {
-    this.noun = parts.noun ?? { label: "study", plural: "studies" };
-    /** @type {any[]} */
-    this.ids = parts.ids;
-    /** @type {any[]} */
-    this.columns = parts.columns;
-    /** @type {Filter[]} */
-    this.filters = parts.filters ?? [];
-    this.key = parts.key;
-    this.order = parts.order ?? null;
-    this.ordered = parts.ordered;
-    this.about = parts.about;
-    this.search = parts.search ?? null;
-    this.searched = parts.searched ?? "Search";
-    this.snippet = parts.snippet ?? null;
+    Object.assign(this, parts);
     this.n = this.ids.length;
     this.rowOf = new Map(this.ids.map((id, row) => [id, row]));
     this.columnOf = new Map(this.columns.map((column) => [column.name, column]));
-    /** @type {any} */
-    this.last = { key: null };
   }
 
   forget() {
@@ -123,12 +119,7 @@ export class Listing {
   }
 }
 
-/**
- * An order by a value, of which a missing one comes last either way.
- * @param {(entry: any) => any} valueOf
- * @param {boolean} isDescending
- * @returns {(a: any, b: any) => number}
- */
+// An order by a value, of which a missing one comes last either way.
 export function comparison(valueOf, isDescending) {
   const sign = isDescending ? -1 : 1;
   return (a, b) => {
@@ -140,25 +131,13 @@ export function comparison(valueOf, isDescending) {
   };
 }
 
-/**
- * A filter by one of few values, each a text or an object with `value` and `label`.
- * @param {string} name
- * @param {string} label
- * @param {any[]} values
- * @param {(row: number) => any} read
- * @param {boolean} [more] whether it is among the further filters
- * @returns {Filter}
- */
+// A filter by one of few values, each a text or an object with `value` and `label`.
 export function choiceFilter(name, label, values, read, more = false) {
   const choices = values.map((value) => (typeof value === "object" ? value : { value, label: value }));
   return { name, label, kind: "choice", choices, values: () => (row) => [read(row)].flat(), more };
 }
 
-/**
- * The rank of each row by its value, the greatest first.
- * @param {any[]} values
- * @param {(value: any) => number} weigh
- */
+// The rank of each row by its value, the greatest first.
 export function orderBy(values, weigh) {
   const order = new Int32Array(values.length);
   const sorted = [...values.keys()].sort((a, b) => weigh(values[b]) - weigh(values[a]) || a - b);
@@ -175,7 +154,6 @@ function isShown({ name, kind, shown = true }, chosen) {
   return kind === "id" || (chosen.has(name) ? chosen.get(name) === "yes" : shown);
 }
 
-/** @param {any} app */
 export function columnsControl(app) {
   const { listing } = app;
   const chosen = chosenColumns(listing);
@@ -190,11 +168,7 @@ export function columnsControl(app) {
       isolated(column.label)))));
 }
 
-/**
- * The form of a listing; `app.set` is given the changes of the query.
- * @param {Listing} listing
- * @param {any} app
- */
+// The form of a listing; `app.set` is given the changes of the query.
 export function filterForm(listing, app) {
   let timer = null;
   const id = (name) => `filter-${name.replace(/[^A-Za-z0-9_-]/g, (sign) => `_${sign.codePointAt(0)}`)}`;
@@ -244,7 +218,6 @@ function fillForm(form, query, counts) {
   }
 }
 
-/** @param {any} app */
 export async function drawList(app) {
   const { listing, query } = app;
   const { rows, counts } = await listing.survey(query);
@@ -259,10 +232,7 @@ export async function drawList(app) {
   announce(`${count(rows.length, listing.noun.label, listing.noun.plural)} of ${listing.n} match`);
 }
 
-/**
- * The start of the page of the list that has a row.
- * @param {number} row
- */
+// The start of the page of the list that has a row.
 export function offsetOf(row) {
   return row - (row % LIMIT) || null;
 }
@@ -309,15 +279,7 @@ function heading(column, { query, set }) {
   return sortHeading(column.name, isolated(column.label), isSorted, isDescending, sort, { class: column.kind, style });
 }
 
-/**
- * A heading that sorts by its column.
- * @param {string} name
- * @param {any} label
- * @param {boolean} isSorted
- * @param {boolean} isDescending
- * @param {() => void} sort
- * @param {Object<string, any>} [properties]
- */
+// A heading that sorts by its column.
 export function sortHeading(name, label, isSorted, isDescending, sort, properties = {}) {
   return el("th", { scope: "col", ...properties, "aria-sort": isSorted ? (isDescending ? "descending" : "ascending") : null },
     button([label, el("span", { "aria-hidden": "true" }, isSorted ? (isDescending ? " ▾" : " ▴") : "")],

@@ -1,13 +1,13 @@
 // The data of a page by their names: embedded in the file itself, or asked of the service.
 
-/** @param {string} path @param {{ method?: string, body?: any }} [request] @returns {Promise<any>} the answer, as JSON */
-export async function ask(path, { method = "GET", body } = {}) {
+// The answer of the service, as JSON; the request has perhaps a `method` and a `body`.
+export async function ask(path, request = {}) {
+  const { method = "GET", body } = /** @type {any} */ (request);
   const isForm = body instanceof FormData;
   const headers = { Accept: "application/json", ...(body && !isForm ? { "Content-Type": "application/json" } : {}) };
   return (await answered(path, { method, headers, body: isForm ? body : JSON.stringify(body) })).json();
 }
 
-/** @param {string} path @param {RequestInit} [request] */
 async function answered(path, request = {}) {
   let response;
   try {
@@ -23,40 +23,29 @@ async function answered(path, request = {}) {
 
 export const isFile = () => document.documentElement.dataset.mode === "file";
 
-/** @param {string} name */
 async function loadBytes(name) {
-  if (!isFile()) return (await answered(`/data/${document.documentElement.dataset.source}/${name}`)).arrayBuffer();
+  const { source } = document.documentElement.dataset;
+  if (!isFile()) return (await answered(`/data/${source}/${name}${location.search}`)).arrayBuffer();
   const text = atob(document.getElementById(`data-${name}`).textContent);
   const bytes = Uint8Array.from(text, (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
 
-/** @param {string} name of a piece of JSON @returns {Promise<any>} */
 export async function load(name) {
   return JSON.parse(new TextDecoder().decode(await loadBytes(name)));
 }
 
 const packets = new Map();
 
-/**
- * A packet of studies; of each kind the last one stays in memory.
- * @param {string} kind
- * @param {number} number
- * @returns {Promise<any>}
- */
+// A packet of studies; of each kind the last one stays in memory.
 export function loadPacket(kind, number) {
   const name = `${kind}-${number}`;
   if (packets.get(kind)?.name !== name) packets.set(kind, { name, packet: load(name) });
   return packets.get(kind).packet;
 }
 
-/**
- * Numbers of `n` rows and some series, as doubles.
- * @param {string} name
- * @param {number} n
- * @returns {Promise<(row: number, series: number) => number | null>}
- */
+// Numbers of `n` rows and some series, as doubles.
 export async function loadSeries(name, n) {
   const numbers = new Float64Array(await loadBytes(name));
   return (row, series) => {
@@ -65,7 +54,6 @@ export async function loadSeries(name, n) {
   };
 }
 
-/** @param {number} number @returns {Promise<string>} the address of a figure as an image */
 export async function figureAddress(number) {
   return URL.createObjectURL(new Blob([await loadBytes(`figure-${number}`)], { type: "image/svg+xml" }));
 }

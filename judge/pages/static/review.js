@@ -7,10 +7,6 @@ import { ask } from "./load.js";
 const KEYS = { right: "Shift+A", wrong: "Shift+D", wrong_severity: "Shift+S" };
 
 export class Review {
-  /**
-   * @param {any} study its `record`, the `fingerprints` of its errors, the `reviews` so far and the `labels`
-   * @param {any} view knows the reader, and is told of each verdict that was recorded
-   */
   constructor({ record, reviews, fingerprints, labels }, view) {
     this.studyId = record.study_id;
     this.view = view;
@@ -23,10 +19,6 @@ export class Review {
     this.written = el("ul", { class: "missed" });
     this.comment = null;
     this.#draw();
-  }
-
-  item(at) {
-    return this.cards[at];
   }
 
   get #all() {
@@ -76,10 +68,6 @@ export class Review {
       || (this.fingerprints.length > 0 && this.fingerprints.every((error) => mine.some((event) => event.error === error)));
   }
 
-  get #ownComment() {
-    return this.#all.find((event) => isComment(event) && this.#isMine(event))?.comment ?? "";
-  }
-
   // For another reader, with that reader's own comment. A comment that was written before any
   // name was given stays for the reader who gives one.
   redraw() {
@@ -91,7 +79,7 @@ export class Review {
   }
 
   #showComment() {
-    this.saved = this.#ownComment;
+    this.saved = this.#all.find((event) => isComment(event) && this.#isMine(event))?.comment ?? "";
     this.comment.value = this.saved;
   }
 
@@ -103,7 +91,7 @@ export class Review {
     const isSaved = await this.#send({ error: null, verdict: "comment", comment: value });
     this.sending = null;
     if (!isSaved) return;
-    this.saved = this.#ownComment;
+    this.saved = value;
     announce("Comment saved");
   }
 

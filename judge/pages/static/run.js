@@ -11,7 +11,6 @@ import { pill } from "./study.js";
 
 const MAX_CHOICES = 12;
 
-/** @param {string} [run] its id in the service @param {string} [reader] the name of the reader, where the service knows it */
 export async function runPage(run, reader) {
   const [overview, index] = await Promise.all([load("overview"), load("index")]);
   const view = new RunView(overview, index, run);

@@ -1,7 +1,7 @@
 // The page of a stress test: its tables, the list of pairs, and a pair with its injected change.
 
-import { App, factList, figuresSection } from "./app.js";
-import { el, isolated, printedTable } from "./dom.js";
+import { App, figuresSection, summarySection } from "./app.js";
+import { el, isolated } from "./dom.js";
 import { NO_VALUE, capital, itemLabels } from "./format.js";
 import { Listing, choiceFilter } from "./list.js";
 import { load, loadPacket } from "./load.js";
@@ -33,13 +33,7 @@ class StressView {
   }
 
   overview() {
-    const tables = this.data.tables.map(printedTable);
-    const folded = this.data.tables.slice(OPEN_TABLES).map(({ title }) => title);
-    return el("section", { id: "summary", "aria-labelledby": "summary-title" },
-      el("h2", { id: "summary-title" }, "Summary"),
-      factList(this.data.facts),
-      tables.slice(0, OPEN_TABLES),
-      folded.length ? el("details", {}, el("summary", {}, `More tables: ${folded.join("; ")}`), tables.slice(OPEN_TABLES)) : null);
+    return summarySection("summary", "Summary", this.data.facts, this.data.tables, OPEN_TABLES);
   }
 
   below() {

@@ -8,12 +8,12 @@ import { NO_VALUE, capital, count, differences, mostSevere } from "./format.js";
 const SIDES = ["reference", "candidate"];
 // White space of Python and of JavaScript.
 const SPACE = /[\s\x1c-\x1f\x85]/g;
+const PIECES = { same: "span", out: "del", in: "ins" };
 const MAX_MARKS = 1000;
 const MAX_HITS = 2000;
 
 const textOf = (segments) => segments.map(({ text }) => text).join("");
 
-/** @param {any} study with `id`, `title`, `facts`, `columns`, and `marks`, a choice of columns @param {any} app */
 export function studySection(study, app) {
   const columns = study.columns.map((column) => ({
     ...column,
@@ -175,7 +175,7 @@ function card({ key, name, item, tone }, at, { record, labels, review }) {
       isLocated || !item.text || item.edit ? null : el("span", { class: "small" }, "not located in the text")),
     el("p", { id: `error-${key}-words`, class: "text", dir: "auto" }, clipped(item.text || (item.edit ? "" : "(no text)"))),
     quotes.map((text) => el("p", { class: "small", dir: "auto" }, clipped(`“${text}”`))),
-    review?.item(at));
+    review?.cards[at]);
 }
 
 // The raw answer with its circumstances; the question is loaded when it is unfolded.
@@ -213,14 +213,9 @@ function editRow(row, column) {
   return el("li", { class: `edit-row ${row.kind}${tone ? ` tone-${tone}` : ""}`, "data-errors": key },
     el("span", { class: "line-number" }, el("span", { class: "unseen" }, row.line === null ? "new line" : "line "),
       row.line === null ? el("span", { "aria-hidden": "true" }, "+") : String(row.line)),
-    el("span", { class: "line-text", dir: "auto" }, lineText(row)),
+    el("span", { class: "line-text", dir: "auto" },
+      row.pieces.map(([change, text]) => el(PIECES[change], {}, clipped(text)))),
     key === undefined ? null : el("a", { class: "error-link", href: `#error-${key}`, "data-to": key }, `error ${name}`));
-}
-
-function lineText({ kind, before, after }) {
-  if (kind === "same") return clipped(before);
-  if (kind === "change") return differences(before, after);
-  return kind === "delete" ? el("del", {}, clipped(before)) : el("ins", {}, clipped(after));
 }
 
 // Lights up an item wherever it shows; a click on a mark or a link leads to its card.
@@ -240,7 +235,6 @@ function linkMarks(root) {
   });
 }
 
-/** @param {any} root @param {string} key of the error */
 export function focusError(root, key) {
   const element = find(`#error-${key}`, root);
   goTo(element, "nearest");
@@ -273,11 +267,7 @@ function markHits(root, query) {
   CSS.highlights.set("hits", hits);
 }
 
-/**
- * A count in a pill of its tone; zero is quiet.
- * @param {number | null} n
- * @param {string | null} [tone]
- */
+// A count in a pill of its tone; zero is quiet.
 export function pill(n, tone) {
   if (!n) return el("span", { class: "zero" }, n === 0 ? "0" : NO_VALUE);
   return el("span", { class: tone ? `pill tone-${tone}` : "pill" }, String(n));

@@ -1,7 +1,7 @@
 // The page of judges and readers: tables, the counts of both crossed, and the studies behind them.
 
-import { App, factList } from "./app.js";
-import { button, el, grid, isolated, printedTable } from "./dom.js";
+import { App, summarySection } from "./app.js";
+import { button, el, grid, isolated } from "./dom.js";
 import { capital, count, itemLabels, number, trueMinus } from "./format.js";
 import { Listing, choiceFilter, orderBy } from "./list.js";
 import { load, loadPacket, loadSeries } from "./load.js";
@@ -32,13 +32,9 @@ class ValidationView {
   }
 
   overview() {
-    const { facts, tables: [first, ...folded] } = this.data;
-    return el("section", { id: "agreement", "aria-labelledby": "agreement-title" },
-      el("h2", { id: "agreement-title" }, "Agreement"),
-      factList(facts.filter(({ name }) => name !== "note")),
-      first ? printedTable(first) : el("p", { class: "empty" }, "No table has a row."),
-      folded.length ? el("details", {}, el("summary", {}, `More tables: ${folded.map(({ title }) => title).join("; ")}`), folded.map(printedTable)) : null,
-      this.crossed = el("div", { id: "crossed" }));
+    const { facts, tables } = this.data;
+    this.crossed = el("div", { id: "crossed" });
+    return summarySection("agreement", "Agreement", facts.filter(({ name }) => name !== "note"), tables, 1, this.crossed);
   }
 
   params(app) {
@@ -123,7 +119,7 @@ class ValidationView {
       el("p", { class: "small" }, limit && limit.bias.value !== null
         ? `Judge minus readers: bias ${range(limit.bias)}; limits of agreement ${range(limit.lower)} to ${range(limit.upper)}. `
           + "A number lists its studies."
-        : `No limits of agreement: ${limit?.reason ?? "they are not defined"}.`));
+        : `No limits of agreement: ${limit?.bias.reason ?? "they are not defined"}.`));
   }
 
   async study(row, app) {

@@ -2,7 +2,7 @@
 
 import { alarm, announce, button, el, fact, goTo, isolated } from "./dom.js";
 import { ImageView } from "./image.js";
-import { Lines } from "./lines.js";
+import { Lines, markCurrent } from "./lines.js";
 import { applyKey, isComplete, kindOf, labelled, ofKind, shownAs } from "./marks.js";
 import { ReportText } from "./report.js";
 import { capital, count } from "./format.js";
@@ -21,6 +21,13 @@ export function keyButton(act, text, key, click, { tone, isPressed, ...more } = 
     "aria-pressed": isPressed === undefined ? null : String(isPressed),
     "aria-keyshortcuts": /^[A-Z]$/.test(key) ? `Shift+${key}` : key, ...more,
   });
+}
+
+// Puts buttons in the place of others; the one with the keyboard keeps it.
+export function redraw(box, buttons) {
+  const act = box.contains(document.activeElement) ? document.activeElement.dataset.act : null;
+  box.replaceChildren(...buttons);
+  if (act) box.querySelector(`[data-act="${act}"]`)?.focus();
 }
 
 function wordsOf({ edit, text }) {
@@ -68,7 +75,7 @@ export class StudyEditor {
   #drawReason() {
     const { cannot_judge: why } = this.reading;
     this.reason.replaceChildren(...(why ? ["Cannot judge: ", isolated(why), " ",
-      button("Judge it after all", () => this.judgeAgain(), { class: "quiet" })] : []));
+      button("Judge it after all", () => this.cannotJudge(""), { class: "quiet" })] : []));
   }
 
   draw() {
@@ -93,26 +100,24 @@ export class StudyEditor {
     const { tone, grade, tags } = shownAs(this.kinds, item);
     const { edit, side } = item;
     const place = edit ? `${edit.kind === "insert" ? "" : `line ${edit.line} `}${EDITS[edit.kind]}` : side ? `${side}:` : "";
-    const remove = (event) => {
-      event.stopPropagation();
-      this.remove(at);
-    };
     return el("li", {
       id: `card-${at}`, class: `card tone-${tone}`, tabindex: "-1", "aria-current": at === this.chosen ? "true" : null,
-      on: { focus: () => this.#selectMark(at), click: () => this.#selectMark(at) },
+      on: { focus: () => this.#selectMark(at) },
     },
     el("span", { class: "error-number" }, String(at + 1)),
     el("strong", { class: `severity tone-${tone}` }, grade),
     el("span", { class: "tags" }, tags.join(", ")),
     el("span", { class: "of", title: wordsOf(item) }, el("span", { class: "small" }, place), " ", isolated(wordsOf(item))),
-    button("✕", remove, { class: "quiet", "aria-label": `Delete mark ${at + 1}`, "aria-keyshortcuts": "Shift+X" }));
+    button("✕", () => this.remove(at), { class: "quiet", "aria-label": `Delete mark ${at + 1}`, "aria-keyshortcuts": "Shift+X" }));
+  }
+
+  // The mark that is being made, else the chosen one.
+  get #item() {
+    return this.draft ?? this.reading.items[this.chosen];
   }
 
   #drawBar() {
-    const hadFocus = this.bar.contains(document.activeElement) ? document.activeElement.dataset.act : null;
-    const item = this.draft ?? this.reading.items[this.chosen];
-    this.bar.replaceChildren(...(item ? this.#labelling(item) : this.#idle()));
-    this.bar.querySelector(`[data-act="${hadFocus}"]`)?.focus();
+    redraw(this.bar, this.#item ? this.#labelling(this.#item) : this.#idle());
   }
 
   #idle() {
@@ -211,11 +216,9 @@ export class StudyEditor {
 
   // Applies a key of the rubric; false where there is nothing to label.
   press(key) {
-    const item = this.draft ?? this.reading.items[this.chosen];
-    const changed = item && applyKey(this.kinds, item, key);
-    if (!changed) return false;
-    this.#commit(changed);
-    return true;
+    const changed = this.#item && applyKey(this.kinds, this.#item, key);
+    if (changed) this.#commit(changed);
+    return Boolean(changed);
   }
 
   // Takes a mark with its labels: the one that is being made, once it is complete, or the chosen one.
@@ -259,10 +262,7 @@ export class StudyEditor {
     if (at === this.chosen && !isFocused) return;
     this.#clear();
     this.chosen = at;
-    this.list.querySelectorAll(".card").forEach((card, number) => {
-      if (number === at) card.setAttribute("aria-current", "true");
-      else card.removeAttribute("aria-current");
-    });
+    markCurrent(this.list.querySelectorAll(".card"), at);
     for (const word of this.element.querySelectorAll("[data-marks]")) {
       word.classList.toggle("lit", word.dataset.marks.split(" ").includes(String(at)));
     }
@@ -311,13 +311,9 @@ export class StudyEditor {
     return !wrong;
   }
 
-  // Ends the study without a judgement, for a reason.
+  // Ends the study without a judgement, for a reason; with none it is to be judged after all.
   cannotJudge(why) {
-    this.#keep({ done: true, cannot_judge: why }, "Cannot judge");
-  }
-
-  judgeAgain() {
-    this.#keep({ done: false, cannot_judge: "" }, "Not done");
+    this.#keep({ done: why !== "", cannot_judge: why }, why ? "Cannot judge" : "Not done");
     this.focus();
   }
 

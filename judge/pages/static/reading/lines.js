@@ -3,6 +3,13 @@
 import { button, el, goTo, isolated } from "./dom.js";
 import { differences } from "./format.js";
 
+export function markCurrent(elements, current) {
+  elements.forEach((element, at) => {
+    if (at === current) element.setAttribute("aria-current", "true");
+    else element.removeAttribute("aria-current");
+  });
+}
+
 export class Lines {
   // `act` has `moved()`, `begin(kind)` and `edit(kind, line, corrected)`.
   constructor({ lines }, act) {
@@ -56,12 +63,9 @@ export class Lines {
 
   #go(line, focus = true) {
     this.at = Math.min(this.lines.length, Math.max(0, line));
-    for (const row of this.box.querySelectorAll("[data-line]")) {
-      const isAt = Number(row.dataset.line) === this.at;
-      row.tabIndex = isAt ? 0 : -1;
-      if (isAt) row.setAttribute("aria-current", "true");
-      else row.removeAttribute("aria-current");
-    }
+    const rows = this.box.querySelectorAll("[data-line]");
+    markCurrent(rows, this.at);
+    rows.forEach((row, line) => { row.tabIndex = line === this.at ? 0 : -1; });
     if (focus) this.focus();
     this.act.moved();
   }

@@ -2,8 +2,8 @@
 // for nothing that a judge or another reader said.
 
 import { alarm, announce, begin, button, el, fact, frame, goTo, isolated, latestOnly } from "./dom.js";
-import { StudyEditor, keyButton } from "./editor.js";
-import { Keys, Reader, remember, remembered } from "./keys.js";
+import { StudyEditor, keyButton, redraw } from "./editor.js";
+import { Keys, Reader, remember, remembered, showDialog } from "./keys.js";
 import { ask } from "./load.js";
 import { keysOf, labelKeys } from "./marks.js";
 import { N_PRACTICE, feedback, practiceStudy } from "./practice.js";
@@ -256,16 +256,13 @@ class App {
       this.editor.cannotJudge(field.value.trim());
       this.#open(this.#unfinished(this.at)).catch(alarm);
     };
-    const dialog = el("dialog", { "aria-labelledby": "why-title" },
-      el("form", { method: "dialog", on: { submit: end } },
-        el("h2", { id: "why-title" }, "Cannot judge this study"),
-        el("p", {}, "It gets no score, and is counted beside those that have one."),
-        el("label", { for: "why" }, "Why?"), field,
-        el("datalist", { id: "reasons" }, REASONS.map((value) => el("option", { value }))),
-        el("p", { class: "tools" }, el("button", { class: "main" }, "Save, next study"), button("Cancel", () => dialog.close()))));
-    dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
-    return dialog.showModal();
+    return showDialog("why-title", "Cannot judge this study", [
+      el("p", {}, "It gets no score, and is counted beside those that have one."),
+      el("label", { for: "why" }, "Why?"), field,
+      el("datalist", { id: "reasons" }, REASONS.map((value) => el("option", { value }))),
+      el("p", { class: "tools" }, el("button", { class: "main" }, "Save, next study"),
+        button("Cancel", ({ target }) => target.closest("dialog").close())),
+    ], null, { on: { submit: end } });
   }
 
   #step(by) {
@@ -294,9 +291,7 @@ class App {
     const [done, unjudged] = ["done", "not judged"].map((name) => this.queue.filter(({ state }) => state === name).length);
     this.count.replaceChildren(el("progress", { value: done + unjudged, max: n }), ` ${done.toLocaleString("en")} of ${n.toLocaleString("en")} done`,
       unjudged ? `, ${unjudged.toLocaleString("en")} not judged` : "");
-    const hadFocus = this.steps.contains(document.activeElement) ? document.activeElement.dataset.act : null;
-    this.steps.replaceChildren(...(this.practice ? this.#practiceSteps() : this.#readingSteps(n)));
-    if (hadFocus) this.steps.querySelector(`[data-act="${hadFocus}"]`)?.focus();
+    redraw(this.steps, this.practice ? this.#practiceSteps() : this.#readingSteps(n));
     this.#drawQueue();
   }
 
