@@ -55,7 +55,8 @@ class _Limits(AlignOptions):
         default=0.0,
     )
     non_inferior: bool = option(
-        "--non-inferior", "Fail too if a drop of more than --max-drop cannot be excluded."
+        "--non-inferior",
+        "Fail too if a drop of more than --max-drop cannot be excluded, as with few studies.",
     )
     metrics: tuple[str, ...] = list_option(
         "--metric NAME", "Metrics to compare. Default: the rubric's scores and rates."

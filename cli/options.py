@@ -321,6 +321,8 @@ def pairs_option(
             if not key or (keys and not (key in keys and text)):
                 listed = f" with one of {', '.join(keys)}" if keys else ""
                 raise click.BadParameter(f"{pair!r} is not {form}{listed}")
+            if parse and not text:
+                raise click.BadParameter(f"{form} is needed, not {pair!r}")
             try:
                 parsed = parse(text) if parse else text if equals else None
             except ValueError as error:

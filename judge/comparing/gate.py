@@ -9,6 +9,7 @@ from typing import Any, Literal
 from judge.comparing.comparison import compare_runs
 from judge.comparing.run_choice import RunChoice
 from judge.stats.bootstrap import LEAST_UNITS
+from judge.stats.intervals import Z_95
 from judge.stats.metric import Metric, find
 from judge.stats.significance import ALPHA, Comparison, PairTest, Resampling, holm
 from judge.stats.table import OUTCOMES
@@ -111,6 +112,10 @@ def gate(
     compared, comparison = compare_runs(
         chosen, how, common=common, allow=allow, patient_field=patient_field
     )
+    if len(names := list(dict.fromkeys(run.rubric for run in compared.runs))) > 1:
+        raise JudgeError(
+            f"the runs have different rubrics, {names[0]} and {names[1]}: give two runs of one"
+        )
     if drift and (differing := compared.aligned.differing_texts("candidates")):
         ids = differing[0][2]
         raise JudgeError(
@@ -194,18 +199,24 @@ def _verdict(
     """Return what a paired test says of a figure, and why it says nothing."""
     if test.p_holm is None or test.difference is None:
         return "undecided", "too few studies are scored in both runs for a test"
+    unseen = 0.0
     if test.low is not None and test.high is not None:
         ends = (test.low, test.high)
     elif test.n_units < LEAST_UNITS and (max_drop or non_inferior):
         return "undecided", "too few studies are scored in both runs for an interval"
     else:  # the studies' differences are all the same, such as 0
         ends = (test.difference, test.difference)
+        low, high = (0, 1) if metric.kind == "rate" else metric.scale or (None, None)
+        if non_inferior and (low is None or high is None):
+            return "undecided", "all studies have the same difference, which gives no interval"
+        if low is not None and high is not None:  # half the interval of a rate on such studies
+            unseen = Z_95 * (high - low) / (test.n_units + 2)
     # Turned so that more is better.
     least, most = ends if metric.higher_is_better else (-ends[1], -ends[0])
     is_shown = test.p_holm < ALPHA
     is_worse = is_shown and most < -max_drop
     if is_worse or (drift and is_shown and least > max_drop):
         return "fail", ""
-    if non_inferior and (least < -max_drop or (drift and most > max_drop)):
+    if non_inferior and (least - unseen < -max_drop or (drift and most + unseen > max_drop)):
         return "fail", "a larger difference cannot be excluded"
     return "pass", ""

@@ -251,8 +251,7 @@ def _test_notes(results: Sequence[GroupTests], how: Resampling) -> list[str]:
         )
     if any(test.contradicts for test in tests):
         notes.append(
-            "an interval that excludes 0 beside p above 0.05, or the other way, is a close case: "
-            "bootstrap and test are two methods; go by p"
+            "interval and p value may disagree near 0.05, since they are of two methods; use p"
         )
     return notes
 
@@ -307,7 +306,7 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
             p = p_values[name]
         else:
             low, high = rate_difference(values, pairs)
-            low[n_units < LEAST_UNITS] = np.nan
+            low[n_units < LEAST_UNITS] = high[n_units < LEAST_UNITS] = np.nan
             p = mcnemar(values, pairs)
         p = np.where((n_units > 1) & ~np.isnan(differences[0]), p, np.nan)
         n = np.array([rows.sum() for rows in both], np.intp)

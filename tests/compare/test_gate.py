@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from judged_runs import COPIED, REFS, fail, judged
-from support import EXAMPLES
+from support import EXAMPLES, Invoke
 
 from judge.comparing.gate import Gate, gate
 from judge.comparing.run_choice import RunChoice
@@ -112,3 +112,22 @@ def test_too_few_studies_are_no_pass(tmp_path: Path, runs: dict[str, Path]) -> N
     lost = Path(shutil.copytree(runs["perfect"], tmp_path / "lost"))
     fail(lost, [key for key in copies(REFS) if key != "ex-001-0"])
     assert checked(lost, runs["birch"], floors={"scored": 0.0}).verdict == "undecided"
+
+
+def test_runs_of_two_rubrics_are_no_gate(tmp_path: Path, runs: dict[str, Path]) -> None:
+    other = judged(tmp_path, "crimson", copies(ALDER), "crimson", copies(REFS))
+    with pytest.raises(JudgeError, match="different rubrics, green and crimson"):
+        checked(runs["alder"], other)
+
+
+def test_equal_figures_of_few_studies_do_not_show_non_inferiority(tmp_path: Path) -> None:
+    run = judged(tmp_path, "few", ALDER, "green", REFS)
+    small, wide = (checked(run, run, max_drop=margin, non_inferior=True) for margin in (0.05, 0.2))
+    assert verdicts(small)["green"] == verdicts(small)["green_no_significant_error"] == "fail"
+    assert wide.verdict == "pass"
+
+
+def test_a_limit_needs_a_value(invoke: Invoke, runs: dict[str, Path]) -> None:
+    result = invoke("gate", runs["alder"], "--min", "green")
+    assert result.exit_code == 2
+    assert "METRIC=VALUE is needed, not 'green'" in result.stderr
