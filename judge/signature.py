@@ -1,4 +1,4 @@
-"""What stands for a run: its signature, digests of its studies, and the name of its folder."""
+"""Signatures of runs, digests of studies, and names of run folders."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def score_of(rubric: Rubric) -> Measure | None:
 _TOLD = ("context", "prior", "modality")
 _OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat", *_TOLD)
 _RULES = {
-    "majority": "the middle one of its {}s', a tie the worse: no error where most see none",
+    "majority": "the middle one of its {}s' (ties take the worse value): no error where most see none",
     "mean": "the mean of its {0}s', and a rate is the mean of the {0}s' rates",
     "best": "that of the {} that gives the best score",
 }
@@ -390,6 +390,10 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
         for part in ("rubric", "section", "class", "studies"):
             ours, theirs = (Signature.parse(judged.signature)[part] for judged in (first, run))
             if ours != theirs:
+                if part == "studies":
+                    raise JudgeError(
+                        f"the runs judge different studies: {first.path} and {run.path}"
+                    )
                 raise JudgeError(
                     f"{part} is {ours} in {first.path} and {theirs} in {run.path}: a panel "
                     "takes runs of the same files"
@@ -398,7 +402,8 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
         other = judges.setdefault(_settings(run, without="reask"), run)
         if other is not run:
             raise JudgeError(
-                f"{other.path} and {run.path} are by the same judge: run it with another --seed"
+                f"{other.path} and {run.path} are by the same judge: ask it again with another "
+                "--body seed=N"
             )
     return runs
 

@@ -120,9 +120,7 @@ def _signature(runs: Sequence[Run]) -> str:
             )
         indices[shard.index] += 1
     if wrong := [f"{index}/{count}" for index in range(1, count + 1) if indices[index] != 1]:
-        raise JudgeError(
-            f"shards are missing or there twice: {', '.join(wrong)}; each has to be there once"
-        )
+        raise JudgeError(f"missing or duplicate shards: {', '.join(wrong)}")
     return line
 
 

@@ -42,6 +42,7 @@ from judge.stats.intervals import (
     wilson,
 )
 from judge.stats.scores import ROUNDING
+from judge.text import counted
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"
@@ -292,9 +293,10 @@ def alternative_annotator(
     tested = [test for test in tests if test["p"] is not None]
     result = {"epsilon": epsilon, "readers": tests, "omega": None, "rho": None, "passes": None}
     if len(tested) < LEAST_READERS:
+        having = counted(len(tested), "reader has", "readers have") if tested else "no reader has"
         reason = (
             f"the test needs {LEAST_READERS} readers, each with {LEAST_TESTED} patients or studies "
-            f"that the judge and another reader have too; there are {len(tested)} such"
+            f"that the judge and another reader have too; {having} {LEAST_TESTED}"
         )
         return {**result, "reason": reason}
     from scipy.stats import false_discovery_control

@@ -203,7 +203,7 @@ def ratio_interval(
     things is 0 or 1 it is Wilson's interval, so that three facts out of three are not certain to be
     all. There is none for fewer than ten, and where a draw has nothing to divide by.
     """
-    from judge.stats.bootstrap import interval, resampled, unit_sums, units_of
+    from judge.stats.bootstrap import LEAST_UNITS, interval, resampled, unit_sums, units_of
 
     sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, len(numerators)))
     k, n = float(numerators.sum()), float(denominators.sum())
@@ -215,8 +215,11 @@ def ratio_interval(
         return replace(ratio, low=low, high=high)
     with np.errstate(divide="ignore", invalid="ignore"):
         draws = resampled(sums, lambda total: np.asarray(total[:, 0] / total[:, 1]))
-    low_end, high_end, _ = interval(draws, len(sums), most=0)
-    return replace(ratio, low=low_end, high=high_end)
+    words = "studies" if units is None else "patients"
+    low_end, high_end, reason = interval(draws, len(sums), words, most=0)
+    if reason and not np.isfinite(draws).all() and len(sums) >= LEAST_UNITS:
+        reason = "the denominator is 0 in some resamples"
+    return replace(ratio, low=low_end, high=high_end, reason=reason)
 
 
 def wilson(k: int, n: int) -> Estimate:

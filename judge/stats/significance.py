@@ -55,8 +55,8 @@ Pairs = tuple[Codes, Codes]
 """The number of the first and of the second model of each pair, the first before."""
 
 _UNDEFINED = {
-    "inverse": "the mean {} of {} is 0 or less",
-    "ratio": "what the {} of {} is divided by is 0",
+    "inverse": "the mean {study_label} is 0 or less",
+    "ratio": "its denominator is 0",
 }
 """The kinds of figures that a set of scored studies may not have, and why."""
 
@@ -268,12 +268,13 @@ def _undefined_notes(
             if any(cell.n and cell.value is None for cell in row)
         ]
         if metric.kind in _UNDEFINED and lacking:
-            why = _UNDEFINED[metric.kind].format(metric.study_label, ", ".join(lacking))
+            why = _UNDEFINED[metric.kind].format(study_label=metric.study_label)
             where = " in some group" if len(groups) > 1 else ""
-            notes.append(f"{why}{where}: {metric.label} is not defined and n/a there")
+            models = ", ".join(lacking)
+            notes.append(f"{metric.label} is undefined for {models}{where}: {why}")
         if any(metric.name in result.undefined for result in results):
             notes.append(
-                f"{metric.label} is not defined in some resamples: it has no intervals of "
+                f"{metric.label} is undefined in some resamples: it has no intervals of "
                 "differences and no shares of ranks there"
             )
     return notes

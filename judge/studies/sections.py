@@ -111,6 +111,11 @@ def report_fields(
         candidate = _find_fields(preds, "candidate", {**_PARTS, "whole": ("report",)}, ())
     for side, frame, chosen in (("candidate", preds, candidate), ("reference", refs, reference)):
         if not chosen:
+            if odd := [n for n in columns_for(frame.columns, side) if not _may_be_text(frame[n])]:
+                raise JudgeError(
+                    f"{frame.attrs['name']}: the field {odd[0]} is not text; name the field of the "
+                    f"{side}s with --column {side}"
+                )
             names = join_names(name for name in (frame.index.name, *frame.columns) if name)
             raise JudgeError(
                 f"{frame.attrs['name']} has no field for the {side}s, only: {names}; name "

@@ -42,7 +42,7 @@ def _facts(recurring: Recurring) -> list[Fact]:
     data = recurring.data
     finding = (
         "finding",
-        f"as {data['findings_by']} reads the error's text; {_OTHER}: it names none that is known",
+        f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named",
     )
     if recurring.summary is not None:
         summary = {**recurring.summary, "notes": []}

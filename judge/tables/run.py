@@ -72,6 +72,11 @@ def headline(summary: Data, rubric: Rubric, *, figures: bool = True) -> list[Fac
     facts += class_facts(summary["n_class_inferred"], summary["n_studies"])
     if figures:
         facts += _statistics(summary, rubric.shown("head"))
+        facts += [
+            ("note", f"{statistic.label} has no interval: {figure.why}")
+            for statistic in rubric.shown("head")
+            if (figure := _estimate(summary, statistic)).why and figure.value is not None
+        ]
     if modes := summary.get("reply_modes"):
         facts.append(
             ("replies asked for by", ", ".join(f"{mode} {n}" for mode, n in modes.items()))

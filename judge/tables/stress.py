@@ -100,7 +100,7 @@ def _matrix(report: Report) -> Table:
     names = {category["name"]: category["name"] for category in report["categories"]}
     labels = ", ".join(category["label"] for category in report["categories"])
     rows = [(name, row | row["categories"]) for name, row in _by_change(report["matrix"], "class")]
-    title = f"What it was taken for: candidates with an error of {labels}"
+    title = f"Category assigned by the judge: candidates with an error of {labels}"
     return _table("matrix", title, "one error", rows, {"n": "read", **names, "none": "none"})
 
 

@@ -174,15 +174,19 @@ def _limits(validation: Data) -> Table:
 
 def _errors(validation: Data) -> Table:
     head = columns(
-        *("rater", "errors", "recall|of the readers' errors, found|rate"),
-        "precision|of its own, a reader's too|rate",
+        *("rater", "errors", "recall||rate"),
+        "precision||rate",
     )
     rows = [
         (_rater(entry), *_cells(entry, "label", "recall", "precision"))
         for entry in validation["errors"]
         if not (entry["is_reader"] and entry["category"])
     ]
-    return Table("errors", "Errors matched by category and words", head, rows)
+    note = (
+        "recall: the share of the readers' errors that the rater has too; precision: the share of "
+        "the rater's errors that a reader has too."
+    )
+    return Table("errors", "Errors matched by category and words", head, rows, note)
 
 
 def _preference(validation: Data) -> Table:

@@ -53,7 +53,6 @@ RUBRIC = Rubric(
                 higher_is_better=True,
                 per=(f"n_urgent_{side}",),
                 scale=(0, 1),
-                definition=f"{name} of urgent findings",
                 shown=EVERYWHERE,
             )
             for name, matched, side in (

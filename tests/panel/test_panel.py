@@ -262,7 +262,7 @@ def two_rubrics(folder: Path) -> list[Path]:
 REFUSED: dict[str, tuple[Made, str]] = {
     "one run": (lambda folder: pair()(folder)[:1], "two judges or more"),
     "the same run": (lambda folder: pair()(folder)[:1] * 2, "x"),
-    "one judge": (pair(name="x"), "--seed"),
+    "one judge": (pair(name="x"), "--body seed=N"),
     "two rubrics": (two_rubrics, "rubric"),
     "two sections": (pair(section="impression"), "section"),
     "other reports": (pair(reference="No effusion."), "studies"),

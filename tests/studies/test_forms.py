@@ -198,7 +198,7 @@ def test_the_same_studies_in_every_form_are_the_same_set(put, forms, studies):
         (b"[]", ""),
         (b"id,text\n", ""),
         (b'{"a": "x",\n "b": y}', "line 2 column 7"),
-        (b"[" * 100_000, "column 101"),
+        (b"[" * 100_000, "more than 100 levels"),
         (b"[1, 2]", "'text'"),
         (b'{"a": ["x"]}', "--references"),
         (b'{"a": "x", "b": {"text": "y"}}', "'a'"),
@@ -276,3 +276,12 @@ def test_damage_gives_studies_or_a_message(put, form, data):
 def test_a_line_of_jsonl_is_a_record(put):
     line = json.dumps({"study_id": "a", "reference": "x", "prediction": "y"})
     assert read_pair(put("one.jsonl", line), None).study_ids == ("a",)
+
+
+def test_a_field_that_is_not_text_is_named(put):
+    for record, named in (
+        ({"candidate": 5, "reference": True}, "the field candidate is not text"),
+        ({"candidate": "x", "reference": True}, "the field reference is not text"),
+    ):
+        found = message(put("pairs.jsonl", json.dumps({"study_id": "a", **record}).encode()), None)
+        assert named in found
