@@ -205,6 +205,10 @@ class Label:
         return self.tone in ("serious", "critical")
 
 
+PART_FACETS = {"judge": "said_by", "reference": "against"}
+"""The facet that says which judge of a panel, or which reference, an item belongs to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facet:
     """A question that an item's labels answer: its category, its severity, its verdict.

@@ -23,7 +23,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from judge.rubrics.contract import Facet, Label, Measure, Rubric, Statistic
+from judge.rubrics.contract import PART_FACETS, Facet, Label, Measure, Rubric, Statistic
 from judge.running.folder import MADE_BY, Run, RunWriter, claim
 from judge.running.records import StudyResult, result_of
 from judge.running.session import with_current_version, write_run
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Rule = Literal["majority", "mean", "best"]
-_FACETS = {"judge": "said_by", "reference": "against"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +113,24 @@ class Aggregation:
         if self.rule == "best":
             return changed
         labels = (Label(self._label(part), name) for part, name in enumerate(self.names))
-        facet = Facet(_FACETS[self.of], self.of, parts, tuple(labels))
+        facet = Facet(PART_FACETS[self.of], self.of, parts, tuple(labels))
         kinds = tuple(replace(kind, facets=(*kind.facets, facet.name)) for kind in rubric.kinds)
         # Two judges change one line in two ways: there is no corrected report.
         return replace(changed, kinds=kinds, facets=(*rubric.facets, facet), editor=None)
 
-    def annotation(self, rubric: Rubric, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
+    def annotation(self, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
         """Return the items of all parts, each labelled with its part."""
         items: list[Item] = []
         for part, annotation in parts:
             before = len(items)
-            linked = {link for item in annotation.items for link in item.links}
-            for place, item in enumerate(annotation.items):
-                is_named = not rubric.kind(item.kind).graded_by and place not in linked
-                items.append(
-                    replace(
-                        item,
-                        text=f"{self.names[part]}: {item.text}" if is_named else item.text,
-                        labels={**item.labels, _FACETS[self.of]: (self._label(part),)},
-                        links=tuple(link + before for link in item.links),
-                    )
+            items += [
+                replace(
+                    item,
+                    labels={**item.labels, PART_FACETS[self.of]: (self._label(part),)},
+                    links=tuple(link + before for link in item.links),
                 )
+                for item in annotation.items
+            ]
         named = [(self.names[part], annotation) for part, annotation in parts]
         explanations = [
             f"[{name}] {annotation.explanation}"
@@ -162,7 +158,7 @@ def score_of(rubric: Rubric) -> Measure | None:
 _TOLD = ("context", "prior", "modality")
 _OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat", *_TOLD)
 _RULES = {
-    "majority": "the middle one of its {}s' (ties take the worse value): no error where most see none",
+    "majority": "the middle one of its {}s'; ties take the worse value",
     "mean": "the mean of its {0}s', and a rate is the mean of the {0}s' rates",
     "best": "that of the {} that gives the best score",
 }
@@ -274,7 +270,7 @@ def aggregate(
             fields = {**study.fields, best_field: how.names[picked.row]}
             study = replace(study, reference=picked.study.reference, fields=fields)
         else:
-            annotation = how.annotation(rubric, [*annotations.items()])
+            annotation = how.annotation([*annotations.items()])
         measures = {
             measure.name: None
             if value != value

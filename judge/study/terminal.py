@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judge.rubrics.contract import Label, Measure, Rubric
+from judge.rubrics.contract import PART_FACETS, Label, Measure, Rubric
 from judge.study.edits import Row
 from judge.study.marks import Segment
 from judge.study.view import judged_view
@@ -96,9 +96,10 @@ def _annotation(view: Mapping[str, Any], measures: Measures, rubric: Rubric) -> 
         yield Line(f"Corrections of the candidate: {len(items)}", "heading")
         yield from _edit(view["edits"], items, rubric)
     else:
-        yield from _graded(view, rubric)
+        yield from _graded(view, measures, rubric)
     for listed in view["lists"]:
-        yield Line(f"{capital(rubric.kind(listed['kind']).plural)}: {listed['n']}", "heading")
+        n = _combined(listed["n"], len(listed["texts"]), rubric)
+        yield Line(f"{capital(rubric.kind(listed['kind']).plural)}: {n}", "heading")
         for text in listed["texts"]:
             yield Line(text or NO_TEXT, lead="- ")
     if view["explanation"]:
@@ -114,7 +115,15 @@ def _measured(measures: Measures, measure: Measure, between: str = " ") -> str:
     return f"{measure.label}{between}{text}{measure.unit and ' ' + measure.unit}"
 
 
-def _graded(view: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
+def _combined(n: float | None, n_listed: int, rubric: Rubric) -> str:
+    """Return a number of items, and how many the lists of a panel's judges have."""
+    shown = "undefined" if n is None else str(n) if isinstance(n, int) else number(n)
+    names = PART_FACETS.values()
+    parts = next((facet.plural for facet in rubric.facets if facet.name in names), None)
+    return f"{shown} (the {parts}' lists: {n_listed})" if parts else shown
+
+
+def _graded(view: Mapping[str, Any], measures: Measures, rubric: Rubric) -> Iterator[Line]:
     stated = {row["grade"]: row["stated"] for row in view["differs"]}
     for kind in rubric.graded:
         for grade in rubric.facet(str(kind.graded_by)).labels:
@@ -126,7 +135,13 @@ def _graded(view: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
             differs = (
                 f", the judge's counts say {stated[grade.name]}" if grade.name in stated else ""
             )
-            heading = f"{capital(grade.label)} {kind.plural}: {len(graded)}{differs}"
+            n: float | None = len(graded)
+            if any(facet in PART_FACETS.values() for facet in kind.facets):
+                counts = rubric.counting(kind.name, {str(kind.graded_by): grade.name})
+                numbers = [measures[measure.name] for measure in counts]
+                n = None if not numbers or None in numbers else sum(filter(None, numbers))
+            shown = _combined(n, len(graded), rubric)
+            heading = f"{capital(grade.label)} {kind.plural}: {shown}{differs}"
             yield Line(heading, "heading")
             for n, item in graded:
                 yield Line(_item_text(item, rubric), _style(grade), lead=f"{n}. ")

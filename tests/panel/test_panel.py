@@ -186,11 +186,21 @@ def test_every_judges_errors_are_kept_and_it_is_not_read_again(
     errors = [(i["text"], i["labels"]["said_by"]) for i in record["annotation"]["items"]]
     assert ("effusion 1", ["judge1"]) in errors
     assert ("effusion 1", ["judge2"]) in errors
-    assert ("one: heart 1", ["judge1"]) in errors
+    assert ("heart 1", ["judge1"]) in errors
     assert "[two] Two reports." in record["annotation"]["explanation"]
     before = Path("out/manifest.json").read_bytes()
     assert invoke("rescore", "out").exit_code == 2
     assert Path("out/manifest.json").read_bytes() == before
+
+
+def test_an_audit_tells_the_numbers_of_the_panel_from_the_judges_lists(
+    invoke: Invoke, three: list[Path]
+) -> None:
+    panelled(invoke, three, "majority")
+    text = invoke("audit", "out", "b").stdout
+    assert "Clinically significant errors: 1 (the judges' lists: 3)" in text
+    assert "Matched findings: 1 (the judges' lists: 4)" in text
+    assert "- heart 2 (two)" in text
 
 
 def test_the_order_of_the_judges_is_no_matter(tmp_path: Path, three: list[Path]) -> None:
