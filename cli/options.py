@@ -326,7 +326,8 @@ def pairs_option(
             try:
                 parsed = parse(text) if parse else text if equals else None
             except ValueError as error:
-                raise click.BadParameter(f"{pair!r} is not {form}: {error}") from error
+                why = f"{text!r} is not a number" if parse is float else error
+                raise click.BadParameter(f"{pair!r} is not {form}: {why}") from error
             if key in pairs and key != "context":
                 raise click.BadParameter(f"{key} is given twice")
             pairs[key] = (*pairs.get(key, ()), parsed) if key == "context" and keys else parsed
