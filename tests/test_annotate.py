@@ -55,7 +55,7 @@ ONE_TABLE = pd.DataFrame({"id": ["a"], "report": [CLEAR]})
         (pd.Series([CLEAR] * 2, index=[7, 7]), pd.Series([CLEAR] * 2, index=[7, 7]), {}, "7"),
         (ONE_TABLE, [CLEAR], {}, "candidates has no ids"),
         (ONE_TABLE, ONE_TABLE, {"fields": {"site": ["n"]}}, "in it"),
-        ([CLEAR], [CLEAR], {"section": "findings"}, "--section report"),
+        ([CLEAR], [CLEAR], {"section": "findings"}, "choose another --section"),
         ([CLEAR], [CLEAR], {"rubric": "pink"}, "pink"),
         ([CLEAR], [CLEAR], {"context_fields": ["sex"]}, "'sex'"),
     ],
