@@ -202,8 +202,10 @@ def _verdict(
     unseen = 0.0
     if test.low is not None and test.high is not None:
         ends = (test.low, test.high)
-    elif test.n_units < LEAST_UNITS and (max_drop or non_inferior):
-        return "undecided", "too few studies are scored in both runs for an interval"
+    elif (max_drop or non_inferior) and (
+        test.n_units < LEAST_UNITS or metric.kind in ("ratio", "inverse")
+    ):
+        return "undecided", "the difference has no interval on the studies scored in both runs"
     else:  # the studies' differences are all the same, such as 0
         ends = (test.difference, test.difference)
         low, high = (0, 1) if metric.kind == "rate" else metric.scale or (None, None)
