@@ -60,14 +60,14 @@ def read(
 def values(text: str) -> list[Any]:
     """Return the JSON values that follow one another in `text`, as in JSONL; accepts NaN."""
     _check_depth(text)
-    found, position = [], 0
+    decoded, position = [], 0
     try:
         while (match := _NEXT.search(text, position)) is not None:
             value, position = _WITH_NAN.raw_decode(text, match.start())
-            found.append(value)
+            decoded.append(value)
     except ValueError as error:
         raise _explained(error, text) from error
-    return found
+    return decoded
 
 
 def to_line(record: Mapping[str, Any]) -> bytes:
@@ -121,11 +121,11 @@ def _explained(error: ValueError, text: str) -> JsonError:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    record = dict(pairs)
+    if len(record) != len(pairs):
         keys = [key for key, _ in pairs]
         raise JsonError("duplicate key", next(key for key in keys if keys.count(key) > 1))
-    return found
+    return record
 
 
 def _finite(digits: str) -> float:
