@@ -29,6 +29,17 @@ class JsonError(ValueError):
         self.reason, self.detail = reason, detail
         super().__init__(f"{reason}: {detail}" if detail else reason)
 
+    def __str__(self) -> str:
+        cause = self.__cause__
+        if not isinstance(cause, json.JSONDecodeError) or self.reason == "several values":
+            return super().__str__()
+        if not cause.doc.strip():
+            return "it is empty; write a value"
+        place = f"line {cause.lineno}, column {cause.colno}"
+        if self.reason == "cut short":
+            return f"it ends too early, in {place}; complete it"
+        return f"it is wrong in {place}; correct it there"
+
 
 class Pairs(list[tuple[str, Any]]):
     """An object as it was written, a key that stands twice twice; see `read`."""

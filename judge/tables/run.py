@@ -162,7 +162,11 @@ def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
 def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
     """Return all tables of a run that have rows."""
     parts = [summary] if complete else by_grouping(summary)
-    shown = [table for part in parts for table in rates_tables(part, rubric, complete=complete)]
+    shown = []
+    for part in parts:
+        by = f" by {', '.join(part['by'])}" if len(parts) > 1 else ""
+        for table in rates_tables(part, rubric, complete=complete):
+            shown.append(replace(table, title=table.title + by))
     for part in parts:
         shown += _corrected_tables(part, rubric, complete=complete)
     if rubric.tally:
