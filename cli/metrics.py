@@ -20,6 +20,7 @@ from judge.tables.document import Document
 from judge.tables.metrics import metric_table
 from judge.tables.run import class_facts
 from judge.text import left_out
+from judge.types import JudgeError
 
 _INCOMPLETE = 3
 
@@ -62,6 +63,8 @@ def metrics(options: _Metrics) -> None:
     """
     names = check(options.names or ["bleu2"])
     if options.out:
+        if options.out.suffix.lower() not in (".csv", ".parquet"):
+            raise JudgeError(f"--out {options.out}: name a file that ends in .csv or .parquet")
         check_writable(options.out)  # before studies are read, which can take long
     tracks = _tracks(options)
     for track in tracks:  # before the metrics are computed

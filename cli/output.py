@@ -124,12 +124,12 @@ def _as_rich(out: Console, line: Line) -> RenderableType:
     has_colour = out.color_system is not None and not out.no_color
     text = Text(style=style)
     for piece in line.pieces:
-        words, own = harmless(piece.text), _STYLES[piece.style] if piece.style else ""
+        words, style = harmless(piece.text), _STYLES[piece.style] if piece.style else ""
         if not piece.errors:
-            text.append(words, own)
+            text.append(words, style)
             continue
-        text.append(words if has_colour else f"[{words}]", f"{own} underline")
-        text.append(f"({','.join(map(str, piece.errors))})", f"{own} bold")
+        text.append(words if has_colour else f"[{words}]", f"{style} underline")
+        text.append(f"({','.join(map(str, piece.errors))})", f"{style} bold")
     if not line.lead:
         return text
     grid = RichTable.grid()

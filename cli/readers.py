@@ -201,9 +201,9 @@ def reviews(options: _Reviews) -> None:
         for record in (opened.records() if wanted else ())
         if record["study_id"] in wanted
     }
-    found = service_reviews.measured(
+    measures = service_reviews.measured(
         events, lambda study_id: errors.get(study_id, frozenset()), opened.rubric
     )
-    print_document(reviews_document(found, opened.rubric), options.form, found)
+    print_document(reviews_document(measures, opened.rubric), options.form, measures)
     if options.form == "table":
-        note(found["note"])
+        note(measures["note"])

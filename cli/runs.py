@@ -32,30 +32,33 @@ class _Runs:
 
 @command("runs")
 def runs(options: _Runs) -> None:
-    """List the runs in FOLDER (default: judge-runs), the newest first.
+    """List the runs in FOLDER (default: judge-runs) and its subfolders, the newest first.
 
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
     folders = options.folders or (RUNS,)
     if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
-    runs = sorted(_described(folders), key=lambda run: str(run["finished"]), reverse=True)
-    names = dict.fromkeys(run["rubric"] for run in runs)
-    if runs or options.form == "json":
-        tables = [_table(name, [run for run in runs if run["rubric"] == name]) for name in names]
-        print_document(Document(tables=tables), options.form, runs)
+    described = sorted(_described(folders), key=lambda row: str(row[0]["finished"]), reverse=True)
+    names = dict.fromkeys(run["rubric"] for run, _ in described)
+    if described or options.form == "json":
+        tables = [
+            _table(name, [row for row in described if row[0]["rubric"] == name]) for name in names
+        ]
+        print_document(Document(tables=tables), options.form, [run for run, _ in described])
     else:
         places = ", ".join(map(str, folders))
         note(f"no run in {places}; judge green preds.json refs.json makes one")
 
 
-def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
+def _described(folders: Sequence[Path]) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+    """Yield each run for JSON, and the texts of its figures for the table."""
     try:
         below = [
             path
             for folder in folders
             if folder.is_dir()
-            for path in (folder, *folder.iterdir())
+            for path in (folder, *folder.iterdir(), *folder.glob("*/*"))
             if (path / MANIFEST).is_file()
         ]
     except OSError as error:
@@ -64,33 +67,37 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
         try:
             run = Run(path)
             summary, rubric = run.summary(), run.rubric
-            yield {
+            described = {
                 "run": str(path),
                 "model": known_model(run),
                 "rubric": rubric.name,
                 "judge": summary["judge"]["name"],
                 "studies": summary["n_studies"],
                 "scored": summary["n_scored"],
-                "figures": dict(headline_figures(summary, rubric)),
+                "figures": {
+                    statistic.name: summary["statistics"][statistic.name]
+                    for statistic in rubric.shown("groups")
+                },
                 "finished": run.manifest.get("finished"),
             }
+            yield described, dict(headline_figures(summary, rubric))
         except JudgeError as error:
             note(f"{path}: {error}")
 
 
-def _table(rubric: str, runs: Sequence[dict[str, Any]]) -> Table:
-    figures = list(dict.fromkeys(name for run in runs for name in run["figures"]))
+def _table(rubric: str, described: Sequence[tuple[dict[str, Any], dict[str, str]]]) -> Table:
+    labels = list(dict.fromkeys(label for _, figures in described for label in figures))
     rows = tuple(
         (
             *(run["run"], run["model"] or NOTHING, run["judge"]),
             *(run[name] for name in ("studies", "scored")),
-            *(run["figures"].get(name, "") for name in figures),
+            *(figures.get(label, "") for label in labels),
             str(run["finished"] or NOTHING)[:16],
         )
-        for run in runs
+        for run, figures in described
     )
     left = columns("run", "model", "judge", "studies||count", "scored||count")
-    right = [Column(name, name, "number") for name in (*figures, "finished")]
+    right = [Column(name, name, "number") for name in (*labels, "finished")]
     return Table("runs", rubrics.load(rubric).title, [*left, *right], rows)
 
 

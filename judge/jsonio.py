@@ -29,6 +29,17 @@ class JsonError(ValueError):
         self.reason, self.detail = reason, detail
         super().__init__(f"{reason}: {detail}" if detail else reason)
 
+    def __str__(self) -> str:
+        cause = self.__cause__
+        if not isinstance(cause, json.JSONDecodeError) or self.reason == "several values":
+            return super().__str__()
+        if not cause.doc.strip():
+            return "it is empty; write a value"
+        place = f"line {cause.lineno}, column {cause.colno}"
+        if self.reason == "cut short":
+            return f"it ends too early, in {place}; complete it"
+        return f"it is wrong in {place}; correct it there"
+
 
 class Pairs(list[tuple[str, Any]]):
     """An object as it was written, a key that stands twice twice; see `read`."""
@@ -60,14 +71,14 @@ def read(
 def values(text: str) -> list[Any]:
     """Return the JSON values that follow one another in `text`, as in JSONL; accepts NaN."""
     _check_depth(text)
-    found, position = [], 0
+    decoded, position = [], 0
     try:
         while (match := _NEXT.search(text, position)) is not None:
             value, position = _WITH_NAN.raw_decode(text, match.start())
-            found.append(value)
+            decoded.append(value)
     except ValueError as error:
         raise _explained(error, text) from error
-    return found
+    return decoded
 
 
 def to_line(record: Mapping[str, Any]) -> bytes:
@@ -121,11 +132,11 @@ def _explained(error: ValueError, text: str) -> JsonError:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    record = dict(pairs)
+    if len(record) != len(pairs):
         keys = [key for key, _ in pairs]
         raise JsonError("duplicate key", next(key for key in keys if keys.count(key) > 1))
-    return found
+    return record
 
 
 def _finite(digits: str) -> float:

@@ -70,12 +70,12 @@ class Group:
         return [_package(entry, versions) for entry in installed(self.name) if entry.name == name]
 
     def _entry(self, name: str) -> EntryPoint:
-        found = [entry for entry in installed(self.name) if entry.name == name]
-        if len(found) > 1:
+        entries = [entry for entry in installed(self.name) if entry.name == name]
+        if len(entries) > 1:
             raise JudgeError(
                 f"uninstall one of {' and '.join(self.packages(name))}: both add {name!r}"
             )
-        return found[0]
+        return entries[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ def _package(entry: EntryPoint, versions: Mapping[str, str] | None = None) -> st
 
 def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)[1:]
-    own = [frame for frame in frames if frame.filename == frames[0].filename]
-    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    own_frames = [frame for frame in frames if frame.filename == frames[0].filename]
+    return f" ({own_frames[-1].filename}, line {own_frames[-1].lineno})" if own_frames else ""
 
 
 def _told(error: BaseException) -> str:
@@ -154,9 +154,9 @@ def install(*packages: str) -> str:
     extras: dict[str, set[str]] = {}
     for requirement in metadata.requires(NAME) or ():
         wanted, _, marker = requirement.partition(";")
-        if found := match(r"[\w.-]+", requirement):
-            known[found[0]] = wanted.strip()
-            extras.setdefault(found[0], set()).update(findall(r"extra == [\"'](.+?)[\"']", marker))
+        if named := match(r"[\w.-]+", requirement):
+            known[named[0]] = wanted.strip()
+            extras.setdefault(named[0], set()).update(findall(r"extra == [\"'](.+?)[\"']", marker))
     shared = set.intersection(*(extras[package] for package in packages)) - {"test"}
     command = " ".join(["pip install", *(quote(known[package]) for package in packages)])
     return command + (f" (the extra {min(shared)})" if shared else "")

@@ -172,7 +172,7 @@ def unfence(text: str) -> tuple[str, bool]:
         if not closing[0].startswith("</"):
             raise UnparsedError("cut short", "the line of thought does not end")
         if len(opening) > 1 or any(
-            one[0].startswith("</") or text[: one.start()].strip() for one in opening
+            tag[0].startswith("</") or text[: tag.start()].strip() for tag in opening
         ):
             raise UnparsedError("several answers", "more than one line of thought")
         text = text[closing.end() :]

@@ -227,7 +227,10 @@ def test_runs_are_listed(invoke: Invoke, example_run: Path) -> None:
     first, second = rows[str(example_run)], rows[str(other)]
     assert (first["rubric"], first["scored"], first["model"]) == ("green", 15, "preds")
     assert (second["rubric"], second["scored"], second["model"]) == ("fineradscore", 15, "m" * 80)
+    assert first["figures"]["green"].keys() >= {"value", "low", "high", "n"}
     assert json.loads(invoke("runs", example_run, "--format", "json").stdout) == [first]
+    above = json.loads(invoke("runs", example_run.parent.parent, "--format", "json").stdout)
+    assert rows.keys() <= {row["run"] for row in above}
     assert "preds" in invoke("runs", example_run).stdout
     (other / "manifest.json").write_text("{", "utf-8")
     assert str(other) in invoke("runs", example_run.parent).stderr

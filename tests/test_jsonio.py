@@ -58,7 +58,7 @@ def test_what_is_refused(data: bytes | str, reason: str) -> None:
 def test_values_that_follow_one_another() -> None:
     found = jsonio.values('{"a": NaN, "b": 1}\n[2]\n')
     assert str(found) == "[{'a': nan, 'b': 1}, [2]]"
-    with pytest.raises(jsonio.JsonError, match="line 2 column 1"):
+    with pytest.raises(jsonio.JsonError, match="line 2, column 1"):
         jsonio.values('{"a": 1}\n}')
 
 

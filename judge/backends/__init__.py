@@ -58,6 +58,13 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
                 f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, vllm:MODEL, "
                 "ray:MODEL, hf:MODEL, or a model's name such as gpt-4o"
             )
+        # At OpenAI only a fine-tuned model, ft:MODEL:..., has a colon; a server's is model2:8b.
+        is_elsewhere = settings.base_urls or settings.environ.get("OPENAI_BASE_URL", "").strip()
+        if colon and kind.isalpha() and kind != "ft" and not is_elsewhere:
+            raise JudgeError(
+                f"no judge {kind}: in {spec!r}; there are {', '.join(map('{}:'.format, kinds))}, and "
+                "with --base-url any model's name"
+            )
         kind, name = _API, spec
     if settings.options and kind in (LEXICON, _API):
         setting = next(iter(settings.options))

@@ -43,7 +43,7 @@ def page(run: Run) -> Iterator[str]:
 
 
 def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
-    table, asked = run.table(), AskedQuestions(run)
+    table, questions_of = run.table(), AskedQuestions(run)
     yield "overview", as_json(overview(run.summary(), table, run.rubric))
     yield "index", as_json(index(table, run.rubric))
     records, n_written = iter(run.records()), 0
@@ -51,15 +51,15 @@ def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
         place = n_written // PACKET
         yield f"packet-{place}", as_json([study_view(record, run.rubric) for record in packet])
         if has_prompt(run.summary()):
-            yield f"asked-{place}", questions(packet, asked)
+            yield f"asked-{place}", questions(packet, questions_of)
         n_written += len(packet)
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
 
 
-def questions(records: Iterable[Mapping[str, Any]], asked: AskedQuestions) -> bytes:
+def questions(records: Iterable[Mapping[str, Any]], questions_of: AskedQuestions) -> bytes:
     """Return the questions about some studies as JSON, each as `AskedQuestions.about` has it."""
-    return as_json([asked.about(record) for record in records])
+    return as_json([questions_of.about(record) for record in records])
 
 
 def has_prompt(summary: Mapping[str, Any]) -> bool:

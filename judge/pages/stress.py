@@ -139,8 +139,8 @@ def _view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         ],
         "is_rewritten": is_rewritten,
         "marked": {
-            side: segments(record[side], _spans(words[at], places[at]))
-            for at, side in enumerate(sides)
+            side: segments(record[side], _spans(words[position], places[position]))
+            for position, side in enumerate(sides)
         },
         # The raw answer is shown where it could not be read.
         "record": {**judged_view(record, rubric), "answer": None if is_read else record["answer"]},

@@ -132,6 +132,11 @@ def open_file(source: str, encoding: str | None) -> File:
     try:
         return File(content.name, content.sha256, {}, jsonio.read(text))
     except jsonio.JsonError as error:
+        if error.reason == "several values":
+            raise JudgeError(
+                f"{content.name} is JSON Lines, as judge serve keeps annotations: put it in the "
+                "folder of the run that was read, and import that: judge import readings RUN"
+            ) from error
         raise JudgeError(f"{content.name} cannot be read as JSON: {error}") from error
 
 

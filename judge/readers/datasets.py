@@ -415,7 +415,8 @@ def read(
     if len({*fitting} & {*wanted}) != 1:
         names = ", ".join(file.name for file in files)
         needs = "; ".join(f"{name} needs {LAYOUTS[name][0]}" for name in wanted)
-        raise JudgeError(f"{names}: the columns fit no single layout; {needs}")
+        wrong = "no one layout" if layout == AUTO else f"not in the layout {layout}"
+        raise JudgeError(f"{names} is {wrong}; {needs}")
     (layout,) = {*fitting} & {*wanted}
     if len(files) > 1 and layout not in ("rexval", "radpref"):
         raise JudgeError(f"the layout {layout} has one file; {len(files)} were given")

@@ -107,7 +107,9 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
                 **declared(rubric),
             },
             "queue": queue,
-            "marked": sorted({item.kind for each in readings.values() for item in each.items}),
+            "marked": sorted(
+                {item.kind for reading in readings.values() for item in reading.items}
+            ),
         }
     )
 

@@ -200,7 +200,11 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
     if not by:
         raise JudgeError("no field to group by; name at least one with --by")
     if unknown := [name for name in fields_of(*by) if name not in names]:
-        raise JudgeError(f"no field {', '.join(map(repr, unknown))}; there are: {', '.join(names)}")
+        if "outcome" in names:  # a table of studies: the fields come before it
+            names = names[: names.index("outcome")]
+        fields = [name for name in names if name not in ("study_id", "class_inferred")]
+        wanted = ", ".join(map(repr, unknown))
+        raise JudgeError(f"no field {wanted}; there are: {', '.join(fields)}")
 
 
 def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None) -> dict[str, Any]:

@@ -66,7 +66,8 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFr
         columns = _read_parquet(content, fields.max_input)
     else:
         columns = _read_text(content.name, decode(content))
-    frame = _by_id(content.name, columns, fields.id, first=1)
+    option = "--metrics" if role == "metrics" else "--column id"
+    frame = _by_id(content.name, columns, fields.id, first=1, option=option)
     frame.attrs["file"] = InputFile(source, role, content.sha256, len(frame))
     return frame
 
@@ -101,9 +102,9 @@ def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
 
 
 def to_id(value: object) -> str | None:
-    """Return an id as text, None for a missing value; 17.0 becomes 17."""
+    """Return an id as text, None for a missing value or its text 'None'; 17.0 becomes 17."""
     if isinstance(value, str):
-        return replace_surrogates(value) if value.strip() else None
+        return replace_surrogates(value) if value.strip() not in ("", "None") else None
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
@@ -280,7 +281,9 @@ def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401
 # Columns to a DataFrame.
 
 
-def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd.DataFrame:
+def _by_id(
+    name: str, columns: Columns, wanted: str | None, *, first: int, option: str = ""
+) -> pd.DataFrame:
     """Make a DataFrame of columns, of which one (`wanted`, if it is named) becomes the ids."""
     count = len(next(iter(columns.values()), ()))
     if not count:
@@ -288,7 +291,7 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
     columns = {
         replace_surrogates(field): list(map(_clean, values)) for field, values in columns.items()
     }
-    id_field = _id_field(name, columns, wanted)
+    id_field = _id_field(name, columns, wanted, option)
     values = list(range(first, first + count)) if id_field is None else columns.pop(id_field)
     ids = [to_id(value) for value in values]
     if None in ids:
@@ -305,9 +308,9 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
     return frame
 
 
-def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
+def _id_field(name: str, columns: Columns, wanted: str | None, option: str) -> str | None:
     if wanted:
-        return find_column(columns, wanted, "--column id", name)
+        return find_column(columns, wanted, option, name)
     matches = columns_for(columns, "id")
     # pandas' orient="index" numbers the rows: two such files would be joined by row.
     is_numbered = columns.get(KEYS) == [str(row) for row in range(len(columns.get(KEYS, ())))]

@@ -62,11 +62,12 @@ def leaderboard_tables(
         tested = n_groups if complete else [0]
         chosen = comparison.panel.metrics if complete else [comparison.sorted_by]
         for make in (differences_table, ranks_table):
-            tables += [
+            made = (
                 make(comparison, group, metric, complete=complete)
                 for group in tested
                 for metric in chosen
-            ]
+            )
+            tables += [table for table in made if table.rows]
     return tables + correlation_tables(comparison, complete=complete)
 
 
@@ -380,21 +381,22 @@ def ranks_table(
     """Return how sure each model's rank is: its 95% interval and how often it came first."""
     group = comparison.groups[index]
     cells, rank_shares = group.cells[metric.name], comparison.rank_shares[index][metric.name]
-    rows = []
-    for model in _models(comparison, group, [metric]):
+    rows, models = [], _models(comparison, group, [metric])
+    tops = [top for top in (1, 2, 3) if complete or top == 1 or top < len(models)]
+    for model in models:
         shares, rank = rank_shares[model], cells[model].rank
         row: list[Cell] = [comparison.panel.models[model], rank]
         if rank is not None and not complete:
             row[1] = f"{rank}{'=' if sum(cell.rank == rank for cell in cells) > 1 else ''}"
         if shares is None:
-            row += [None] * 4
+            row += [None] * (1 + len(tops))
         else:
             row.append(Estimate(rank, shares.low, shares.high))
-            row += [sum(shares.shares[:top]) for top in (1, 2, 3)]
+            row += [sum(shares.shares[:top]) for top in tops]
         rows.append(tuple(row))
     head = columns(
         *("model", "rank||count", "interval|95% interval|range"),
-        *("first||share", "first_2|first 2|share", "first_3|first 3|share"),
+        *("first||share", "first_2|first 2|share", "first_3|first 3|share")[: len(tops)],
     )
     title = f"Ranks by {metric.label}: {group_name(group.key)}"
     table = Table("ranks", title, head, rows)

@@ -127,10 +127,10 @@ _DRAWN = {
 def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
     runs = readings["runs"]
     facts = [("readings", f"{run['reader']}: {run['n']:,} ({run['run']})") for run in runs]
-    drawn = _DRAWN[readings["drawn"]]
+    sampling = _DRAWN[readings["drawn"]]
     if readings["drawn_by"]:
-        drawn += f", in strata by {', '.join(readings['drawn_by'])}"
-    facts.append(("drawn", drawn))
+        sampling += f", in strata by {', '.join(readings['drawn_by'])}"
+    facts.append(("drawn", sampling))
     if len(runs) > 1:
         facts.append(("several readers", f"{readings['several_readers']}, study by study"))
     if readings["patient_field"]:
@@ -167,7 +167,11 @@ def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
 def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
     """Return all tables of a run that have rows."""
     parts = [summary] if complete else by_grouping(summary)
-    shown = [table for part in parts for table in rates_tables(part, rubric, complete=complete)]
+    shown = []
+    for part in parts:
+        by = f" by {', '.join(part['by'])}" if len(parts) > 1 else ""
+        for table in rates_tables(part, rubric, complete=complete):
+            shown.append(replace(table, title=table.title + by))
     for part in parts:
         shown += _corrected_tables(part, rubric, complete=complete)
     if rubric.tally:
@@ -302,9 +306,9 @@ def tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
         if not is_wide:
             head.append(Column(f"{grade.name}_per_study", "per study", "number"))
     rows = [
-        (text, *(cell for each in totals for cell in _tally_cells(each, is_wide=is_wide)))
+        (text, *(cell for tally in totals for cell in _tally_cells(tally, is_wide=is_wide)))
         for text, totals, is_shown in named
-        if is_shown or any(each["n"] for each in totals)
+        if is_shown or any(tally["n"] for tally in totals)
     ]
     return Table("errors", title, head, rows)
 

@@ -157,21 +157,21 @@ def _mentions(
 
 
 def _count_matches(
-    own: Mapping[int, Sequence[Mention]],
+    mentions: Mapping[int, Sequence[Mention]],
     others: Sequence[Mapping[int, Sequence[Mention]]],
     n_studies: int,
     categories: Sequence[str],
 ) -> NDArray[np.float64]:
-    """Return counts of the others' errors, then of a rater's own, that match and in all.
+    """Return counts of the others' errors, then of the rater's, that match and in all.
 
     The array is studies by 1 + categories (the first is of all errors) by 2 sides by matched, all.
     """
     place_of = {name: place for place, name in enumerate(categories, start=1)}
     counts = np.zeros((n_studies, 1 + len(categories), 2, 2))
     for other in others:
-        for row in own.keys() & other.keys():
-            pairs = match(own[row], other[row])
-            for side, errors in ((1, own[row]), (0, other[row])):
+        for row in mentions.keys() & other.keys():
+            pairs = match(mentions[row], other[row])
+            for side, errors in ((1, mentions[row]), (0, other[row])):
                 matched = {pair[1 - side] for pair in pairs}
                 for number, error in enumerate(errors):
                     for place in (0, *map(place_of.__getitem__, error.categories)):
