@@ -241,10 +241,11 @@ function summary(app) {
   const { listing, query, rows } = app;
   const { label, plural } = listing.noun;
   const column = listing.columnOf.get(query.get("sort"));
+  const about = listing.about?.(rows);
   return el("div", { class: "count" },
     rows.length === listing.n ? count(listing.n, label, plural) : `${rows.length.toLocaleString("en")} of ${count(listing.n, label, plural)}`,
-    column ? [", by ", isolated(column.label)] : listing.ordered ? `, ${listing.ordered}` : "", " ",
-    listing.about?.(rows),
+    column ? [", by ", isolated(column.label)] : listing.ordered ? `, ${listing.ordered}` : "", about ? ". " : " ",
+    about,
     chips(app),
     rows.length < listing.n || column ? button("Reset", app.reset, { class: "quiet" }) : null,
     copyButton("Copy ids", () => rows.map((row) => listing.ids[row]).join("\n")));
@@ -274,8 +275,9 @@ function heading(column, { query, set }) {
   const isSorted = query.get("sort") === column.name;
   const isDescending = query.get("descending") === "true";
   const sort = () => set({ sort: column.name, descending: String(isSorted ? !isDescending : ["count", "number"].includes(column.kind)) });
-  // Wide enough for a label on two lines.
-  const style = { "min-width": `${Math.min(16, Math.ceil(column.label.length / 2) + 2)}ch` };
+  // Wide enough for a label on two lines, without a break in a word.
+  const longest = Math.max(column.label.length / 2, ...column.label.split(" ").map((word) => word.length));
+  const style = { "min-width": `${Math.min(16, Math.ceil(longest) + 2)}ch` };
   return sortHeading(column.name, isolated(column.label), isSorted, isDescending, sort, { class: column.kind, style });
 }
 

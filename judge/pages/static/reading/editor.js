@@ -15,7 +15,7 @@ const UNLABELLED = "Give the mark its labels first, or press Esc to cancel it.";
 const EDITS = { change: "changed to", delete: "deleted", insert: "put in" };
 
 // A button with its key.
-export function keyButton(act, text, key, click, { tone, isPressed, ...more } = {}) {
+export function keyButton(act, text, key, click, { tone, isPressed, ...more } = /** @type {any} */ ({})) {
   return button([key ? el("kbd", { "aria-hidden": "true" }, key) : [], key ? " " : "", text], click, {
     "data-act": act, class: tone && `tone-${tone}`,
     "aria-pressed": isPressed === undefined ? null : String(isPressed),
@@ -25,7 +25,7 @@ export function keyButton(act, text, key, click, { tone, isPressed, ...more } = 
 
 // Puts buttons in the place of others; the one with the keyboard keeps it.
 export function redraw(box, buttons) {
-  const act = box.contains(document.activeElement) ? document.activeElement.dataset.act : null;
+  const act = box.contains(document.activeElement) ? document.activeElement.getAttribute("data-act") : null;
   box.replaceChildren(...buttons);
   if (act) box.querySelector(`[data-act="${act}"]`)?.focus();
 }
@@ -35,9 +35,15 @@ function wordsOf({ edit, text }) {
 }
 
 export class StudyEditor {
+  app; study; reading; kinds;
+  draft = null;
+  range = null;
+  chosen = -1;
+  isWarned = false;
+
   // `reading` is what the reader has marked so far; `app` saves it and knows the rubric.
   constructor(app, study, reading, title) {
-    Object.assign(this, { app, study, reading, kinds: app.kinds, draft: null, range: null, chosen: -1 });
+    Object.assign(this, { app, study, reading, kinds: app.kinds });
     const act = { selected: (range) => this.#select(range), pressed: (at) => this.#selectMark(at, true) };
     this.reports = [new ReportText("reference", study.reference, act)];
     if (app.rubric.has_edits) {

@@ -5,8 +5,12 @@ import { button, el } from "./dom.js";
 const MOST = 12;
 
 export class ImageView {
+  addresses;
+  at = 0;
+  zoom = 1;
+
   constructor(addresses) {
-    Object.assign(this, { addresses, at: 0, zoom: 1 });
+    this.addresses = addresses;
     const broken = "This image cannot be shown: it is not in the folder of images, or is no PNG, JPEG or WebP.";
     this.image = el("img", { on: { error: () => this.#says(broken), load: () => this.#says("") } });
     this.text = el("p", { class: "small", role: "status" });

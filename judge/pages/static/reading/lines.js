@@ -11,9 +11,13 @@ export function markCurrent(elements, current) {
 }
 
 export class Lines {
+  lines; act;
+  at = 0;
+  items = [];
+
   // `act` has `moved()`, `begin(kind)` and `edit(kind, line, corrected)`.
   constructor({ lines }, act) {
-    Object.assign(this, { lines, act, at: 0, items: [] });
+    Object.assign(this, { lines, act });
     this.box = el("ol", {
       class: "edit-rows", "aria-labelledby": "candidate-title", "aria-describedby": "words-hint",
       on: {

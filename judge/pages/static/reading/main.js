@@ -17,10 +17,17 @@ const PRACTISED = "judge.practised";
 const isOpen = ({ state }) => state === "new" || state === "begun";
 
 class App {
+  reader; base; queue; rubric; marked; kinds; at;
+  editor = null;
+  practice = null;
+  past = [];  // readings before each change
+  ahead = null;  // the next study
+  seconds = new Map();  // how long each study was in view
+  looked = performance.now();
+  isSeen = true;
+
   constructor(run, reader) {
-    Object.assign(this, { reader, base: `/v1/runs/${encodeURIComponent(run)}`, editor: null, practice: null });
-    // Readings before each change, the next study, and how long each study was in view.
-    Object.assign(this, { past: [], ahead: null, seconds: new Map(), looked: performance.now(), isSeen: true });
+    Object.assign(this, { reader, base: `/v1/runs/${encodeURIComponent(run)}` });
     this.saver = new Saver(run, reader.name, (how, why) => this.#drawSaved(how, why));
   }
 
@@ -29,7 +36,7 @@ class App {
   }
 
   imagesOf({ study_id: id, n_images: n }) {
-    return Array.from({ length: n }, (_, at) => `${this.base}/reading/image?${new URLSearchParams({ id, at })}`);
+    return Array.from({ length: n }, (_, at) => `${this.base}/reading/image?${new URLSearchParams({ id, at: String(at) })}`);
   }
 
   async start() {

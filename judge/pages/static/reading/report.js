@@ -7,10 +7,14 @@ const WORD = /[\p{L}\p{N}_]+(?:[-'’.,/][\p{L}\p{N}_]+)*%?/gu;
 const HEADING = /^[A-Z][A-Z &/]{2,40}:\s*/;
 
 export class ReportText {
+  side; act; points;
+  anchor = -1;
+  head = -1;
+
   // `act` has `selected`, told the chosen words as `{ side, start, end, text }` in code points (as
   // the service counts), and `pressed`, told the number of a mark.
   constructor(side, { text, lines }, act) {
-    Object.assign(this, { side, lines, act, points: [...text], anchor: -1, head: -1 });
+    Object.assign(this, { side, act, points: [...text] });
     this.words = [];
     this.tokens = this.#split(text);
     // A heading that a line begins with is none of its words.

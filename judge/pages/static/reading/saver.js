@@ -8,10 +8,14 @@ const KEPT = "judge.unsaved ";
 const LONGEST_WAIT = 15;
 
 export class Saver {
+  run; reader; show;
+  isRunning = false;
+  refused = new Set();
+  pending = new Map();
+
   // `show` is told how it stands: saved, saving, waiting or refused, and why.
   constructor(run, reader, show) {
-    Object.assign(this, { run, reader, show, isRunning: false, refused: new Set() });
-    this.pending = new Map();
+    Object.assign(this, { run, reader, show });
     for (const name of rememberedNames().filter((key) => key.startsWith(KEPT))) {
       const reading = JSON.parse(remembered(name) || "{}");
       if (name === this.#keyOf(reading)) this.pending.set(reading.study_id, reading);
@@ -79,9 +83,9 @@ export class Saver {
 
   // A wait that ends sooner where there is more to save, or the network is back.
   #pause(seconds) {
-    return new Promise((resolve) => {
+    return /** @type {Promise<void>} */ (new Promise((resolve) => {
       const timer = setTimeout(resolve, 1000 * seconds);
       this.wake = () => { clearTimeout(timer); resolve(); };
-    }).finally(() => { this.wake = null; });
+    })).finally(() => { this.wake = null; });
   }
 }
