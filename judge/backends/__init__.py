@@ -62,8 +62,8 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         is_elsewhere = settings.base_urls or settings.environ.get("OPENAI_BASE_URL", "").strip()
         if colon and kind.isalpha() and kind != "ft" and not is_elsewhere:
             raise JudgeError(
-                f"no judge {kind}: in {spec!r}; there are {', '.join(map('{}:'.format, kinds))}, and "
-                "with --base-url any model's name"
+                f"no judge {kind}: in {spec!r}; there are {', '.join(map('{}:'.format, kinds))}; "
+                "with --base-url it may be any model's name"
             )
         kind, name = _API, spec
     if settings.options and kind in (LEXICON, _API):

@@ -170,8 +170,8 @@ def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Tab
     shown = []
     for part in parts:
         by = f" by {', '.join(part['by'])}" if len(parts) > 1 else ""
-        for table in rates_tables(part, rubric, complete=complete):
-            shown.append(replace(table, title=table.title + by))
+        rates = rates_tables(part, rubric, complete=complete)
+        shown += [replace(table, title=table.title + by) for table in rates]
     for part in parts:
         shown += _corrected_tables(part, rubric, complete=complete)
     if rubric.tally:
