@@ -468,7 +468,7 @@ def test_one_text_is_not_taken_for_findings_and_for_impression(
     apart = dict.fromkeys("ab", sections) | {"c": dict.fromkeys(sections, "Normal.")}
     Path("preds.json").write_text(json.dumps(apart))
     assert invoke(command, *line).exit_code == 0
-    assert invoke(command, *line[:2], "--section", "impression", "--out", "one").exit_code == 0
+    assert invoke(command, *line[:2], "--section", "impression", "--out", "one.csv").exit_code == 0
 
 
 def test_metrics_have_a_table_for_each_field(invoke: Invoke) -> None:

@@ -21,19 +21,19 @@ def test_a_pipe_is_never_replaced_and_a_link_is_written_through(
     invoke: Invoke, example_run: Path, tmp_path: Path, command: str
 ) -> None:
     words = {"compare": (example_run, "--html"), "metrics": (*PAIR, "--out")}[command]
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("pipe", "no/file", ""):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("pipe.csv", "no/file.csv", ""):
         refused(invoke, *words, tmp_path / name if name else "", command=command)
-    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "pipe.csv").is_fifo()
     (tmp_path / "there").mkdir()
-    (tmp_path / "link").symlink_to("there/file")
+    (tmp_path / "link.csv").symlink_to("there/file.csv")
     for _ in range(2):  # to a file that is not there yet, and to one that is
-        assert invoke(command, *words, tmp_path / "link").exit_code == 0
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "there/file").stat().st_size > 0
-        (tmp_path / "there/file").chmod(0o600)
-    assert stat.S_IMODE((tmp_path / "there/file").stat().st_mode) == 0o600
-    assert [path.name for path in (tmp_path / "there").iterdir()] == ["file"]
+        assert invoke(command, *words, tmp_path / "link.csv").exit_code == 0
+        assert (tmp_path / "link.csv").is_symlink()
+        assert (tmp_path / "there/file.csv").stat().st_size > 0
+        (tmp_path / "there/file.csv").chmod(0o600)
+    assert stat.S_IMODE((tmp_path / "there/file.csv").stat().st_mode) == 0o600
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["file.csv"]
 
 
 def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
