@@ -36,6 +36,7 @@ PACKAGES = {
     "local": "torch",
     "official/test_official_ids.py": "tokenizers",
     "parity": "radeval",
+    "compare/test_challenge.py": "vl-convert-python",
     "figures/test_figure_files.py": "vl-convert-python",
     "ray_cluster": "ray",
     "reward/test_trl.py": "trl",

@@ -102,9 +102,9 @@ def values_of(name: str, values: Any) -> list[Any]:  # noqa: ANN401
 
 
 def to_id(value: object) -> str | None:
-    """Return an id as text, None for a missing value or its text 'None'; 17.0 becomes 17."""
+    """Return an id as text, None for a missing value; 17.0 becomes 17."""
     if isinstance(value, str):
-        return replace_surrogates(value) if value.strip() not in ("", "None") else None
+        return replace_surrogates(value) if value.strip() else None
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

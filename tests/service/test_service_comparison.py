@@ -84,7 +84,8 @@ def test_the_pieces_of_pages_are_those_of_a_file(service: Served) -> None:
     assert overview["models"][0] == "a/b"
     assert len(piece("values-0").content) == 8 * len(overview["models"]) * len(REFS)
     titles = piece("figures").json()
-    assert piece(f"figure-{len(titles) - 1}").text.startswith("<svg")
+    for number in range(len(titles)):  # none without vl-convert
+        assert piece(f"figure-{number}").text.startswith("<svg")
     is_problem(piece(f"figure-{len(titles)}"), 404)
     is_problem(piece("comparison"), 422)
 
