@@ -162,7 +162,4 @@ def test_radevals_own_values_come_back_by_study(tmp_path: Path) -> None:
     values = metrics.compute("rougel", REFS, PREDS).columns["rougel"]
     assert [float(row["rougel"]) for row in rows] == pytest.approx(values)
     table = ran("-m", "judge", "compare", "run", "--metrics", "scores.csv", "--format", "csv")
-    assert {row["metric"] for row in csv.DictReader(table.splitlines())} >= {
-        "rougel",
-        "radeval_bleu",
-    }
+    assert set(next(csv.reader(table.splitlines()))) >= {"rougel", "radeval_bleu"}
