@@ -11,17 +11,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from judge.backends.base import TIMEOUT
-from judge.backends.servers import Connection
-from judge.batching.batch_run import ENDED, GoneError, Provider
-from judge.batching.ledger import RUNNING, Batch, Ledger
-from judge.cache import CompletionCache, place
-from judge.cache.entry import Entry, Unreadable
-from judge.cache.keys import VERSION
-from judge.cache.store import DATABASE, read_entries
 from judge.cli.options import (
     FiniteRange,
     argument,
@@ -32,10 +25,12 @@ from judge.cli.options import (
     options,
 )
 from judge.cli.output import note, print_document
-from judge.running.folder import Run
-from judge.running.rescoring import entries as answers_of
 from judge.tables.document import Document, Table, columns
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.batching.ledger import Batch, Ledger
+    from judge.cache.entry import Entry, Unreadable
 
 _SHOWN = 20
 
@@ -61,6 +56,10 @@ def info(options: _Info) -> None:
 
     Checks every entry: its key against its request, its answer against its checksum.
     """
+    from judge.cache import place
+    from judge.cache.keys import VERSION
+    from judge.cache.store import DATABASE, read_entries
+
     folder = place(options.cache, os.environ)
     is_there = options.check or (folder / DATABASE).exists()
     unreadable: list[Unreadable] = []
@@ -100,6 +99,11 @@ def import_(options: _Import) -> None:
     Entries that are here already stay. Damaged ones, and answers of judges that are never cached,
     are refused: exit code 1 if there are any.
     """
+    from judge.cache import CompletionCache, place
+    from judge.cache.store import DATABASE, read_entries
+    from judge.running.folder import Run
+    from judge.running.rescoring import entries as answers_of
+
     folders = [Path(source) for source in options.sources]
     answers = [
         read_entries(folder) if (folder / DATABASE).exists() else answers_of(Run(folder))
@@ -138,6 +142,9 @@ def prune(options: _Prune) -> None:
 
     With both --older-than and --model, those that are both are removed.
     """
+    from judge.cache import CompletionCache, place
+    from judge.cache.store import read_entries
+
     older_than, model = options.older_than, options.model
     if older_than is None and model is None:
         raise click.UsageError("give --older-than, --model or both")
@@ -160,6 +167,8 @@ def prune(options: _Prune) -> None:
 def _readable(
     entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
 ) -> Iterator[Entry]:
+    from judge.cache.entry import Entry
+
     for entry in entries:
         if isinstance(entry, Entry):
             yield entry
@@ -216,6 +225,9 @@ def cancel(options: _Cancel) -> None:
 
     A batch that the provider no longer has is forgotten, and its questions are asked again.
     """
+    from judge.batching.batch_run import GoneError
+    from judge.batching.ledger import RUNNING
+
     with _ledger(options.cache) as ledger:
         batch = ledger.batch(options.batch_id)
         if batch.state != RUNNING:
@@ -230,6 +242,10 @@ def cancel(options: _Cancel) -> None:
 
 
 async def _cancelled(batch: Batch) -> str:
+    from judge.backends.base import TIMEOUT
+    from judge.backends.servers import Connection
+    from judge.batching.batch_run import ENDED, Provider
+
     connection = Connection(batch.server, TIMEOUT)
     async with Provider(connection, connection.key(os.environ)) as provider:
         remote = await provider.look(str(batch.remote_id))
@@ -239,4 +255,7 @@ async def _cancelled(batch: Batch) -> str:
 
 
 def _ledger(cache: Path | None) -> Ledger:
+    from judge.batching.ledger import Ledger
+    from judge.cache import place
+
     return Ledger(place(cache, os.environ), create=False)

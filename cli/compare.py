@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -36,16 +36,12 @@ from judge.cli.output import (
     print_document,
     tracked,
 )
-from judge.comparing.comparison import ComparedRuns, compare_runs, records
-from judge.comparing.run_choice import RunChoice, choice
-from judge.figures import available, check_figures, draw_figures, page_figures
-from judge.files import write_html
-from judge.pages.comparison import MARK, page, wanted
-from judge.stats.metric import Metric, find
-from judge.stats.significance import Comparison, Resampling
-from judge.tables.comparison import as_data, comparison_document
-from judge.tables.rexrank import as_rexrank, read_model_info, rexrank_files, write_texts
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.comparing.comparison import ComparedRuns
+    from judge.stats.metric import Metric
+    from judge.stats.significance import Comparison
 
 _ALIASES = {"pairs": "tests", "errors": "errors"}
 """Formats that are a table as CSV."""
@@ -131,6 +127,13 @@ def compare(options: _Compare) -> None:
     judge compare RUN RUN --by study_class --html models.html
     judge compare A=RUN B=RUN --by change --allow judge
     """
+    from judge.comparing.comparison import compare_runs, records
+    from judge.comparing.run_choice import choice
+    from judge.figures import available, draw_figures, page_figures
+    from judge.files import write_html
+    from judge.pages.comparison import MARK, page, wanted
+    from judge.stats.metric import find
+
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
     has_figures = bool(options.figures or options.html)
     require(has_figures, "--figures or --html", "highlight", "top_sites")
@@ -175,6 +178,8 @@ def compare(options: _Compare) -> None:
 
 
 def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
+    from judge.tables.rexrank import as_rexrank, read_model_info, rexrank_files, write_texts
+
     info = read_model_info(model_info) if model_info else {}
     if out:
         for file in write_texts(rexrank_files(comparison, info), out):
@@ -186,6 +191,10 @@ def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -
 
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
     """Print the models' leaderboard, as `judge compare` does without further options."""
+    from judge.comparing.comparison import compare_runs
+    from judge.comparing.run_choice import RunChoice
+    from judge.stats.significance import Resampling
+
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
     compared, comparison = compare_runs(named, Resampling(), by=by)
     _print(comparison, compared, form)
@@ -198,6 +207,8 @@ def _print(
     columns: Sequence[Metric] | None = None,
     tables: Sequence[str] = (),
 ) -> None:
+    from judge.tables.comparison import as_data, comparison_document
+
     if form in _ALIASES:
         form, tables = "csv", (_ALIASES[form],)
     document = comparison_document(comparison, compared, columns, complete=form == "csv")
@@ -228,7 +239,10 @@ def challenge(options: _Challenge) -> None:
     field `dataset`; without it a run is one data set, named after its file of references.
     """
     from judge.comparing.challenge import challenge_comparisons
+    from judge.comparing.run_choice import choice
+    from judge.figures import check_figures
     from judge.tables.challenge import write_challenge
+    from judge.tables.rexrank import read_model_info
 
     check_figures(options.out)
     info = read_model_info(options.model_info) if options.model_info else {}

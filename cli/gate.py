@@ -8,14 +8,15 @@ from pathlib import Path
 
 import click
 
-from judge.backends import LEXICON
 from judge.cli.judging import command_for, limited, read_context
 from judge.cli.options import (
     AlignOptions,
+    FiniteRange,
     ResamplingOptions,
     argument,
     cache_option,
     command,
+    finite,
     format_option,
     list_option,
     option,
@@ -26,15 +27,11 @@ from judge.cli.options import (
 from judge.cli.output import print_document
 from judge.cli.progress import judge_studies, watching
 from judge.cli.run_options import RunOptions
-from judge.comparing import gate as gates
-from judge.comparing.run_choice import RunChoice
-from judge.running.folder import Run
-from judge.tables.gate import gate_document
 from judge.types import JudgeError
 
 _EXIT = {"pass": 0, "fail": 1, "undecided": 3}
 _ASKED = (
-    *("section", "no_context", "modality", "references", "prompt", "base_url", "server"),
+    *("section", "no_context", "modality", "prompt", "base_url", "server"),
     *("max_tokens", "temperature", "body", "reply", "concurrency", "timeout", "reask", "max_cost"),
 )
 """The options of a run with which its judge is asked again."""
@@ -51,7 +48,7 @@ class _Limits(AlignOptions):
     max_drop: float = option(
         "--max-drop X",
         "How much worse a figure may be: 0.02 is two points of a rate.",
-        type=click.FloatRange(min=0),
+        type=FiniteRange(min=0),
         default=0.0,
     )
     non_inferior: bool = option(
@@ -64,10 +61,10 @@ class _Limits(AlignOptions):
     floors: Mapping[str, float] = pairs_option(
         "--min METRIC=VALUE",
         "Fail if a figure of RUN is lower (repeatable). Default: scored=0.99.",
-        parse=float,
+        parse=finite,
     )
     ceilings: Mapping[str, float] = pairs_option(
-        "--max METRIC=VALUE", "Fail if a figure of RUN is higher (repeatable).", parse=float
+        "--max METRIC=VALUE", "Fail if a figure of RUN is higher (repeatable).", parse=finite
     )
 
 
@@ -107,6 +104,10 @@ def gate(options: _Gate) -> None:
     Exit codes: 0 all checks pass; 1 a check fails; 2 an error to fix; 3 a check cannot be decided,
     because too few studies are scored.
     """
+    from judge.comparing import gate as gates
+    from judge.comparing.run_choice import RunChoice
+    from judge.tables.gate import gate_document
+
     earlier = options.against or options.drift
     if options.against and options.drift:
         raise click.UsageError("give --against or --drift, not both")
@@ -143,12 +144,15 @@ def _ask_again(options: _Drift, path: Path) -> Path:
 
     The repeat is the date: the same command on the same day pays for no answer twice.
     """
+    from judge.backends import LEXICON
+    from judge.running.folder import Run
+
     earlier = Run(path)
     arguments = earlier.manifest["arguments"] or {}
-    if "judge_name" not in arguments:
+    if "judge_name" not in arguments or earlier.combined:
         raise JudgeError(
-            f"{path} does not say how its judge was asked; judge its reports again, and give both "
-            "runs: judge gate NEW --drift EARLIER"
+            f"{path} is not the run of one judge that a command asked about each study once; judge "
+            "its reports again, and give both runs: judge gate NEW --drift EARLIER"
         )
     rubric, today = earlier.rubric, datetime.now(UTC).date()
     values = {name: arguments[name] for name in _ASKED if arguments.get(name) is not None}

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.options import argument, command, format_option, options
-from judge.cli.output import note, print_document, print_summary
+from judge.cli.output import emit, note, print_document, print_summary
 from judge.cli.progress import (
     Owner,
-    end_stopped,
     end_uncovered,
     forecast,
     judge_studies,
@@ -69,7 +68,6 @@ def command_for(rubric: Rubric) -> click.Command:
 
     def run(options: RunOptions) -> None:
         from judge.backends import LEXICON
-        from judge.running.engine import RunStoppedError, UnreadableError
 
         names = options.judge or (LEXICON,)
         if len(names) > 1 and not options.dry_run:
@@ -99,25 +97,22 @@ def command_for(rubric: Rubric) -> click.Command:
         budget = sessions[0].budget
         sessions += [options.session(rubric.name, names[0], budget) for _ in [*tasks][1:]]
         finished = {}
-        try:
-            with shared_servers(sessions):
-                for session, (label, task) in zip(sessions, tasks.items(), strict=True):
-                    if len(tasks) > 1:
-                        note(f"judging {label}")
-                    with watching() as listener:
-                        asking = _in_batches(session, questions[label], batches, listener)
-                        finished[label] = judge_studies(
-                            *(session, task.studies),
-                            out=task.out,
-                            by=options.by,
-                            arguments=task.arguments,
-                            shard=shard,
-                            references=options.references,
-                            listener=listener,
-                            asking=asking,
-                        )
-        except (UnreadableError, RunStoppedError) as stopped:
-            end_stopped(stopped)
+        with shared_servers(sessions):
+            for session, (label, task) in zip(sessions, tasks.items(), strict=True):
+                if len(tasks) > 1:
+                    note(f"judging {label}")
+                with watching() as listener:
+                    asking = _in_batches(session, questions[label], batches, listener)
+                    finished[label] = judge_studies(
+                        *(session, task.studies),
+                        out=task.out,
+                        by=options.by,
+                        arguments=task.arguments,
+                        shard=shard,
+                        references=options.references,
+                        listener=listener,
+                        asking=asking,
+                    )
         _print(finished, options)
         left_out = [(task.n_read, task.n_left_out) for task in tasks.values()]
         summaries = [result.summary for result in finished.values()]
@@ -327,7 +322,9 @@ def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
         return
     summaries = [run.summary for run in finished.values()]
     if len(finished) > 1 and options.form == "json":
-        print_document(Document(), "json", {summary["section"]: summary for summary in summaries})
+        from judge.tables.data import as_json
+
+        emit(as_json({summary["section"]: summary for summary in summaries}))
         return
     rubric = Run(next(iter(finished.values())).path).rubric
     for summary in summaries:
@@ -365,7 +362,9 @@ def check(options: _Check) -> None:
     ]
     if options.form == "json":
         by_section = {description["section"]: description for description in checked}
-        print_document(Document(), "json", checked[0] if len(checked) == 1 else by_section)
+        from judge.tables.data import as_json
+
+        emit(as_json(checked[0] if len(checked) == 1 else by_section))
         return
     for description in checked:
         lines = facts(description)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,19 +22,11 @@ from judge.cli.options import (
     table_option,
 )
 from judge.cli.output import note, print_document, print_lines, print_summary
-from judge.comparing.recurring import recurring_in
-from judge.comparing.run_choice import choice
-from judge.files import cannot_write, check_writable, write_html
-from judge.pages.bundle import site_index
-from judge.pages.run import MARK
-from judge.pages.run import page as run_page
-from judge.running.folder import Run
-from judge.stats.table import worst_rows
-from judge.study.terminal import audit as audit_lines
 from judge.tables.document import Document
-from judge.tables.recurring import as_data, recurring_document
-from judge.tables.run import worst_table
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.running.folder import Run
 
 _WORST = 10
 _INDEX = "<!doctype html><!-- judge page -->"
@@ -64,6 +56,11 @@ def audit(options: _Audit) -> None:
     judge audit RUN ex-008 --raw
     judge audit RUN --html run.html
     """
+    from judge.running.folder import Run
+    from judge.stats.table import worst_rows
+    from judge.study.terminal import audit as audit_lines
+    from judge.tables.run import worst_table
+
     if [options.study_id, options.worst, options.html].count(None) < 2:
         raise click.UsageError("give only one of STUDY_ID, --worst and --html")
     require(options.study_id is not None, "STUDY_ID", "raw")
@@ -101,6 +98,10 @@ def errors(options: _Errors) -> None:
     Counts the studies with each and names some, for judge audit RUN STUDY_ID. With two runs of one
     rubric on the same studies, a paired test says which model makes an error more often.
     """
+    from judge.comparing.recurring import recurring_in
+    from judge.comparing.run_choice import choice
+    from judge.tables.recurring import as_data, recurring_document
+
     require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")
     require(options.form in ("table", "md"), "--format table or md", "top")
     recurring = recurring_in(
@@ -142,11 +143,13 @@ def rates(options: _Rates) -> None:
     """Show the rates of RUN again, grouped by any field, without asking a judge.
 
     With --readings each figure stands beside one with the judge's bias removed, and beside the
-    readers' own; docs/corrected.md says when that is valid.
+    readers' own; docs/trust.md says when that is valid.
 
     \b
     judge rates RUN --by site --by site,study_class
     """
+    from judge.running.folder import Run
+
     require(bool(options.readers), "--readings", "at_random")
     run = Run(options.run)
     summary: Any
@@ -181,6 +184,11 @@ def page(options: _Page) -> None:
     The pages need no server and no network: index.html opens from the folder. A page is named
     after the run's folder.
     """
+    from judge.files import cannot_write, check_writable, write_html
+    from judge.pages.bundle import site_index
+    from judge.pages.run import MARK
+    from judge.running.folder import Run
+
     out = options.out
     opened: dict[str, Run] = {}
     for path in dict.fromkeys(path.resolve() for path in options.runs):
@@ -205,6 +213,10 @@ def page(options: _Page) -> None:
 
 
 def _write_page(run: Run, path: Path) -> None:
+    from judge.files import write_html
+    from judge.pages.run import MARK
+    from judge.pages.run import page as run_page
+
     try:
         write_html(run_page(run), path, MARK)
     except (KeyError, ValueError) as error:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judge.cli.judging import read_sections
 from judge.cli.options import NEW_FILE, argument, by_option, command, list_option, option, options
 from judge.cli.output import note, note_once, print_document
 from judge.cli.run_options import ReportOptions
-from judge.files import check_writable, replacing
-from judge.metrics import MissingMetricError, check
-from judge.metrics.scored import ScoredReports
-from judge.running.session import with_classes
 from judge.signature import safe_name
-from judge.stats.table import check_fields
 from judge.tables.document import Document
-from judge.tables.metrics import metric_table
-from judge.tables.run import class_facts
 from judge.text import left_out
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.metrics.scored import ScoredReports
 
 _INCOMPLETE = 3
 
@@ -61,6 +58,10 @@ def metrics(options: _Metrics) -> None:
     Exit codes: 0 success; 2 an error to fix; 3 a metric could not be computed, the others are
     written.
     """
+    from judge.files import check_writable
+    from judge.metrics import MissingMetricError, check
+    from judge.stats.table import check_fields
+
     names = check(options.names or ["bleu2"])
     if options.out:
         if options.out.suffix.lower() not in (".csv", ".parquet"):
@@ -92,6 +93,9 @@ def metrics(options: _Metrics) -> None:
 
 
 def _tracks(options: _Metrics) -> list[ScoredReports]:
+    from judge.metrics.scored import ScoredReports
+    from judge.running.session import with_classes
+
     sections = read_sections(options, options.preds, options.refs)
     tracks = []
     for studies in sections:
@@ -110,6 +114,8 @@ def _names(by: Sequence[str]) -> list[str]:
 
 
 def _write(tracks: Iterable[ScoredReports]) -> None:
+    from judge.files import replacing
+
     for track in tracks:
         if not track.scores:
             continue
@@ -123,6 +129,9 @@ def _write(tracks: Iterable[ScoredReports]) -> None:
 
 
 def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
+    from judge.tables.metrics import metric_table
+    from judge.tables.run import class_facts
+
     several = len(tracks) > 1
     facts = []
     for track in tracks:

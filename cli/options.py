@@ -326,14 +326,24 @@ def pairs_option(
             try:
                 parsed = parse(text) if parse else text if equals else None
             except ValueError as error:
-                why = f"{text!r} is not a number" if parse is float else error
-                raise click.BadParameter(f"{pair!r} is not {form}: {why}") from error
+                raise click.BadParameter(f"{pair!r} is not {form}: {error}") from error
             if key in pairs and key != "context":
                 raise click.BadParameter(f"{key} is given twice")
             pairs[key] = (*pairs.get(key, ()), parsed) if key == "context" and keys else parsed
         return pairs
 
     return option(declaration, help, multiple=True, callback=convert)
+
+
+def finite(text: str) -> float:
+    """Return a number other than `nan` and `inf`; raises `ValueError`."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{text!r} is not a number")
+    return number
 
 
 _WORD = re.compile(r"(?!(?:true|false|null)\Z)[a-z][a-z0-9_-]*")

@@ -41,7 +41,19 @@ class Owner:
 
 @contextmanager
 def watching() -> Iterator[ProgressListener]:
-    """Show a run's progress: one line that is rewritten on a terminal, else one every 30 s."""
+    """Show a run's progress; if it is stopped or given up, say how to go on and exit."""
+    from judge.running.engine import RunStoppedError, UnreadableError
+
+    try:
+        with _shown() as listener:
+            yield listener
+    except (UnreadableError, RunStoppedError) as error:
+        _end_stopped(error)
+
+
+@contextmanager
+def _shown() -> Iterator[ProgressListener]:
+    """Show one line that is rewritten on a terminal, else a line every 30 s."""
     from judge.running.engine import ProgressListener
 
     if owner := click.get_current_context().find_object(Owner):
@@ -181,7 +193,7 @@ def end_uncovered(
         sys.exit(_LOW_COVERAGE)
 
 
-def end_stopped(error: UnreadableError | RunStoppedError) -> NoReturn:
+def _end_stopped(error: UnreadableError | RunStoppedError) -> NoReturn:
     """Say how far a run came, what it cost and how to go on, and exit."""
     from judge.running.engine import INTERRUPTED, TERMINATED, RunStoppedError
 

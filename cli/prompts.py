@@ -10,11 +10,8 @@ from pathlib import Path
 import click
 
 import judge
-from judge import official, plugins, rubrics
-from judge import prompts as built_in
 from judge.cli.options import argument, command, option, options
 from judge.cli.output import note
-from judge.files import replacing
 from judge.types import JudgeError
 
 
@@ -29,6 +26,9 @@ def list_() -> None:
 
     Official prompts are their authors' texts; judge prompts fetch NAME downloads one.
     """
+    from judge import official
+    from judge import prompts as built_in
+
     names = {name: name for name in built_in.names()} | _of_plugins()
     for name in (*names, *official.recipes()):
         try:
@@ -44,6 +44,8 @@ def list_() -> None:
 @click.argument("name", metavar="NAME|FILE")
 def show(name: str) -> None:
     """Show a prompt as it is sent, around two placeholder reports."""
+    from judge import official
+
     prompt = official.load(_of_plugins().get(name, name), os.environ)
     for message in prompt.messages("(the reference report)", "(the candidate report)"):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
@@ -64,6 +66,9 @@ def fetch(options: _Fetch) -> None:
     The source is checked against the known text, never run, and kept in the user's configuration
     folder (JUDGE_CONFIG).
     """
+    from judge import official
+    from judge.files import replacing
+
     name = options.name
     recipe = official.recipes().get(name)
     if recipe is None:
@@ -86,6 +91,8 @@ def fetch(options: _Fetch) -> None:
 
 def _of_plugins() -> dict[str, str]:
     """Return the files of the prompts that rubrics of other packages bring, by name."""
+    from judge import plugins, rubrics
+
     files: dict[str, str] = {}
     for rubric in plugins.RUBRICS.names(rubrics.built_in()):
         with suppress(JudgeError):  # a package that fails has no prompt to show

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,15 +21,11 @@ from judge.cli.options import (
 )
 from judge.cli.output import note, print_document
 from judge.cli.run_options import encoding_option, section_option
-from judge.readers import annotation_store, datasets, page_annotations
-from judge.readers.reader_runs import write_runs
-from judge.readers.sample import SAMPLE, sampled
-from judge.running.folder import Run
-from judge.service import reviews as service_reviews
-from judge.studies.sections import known_section
 from judge.tables.document import Cell, Column, Document, Table, columns
-from judge.tables.run import headline_figures, reviews_document
 from judge.text import group_value
+
+if TYPE_CHECKING:
+    from judge.running.folder import Run
 
 
 @options
@@ -72,6 +69,11 @@ def import_(options: _Import) -> None:
     judge import tidy readings.csv --out readers
     judge validate RUN --readers readers
     """
+    from judge.readers import datasets, page_annotations
+    from judge.readers.reader_runs import write_runs
+    from judge.running.folder import Run
+    from judge.studies.sections import known_section
+
     layout, files, reader, model = options.layout, options.files, options.reader, options.model
     section = known_section(options.section)
     arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}
@@ -96,6 +98,8 @@ def import_(options: _Import) -> None:
 
 
 def _readers_document(runs: Sequence[Run], layout: str) -> Document:
+    from judge.tables.run import headline_figures
+
     facts, rows, head = [("layout", layout), ("rubric", runs[0].rubric.title)], [], []
     readers_of: dict[str, list[str]] = {}
     for run in runs:
@@ -142,6 +146,10 @@ def sample(options: _Sample) -> None:
     \b
     judge sample RUN -n 100
     """
+    from judge.readers import annotation_store
+    from judge.readers.sample import SAMPLE, sampled
+    from judge.running.folder import Run
+
     path = options.run
     sample = sampled(Run(path), options.n, options.by, options.seed)
     n_studies = sum(stratum.n_studies for stratum in sample.strata)
@@ -190,6 +198,10 @@ def reviews(options: _Reviews) -> None:
 
     Reviews are made on the pages of judge serve; each reader's last word about an error counts.
     """
+    from judge.running.folder import Run
+    from judge.service import reviews as service_reviews
+    from judge.tables.run import reviews_document
+
     opened = Run(options.run)
     events = service_reviews.read(options.run)
     if options.form == "csv":

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from judge import plugins, rubrics
 from judge.cli.options import argument, command, format_option, option, options
 from judge.cli.output import emit, note, print_document, print_summary
-from judge.comparing.run_choice import known_model
-from judge.running.aggregate import panel as panel_of
-from judge.running.folder import MANIFEST, Run
-from judge.running.rescoring import rescore as rescore_run
-from judge.running.session import RUNS
-from judge.running.shards import merge as merge_runs
 from judge.signature import Signature
-from judge.tables.citation import citation, distinct
 from judge.tables.data import as_json
 from judge.tables.document import Column, Document, Table, columns
-from judge.tables.run import headline_figures
 from judge.text import NOTHING, counted
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.running.folder import Run
 
 
 @options
@@ -36,6 +30,8 @@ def runs(options: _Runs) -> None:
 
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
+    from judge.running.session import RUNS
+
     folders = options.folders or (RUNS,)
     if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
@@ -53,6 +49,10 @@ def runs(options: _Runs) -> None:
 
 def _described(folders: Sequence[Path]) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
     """Yield each run for JSON, and the texts of its figures for the table."""
+    from judge.comparing.run_choice import known_model
+    from judge.running.folder import MANIFEST, Run
+    from judge.tables.run import headline_figures
+
     try:
         below = [
             path
@@ -86,6 +86,8 @@ def _described(folders: Sequence[Path]) -> Iterator[tuple[dict[str, Any], dict[s
 
 
 def _table(rubric: str, described: Sequence[tuple[dict[str, Any], dict[str, str]]]) -> Table:
+    from judge import rubrics
+
     labels = list(dict.fromkeys(label for _, figures in described for label in figures))
     rows = tuple(
         (
@@ -119,6 +121,9 @@ def merge(options: _Merge) -> None:
     judge green preds.json refs.json --shard 2/2 --out two
     judge merge one two --out whole
     """
+    from judge.running.folder import Run
+    from judge.running.shards import merge as merge_runs
+
     _print(merge_runs([Run(path) for path in options.runs], options.out), options.form)
 
 
@@ -142,6 +147,9 @@ def panel(options: _Panel) -> None:
     \b
     judge panel first second third --rule majority --out panel
     """
+    from judge.running.aggregate import panel as panel_of
+    from judge.running.folder import Run
+
     combined = panel_of([Run(path) for path in options.runs], options.out, options.rule)
     _print(combined, options.form)
 
@@ -158,6 +166,9 @@ class _Rescore:
 @command("rescore")
 def rescore(options: _Rescore) -> None:
     """Read the raw answers of RUN again with the current parser, without asking a judge."""
+    from judge.running.folder import Run
+    from judge.running.rescoring import rescore as rescore_run
+
     path, n_changed = rescore_run(Run(options.run), options.out)
     rescored = Run(path)
     n = rescored.summary()["n_studies"]
@@ -186,6 +197,10 @@ def cite(options: _Cite) -> None:
     The text names reports, rubric, judge and settings, the studies that were scored, the figures
     with their intervals, and the signature, all as the run recorded them.
     """
+    from judge import plugins
+    from judge.running.folder import Run
+    from judge.tables.citation import citation, distinct
+
     opened = [Run(path) for path in dict.fromkeys(options.runs)]
     citations = [
         citation(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.backends import LEXICON
 from judge.cli.options import (
     NEW_FOLDER,
     argument,
@@ -24,7 +23,6 @@ from judge.cli.options import (
 )
 from judge.cli.output import check_outputs, note, note_figures, print_document
 from judge.cli.progress import (
-    end_stopped,
     end_uncovered,
     forecast,
     judge_studies,
@@ -32,17 +30,12 @@ from judge.cli.progress import (
     watching,
 )
 from judge.cli.run_options import RunningOptions, column_option, section_option
-from judge.figures import available, draw_stress, stress_page_figures
-from judge.files import write_html
-from judge.pages.stress import MARK, page
-from judge.running.engine import RunStoppedError, UnreadableError
-from judge.running.session import JudgeSession, RunResult, default_folder, with_classes
-from judge.stress import candidates
-from judge.stress.perturbations import choose_perturbations
-from judge.stress.report import RUNS, StressReport, stress_report
-from judge.studies import NamedFields, StudySet
 from judge.tables.document import Document, Table, columns
-from judge.tables.stress import stress_document
+
+if TYPE_CHECKING:
+    from judge.running.session import JudgeSession, RunResult
+    from judge.stress.report import StressReport
+    from judge.studies import StudySet
 
 
 @options
@@ -73,6 +66,9 @@ class _Candidates:
 
     def draw_studies(self) -> StudySet:
         """Draw studies of the references, and say how many."""
+        from judge.stress import candidates
+        from judge.studies import NamedFields
+
         fields = NamedFields(id=self.columns.get("id"), reference=self.columns.get("reference"))
         studies = candidates.read_references(self.refs, fields, self.section)
         if n_empty := sum(studies.omitted.values()):
@@ -136,6 +132,11 @@ def _run(options: _Stress) -> None:
 
     Exit codes are those of judge RUBRIC.
     """
+    from judge.pages.stress import MARK
+    from judge.stress import candidates
+    from judge.stress.perturbations import choose_perturbations
+    from judge.stress.report import stress_report
+
     check_outputs(options.html, options.figures, MARK)
     sessions = [*_sessions(options)]
     sample, changes = options.draw_studies(), choose_perturbations(options.changes, options.rubric)
@@ -147,11 +148,8 @@ def _run(options: _Stress) -> None:
     candidates.write_candidates(options.out, sample, changes, options.seed)
     note(f"folder  {options.out}")
     studies = candidates.read_candidates(options.out, str(sample.section))
-    try:
-        with shared_servers(sessions):
-            finished = [_judge(session, studies, options) for session in sessions]
-    except (UnreadableError, RunStoppedError) as stopped:
-        end_stopped(stopped)
+    with shared_servers(sessions):
+        finished = [_judge(session, studies, options) for session in sessions]
     _show(stress_report([run.path for run in finished]), options)
     end_uncovered([run.summary for run in finished], options.min_coverage)
 
@@ -163,6 +161,9 @@ def _make(options: _Candidates) -> None:
     Judge them like any others: judge green DIR/preds.jsonl DIR/refs.jsonl. A candidate's id is
     STUDY/CHANGE; the fields of refs.jsonl name the change and the right answers.
     """
+    from judge.stress import candidates
+    from judge.stress.perturbations import choose_perturbations
+
     changes = choose_perturbations(options.changes, options.rubric)
     counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
     rows = []
@@ -182,12 +183,17 @@ def _report(options: _Report) -> None:
     RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
     judge stress. docs/stress.md explains each number.
     """
+    from judge.pages.stress import MARK
+    from judge.stress.report import stress_report
+
     check_outputs(options.html, options.figures, MARK)
     _show(stress_report(options.runs), options)
 
 
 def _sessions(options: _Stress) -> Iterator[JudgeSession]:
     """Yield a session for each repeat; all pay from one budget."""
+    from judge.backends import LEXICON
+
     if options.repeats > 1 and "seed" in options.body:
         raise click.UsageError("--body seed gives the same answer each time; leave it out")
     name, budget = options.judge or LEXICON, None
@@ -203,6 +209,9 @@ def _sessions(options: _Stress) -> Iterator[JudgeSession]:
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunResult:
+    from judge.running.session import default_folder, with_classes
+    from judge.stress.report import RUNS
+
     signature = session.signature(*with_classes(studies))
     folder = options.out / RUNS / default_folder(session, None, signature).name
     left_out = ("form", "out", "cache", "html", "figures")
@@ -215,6 +224,11 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
 def _show(report: StressReport, options: _Output) -> None:
     """Print a report, after its page and figures: whoever reads the output may close it early."""
+    from judge.figures import available, draw_stress, stress_page_figures
+    from judge.files import write_html
+    from judge.pages.stress import MARK, page
+    from judge.tables.stress import stress_document
+
     data = report.plain()
     if options.figures:
         written = draw_stress({data["judge"]["name"]: data}, options.figures)

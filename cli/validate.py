@@ -20,13 +20,6 @@ from judge.cli.options import (
     table_option,
 )
 from judge.cli.output import check_outputs, note, note_figures, print_document
-from judge.comparing.run_choice import choice
-from judge.figures import draw_validation
-from judge.files import write_html
-from judge.pages.validation import MARK, page
-from judge.tables.validation import validation_document
-from judge.validating.raters import align_raters, open_raters
-from judge.validating.validation import compute_validation
 
 
 @options
@@ -80,6 +73,14 @@ def validate(options: _Validate) -> None:
     \b
     judge validate RUN --readers readers --html validation.html
     """
+    from judge.comparing.run_choice import choice
+    from judge.figures import draw_validation
+    from judge.files import write_html
+    from judge.pages.validation import MARK, page
+    from judge.tables.validation import validation_document
+    from judge.validating.raters import align_raters, open_raters
+    from judge.validating.validation import compute_validation
+
     check_outputs(options.html, options.figures, MARK)
     judges = open_raters([choice(run) for run in options.runs], readers=False)
     readers = open_raters([choice(run) for run in options.readers], readers=True)

@@ -27,3 +27,19 @@ def test_the_smallest_run_loads_little(tmp_path: Path) -> None:
     ours = [name for name in loaded if name.partition(".")[0] == "judge"]
     assert len(ours) <= MOST, ours
     assert not UNUSED.intersection(loaded)
+
+
+HELP = """
+import json, sys
+from click.testing import CliRunner
+from judge.cli import main
+for name in main.list_commands(None):
+    assert CliRunner().invoke(main, [name, "--help"]).exit_code == 0, name
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def test_the_help_of_no_command_loads_a_library_of_numbers_or_requests() -> None:
+    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    assert not loaded & (UNUSED | {"numpy", "pandas", "scipy", "pyarrow", "fastapi"})

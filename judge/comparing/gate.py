@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from judge.comparing.comparison import compare_runs
 from judge.comparing.run_choice import RunChoice
-from judge.stats.bootstrap import LEAST_UNITS
-from judge.stats.intervals import Z_95
 from judge.stats.metric import Metric, find
 from judge.stats.significance import ALPHA, Comparison, PairTest, Resampling, holm
 from judge.stats.table import OUTCOMES
@@ -31,7 +29,7 @@ class Check:
     `rule` says what must hold. `value` is the run's figure, `baseline` that of the earlier run,
     `difference` the first less the second on the `n` studies scored in both, with its 95%
     interval `low` to `high`. `p_holm` is the p-value of the paired test, corrected for all tests
-    of the gate. `reason` is why a check is undecided.
+    of the gate. `reason` is why a check is undecided. A limit is compared with no other run.
     """
 
     metric: str
@@ -46,6 +44,7 @@ class Check:
     high: float | None = None
     p_holm: float | None = None
     reason: str = ""
+    is_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +162,7 @@ def _limit(
         verdict = "pass" if (value >= limit if is_floor else value <= limit) else "fail"
     rule = f"at {'least' if is_floor else 'most'} {limit:g}"
     reason = "no study has this figure" if value is None else ""
-    return Check(name, label, rule, verdict, value, n, reason=reason)
+    return Check(name, label, rule, verdict, value, n, reason=reason, is_limit=True)
 
 
 def _compared(
@@ -199,26 +198,17 @@ def _verdict(
     """Return what a paired test says of a figure, and why it says nothing."""
     if test.p_holm is None or test.difference is None:
         return "undecided", "too few studies are scored in both runs for a test"
-    unseen = 0.0
     if test.low is not None and test.high is not None:
         ends = (test.low, test.high)
-    elif (max_drop or non_inferior) and (
-        test.n_units < LEAST_UNITS or metric.kind in ("ratio", "inverse")
-    ):
+    elif non_inferior or (max_drop and test.difference):
         return "undecided", "the difference has no interval on the studies scored in both runs"
-    else:  # the studies' differences are all the same, such as 0
+    else:
         ends = (test.difference, test.difference)
-        low, high = (0, 1) if metric.kind == "rate" else metric.scale or (None, None)
-        if non_inferior and (low is None or high is None):
-            return "undecided", "all studies have the same difference, which gives no interval"
-        if low is not None and high is not None:  # half the interval of a rate on such studies
-            unseen = Z_95 * (high - low) / (test.n_units + 2)
     # Turned so that more is better.
     least, most = ends if metric.higher_is_better else (-ends[1], -ends[0])
     is_shown = test.p_holm < ALPHA
-    is_worse = is_shown and most < -max_drop
-    if is_worse or (drift and is_shown and least > max_drop):
+    if is_shown and (most < -max_drop or (drift and least > max_drop)):
         return "fail", ""
-    if non_inferior and (least - unseen < -max_drop or (drift and most + unseen > max_drop)):
+    if non_inferior and (least < -max_drop or (drift and most > max_drop)):
         return "fail", "a larger difference cannot be excluded"
     return "pass", ""

@@ -30,7 +30,7 @@ from typing import IO, TYPE_CHECKING, Any
 from judge import jsonio, rubrics
 from judge.display import Displayed
 from judge.rubrics.contract import Rubric
-from judge.rubrics.derived import for_prompt, on_scale
+from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import (
     FORMAT,
     Manifest,
@@ -222,8 +222,6 @@ class Run(Displayed):
                 return self.combined.rubric(rubric)
             if self.reading is None:
                 return rubric
-            from judge.rubrics.derived import restrict
-
             return restrict(rubric, self.reading["lacks"], self.reading["own"])
         except JudgeError as error:
             package = parts.get("package") if name not in rubrics.names() else None

@@ -17,11 +17,11 @@ def gate_document(gate: Gate) -> Document:
     rows: list[tuple[Cell, ...]] = []
     for check in sorted(gate.checks, key=lambda check: _ORDER.index(check.verdict)):
         row: list[Cell] = [check.label, check.rule, check.verdict, check.n]
-        if check.rule.startswith("no "):
+        if check.is_limit:
+            row += ["", check.value, "", ""]
+        else:
             difference = Estimate(check.difference, check.low, check.high)
             row += [check.baseline, check.value, difference, check.p_holm]
-        else:  # a limit is compared with nothing
-            row += ["", check.value, "", ""]
         rows.append((*row, check.reason))
     return Document(
         "Gate",

@@ -57,7 +57,7 @@ def test_a_worse_model_fails_and_a_better_one_passes(runs: dict[str, Path]) -> N
 
 
 def test_a_run_does_not_fail_against_itself(runs: dict[str, Path]) -> None:
-    for options in ({}, {"drift": True}, {"max_drop": 0.02, "non_inferior": True}):
+    for options in ({}, {"drift": True}, {"max_drop": 0.02}):
         assert checked(runs["birch"], runs["birch"], **options).verdict == "pass"
 
 
@@ -120,14 +120,20 @@ def test_runs_of_two_rubrics_are_no_gate(tmp_path: Path, runs: dict[str, Path]) 
         checked(runs["alder"], other)
 
 
-def test_equal_figures_of_few_studies_do_not_show_non_inferiority(tmp_path: Path) -> None:
-    run = judged(tmp_path, "few", ALDER, "green", REFS)
-    small, wide = (checked(run, run, max_drop=margin, non_inferior=True) for margin in (0.05, 0.2))
-    assert verdicts(small)["green"] == verdicts(small)["green_no_significant_error"] == "fail"
-    assert wide.verdict == "pass"
+def test_a_mean_that_no_study_changes_has_no_interval_and_shows_nothing(
+    runs: dict[str, Path],
+) -> None:
+    same = checked(runs["birch"], runs["birch"], max_drop=0.02, non_inferior=True)
+    assert verdicts(same)["green"] == "undecided"
+    assert verdicts(same)["green_no_significant_error"] == "pass"
 
 
 def test_a_limit_needs_a_value(invoke: Invoke, runs: dict[str, Path]) -> None:
     result = invoke("gate", runs["alder"], "--min", "green")
     assert result.exit_code == 2
     assert "METRIC=VALUE is needed, not 'green'" in result.stderr
+    for limit in ("green=nan", "green=inf", "green=much"):
+        assert "is not a number" in invoke("gate", runs["alder"], "--min", limit).stderr
+    against = ("gate", runs["birch"], "--against", runs["perfect"], "--max-drop")
+    for margin in ("nan", "inf"):  # neither may let a worse run pass
+        assert invoke(*against, margin).exit_code == 2
