@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 DEEPEST = 100
-"""How many objects and lists may stand in one another."""
+"""How deeply objects and lists may be nested."""
 LONGEST = 64 * 2**20
 """The most bytes that are read where the caller names no limit."""
 
@@ -42,7 +42,7 @@ class JsonError(ValueError):
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object as it was written, a key that stands twice twice; see `read`."""
+    """The pairs of an object as they were written, repeated keys included; see `read`."""
 
 
 def read(

@@ -18,8 +18,8 @@ from judge.types import JudgeError
 __all__ = ["LEXICON", "TIMEOUT", "CountedNote", "Judge", "JudgeSettings", "load"]
 
 LEXICON, _API = "lexicon", "openai"
-# The module of each kind, which has a function `load` as a package's has. A kind stands before the
-# colon of a name; a name without one is a model's behind an API.
+# The module of each kind of judge, with its function `load`. The kind is the part of a name before
+# the colon; a name without a colon is a model behind an API.
 _MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "transformers"}
 
 

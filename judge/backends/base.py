@@ -135,7 +135,7 @@ class Judge(ABC):
 
     @property
     def counted(self) -> tuple[CountedNote, ...]:
-        """What a reader must be told of the questions so far, in the same order every time."""
+        """Counted notes about the questions so far, always in the same order."""
         return ()
 
     @property
@@ -210,6 +210,6 @@ class JudgeSettings:
 
     @property
     def base_urls(self) -> tuple[str, ...]:
-        """The addresses of `base_url`, each once; none where there is none."""
+        """The addresses of `base_url`, each once."""
         urls = (self.base_url,) if isinstance(self.base_url, str) else self.base_url or ()
         return tuple(dict.fromkeys(url.rstrip("/") for url in urls))

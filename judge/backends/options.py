@@ -134,7 +134,7 @@ def questions(
         return {}
     if prompt.asks not in steps.questions:
         known = ", ".join(question.prompt for question in steps.questions.values())
-        raise JudgeError(f"prompt {prompt.name!r} is none of {rubric.name}'s; use one of {known}")
+        raise JudgeError(f"prompt {prompt.name!r} is not for {rubric.name}; use one of {known}")
     wordings: dict[str, tuple[Prompt, Form]] = {}
     for asks, question in steps.questions.items():
         wording = prompt

@@ -49,7 +49,7 @@ class Batch:
 _SCHEMA = """
     PRAGMA auto_vacuum = FULL;
     PRAGMA journal_mode = WAL;
-    PRAGMA secure_delete = ON; -- reports stand in the questions: what is taken out is gone
+    PRAGMA secure_delete = ON; -- questions hold reports: a deleted one leaves no trace
     CREATE TABLE IF NOT EXISTS batch (id TEXT PRIMARY KEY, data TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS question (
         key TEXT PRIMARY KEY, batch TEXT, record TEXT, times INTEGER DEFAULT 0, reason, detail
@@ -96,7 +96,7 @@ class Ledger:
         return [b for b in every if all(getattr(b, name) == having[name] for name in having)]
 
     def batch(self, batch_id: str) -> Batch:
-        """Return the batch with this id; raises `JudgeError` where there is none."""
+        """Return the batch with this id; raises `JudgeError` for an unknown id."""
         if batches := self.batches(id=batch_id):
             return batches[0]
         raise JudgeError(f"there is no batch {batch_id!r} here (--cache): see judge batch list")
@@ -114,7 +114,7 @@ class Ledger:
         self._sql(f"{insert} ON CONFLICT {update}", key, batch.id, json.dumps(record))
 
     def standing(self, key: str) -> tuple[str | None, StudyError | None]:
-        """Return the batch that a question stands in, and why it can have no answer; else None."""
+        """Return the batch that has a question, and why it can have no answer; else None."""
         select = "SELECT batch, times, reason, detail FROM question WHERE key = ?"
         for batch, times, reason, detail in self._sql(select, key):
             return batch, StudyError(reason, detail) if times >= _MOST_TIMES else None

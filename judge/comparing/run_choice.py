@@ -49,7 +49,7 @@ def choices(runs: Runs) -> list[RunChoice]:
 
 
 def model_of_run(run: Run) -> str:
-    """Return the model that a run is about where nobody names it: at last its folder's name."""
+    """Return the model of a run that the user did not name; the last resort is its folder."""
     return known_model(run) or run.path.name
 
 

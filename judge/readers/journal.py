@@ -1,4 +1,4 @@
-"""Files beside a run to which each save of a reader appends a line, and nothing changes a line."""
+"""Journals beside a run: each save of a reader appends a line, and lines are never changed."""
 
 from __future__ import annotations
 

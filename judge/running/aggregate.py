@@ -8,8 +8,8 @@ Each number of a study is combined by itself:
     best      all numbers of the one part with the best score, which is the first that the rubric
               declares; ties go by the rubric's order of the worst studies, then to the first part.
 
-A part that lacks a number is not in it. Beside them stand how many parts there are, how many say
-each rate, and the spread of the score.
+A number is combined over the parts that have it. The combined run also counts the parts, counts
+those with an error of each rate, and has the spread of the score.
 """
 
 from __future__ import annotations

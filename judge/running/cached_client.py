@@ -169,7 +169,7 @@ class CachedClient:
             flight.set_exception(
                 StoppedError() if isinstance(error, asyncio.CancelledError) else error
             )
-            flight.exception()  # seen: whoever waits for it gets it, and maybe nobody does
+            flight.exception()  # marked as seen: there may be no one waiting for it
             raise
         else:
             flight.set_result(completion)
@@ -191,7 +191,7 @@ class CachedClient:
             # What is asked after an unreadable answer is another question.
             took = None if question.attempt else (self._kind, seconds)
             keeping = self._cache.keep(name, question.record, completion, took)
-            # Paid for: it is written down also where nobody waits for it any more.
+            # It is paid for, so it is saved even if no one waits for it any more.
             await asyncio.shield(asyncio.wrap_future(keeping))
             return completion
         finally:

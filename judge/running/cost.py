@@ -50,7 +50,7 @@ class SpendingLimit:
         return why
 
     def settle(self, most: float | None, spent: float | None) -> None:
-        """Count what an answer did cost instead of its most, which stands where that is unknown."""
+        """Replace the most that an answer could cost by its cost, if that is known."""
         if most is not None and spent is not None:
             self._add(spent - most, None)
         if self.within:
@@ -183,7 +183,7 @@ class Forecast:
 def forecast(
     session: JudgeSession, studies: Iterable[Study], *, in_batches: bool = False
 ) -> Forecast | None:
-    """Return what judging `studies` would ask, None for a judge that runs inline; asks nobody."""
+    """Return the requests that judging `studies` would send, None for a judge that runs inline."""
     judge, cache, steps = session.judge, session.cache, session.rubric.steps
     if cache is None:
         return None
@@ -219,7 +219,7 @@ def forecast(
 
     worst = estimate(
         sum(times for _, _, times in to_send),
-        # Each time an answer could not be read, it stands in the prompt of the next.
+        # An answer that could not be read is part of the prompt of the next.
         sum(times * tokens + (times - 1) * longest for tokens, longest, times in to_send),
         sum(times * longest for _, longest, times in to_send),
     )

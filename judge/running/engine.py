@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
 COMPOSED = "composed"
-"""What stands for the key of a completion that was made of several answers in the cache."""
+"""The key of a completion that was put together from several answers in the cache."""
 # After SIGTERM the answers under way get so many seconds: who sends it soon kills.
 _GRACE = 5.0
 _TICK = 0.25
@@ -93,7 +93,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ProgressListener:
-    """Who is told how a run goes: `tick` a few times a second, `say` when there is news."""
+    """Callbacks of a run: `tick` is called a few times a second, `say` with each message."""
 
     tick: Callable[[Progress], None] = field(default=lambda _progress: None)
     say: Callable[[str], None] = field(default=lambda _text: None)
@@ -122,7 +122,7 @@ class UnreadableError(JudgeError):
 
 
 class StoppedError(Exception):
-    """The run was told to stop before this question was answered."""
+    """The run was stopped before this question was answered."""
 
 
 class StopSignal:
@@ -133,7 +133,7 @@ class StopSignal:
         self._waiting: set[asyncio.Task[object]] = set()
 
     def set(self, why: str) -> None:
-        """Stop the run; the first reason stands."""
+        """Stop the run; later reasons are ignored."""
         if self.why is None:
             self.why = why
             for task in self._waiting:

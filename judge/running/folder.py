@@ -63,7 +63,7 @@ MADE_BY = (
     *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
     *("notes", "reading"),
 )
-"""What stands in summary and manifest alike; `reading` in those of readers."""
+"""The keys that summary and manifest share; `reading` is in those of readers."""
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 WRITING = ".writing"
@@ -164,7 +164,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Return what changes with the file, None where there is none."""
+    """Return a stamp that changes with the file, None without a file."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -402,7 +402,7 @@ def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunW
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         for folder in reversed(made):
-            folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
+            folder.mkdir(mode=0o700, exist_ok=True)  # it holds reports
         with staging_folder(path) as staging, (staging / ANNOTATIONS).open("w+b") as file:
             yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
     except OSError as error:

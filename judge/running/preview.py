@@ -1,4 +1,4 @@
-"""What would be judged, asking nobody: what a reader checks before paying."""
+"""A preview of a run: which studies and fields would be judged."""
 
 from __future__ import annotations
 

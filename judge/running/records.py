@@ -202,7 +202,7 @@ def study_of(record: Mapping[str, Any]) -> Study:
 
 
 def answered_of(part: Mapping[str, Any]) -> CachedAnswer | None:
-    """Return the answer in a record or in one of its `earlier` ones, None where there is none."""
+    """Return the answer in a record or in one of its `earlier` parts, None without an answer."""
     if part["answer"] is None:
         return None
     return CachedAnswer(adapter(Completion).validate_python(part["answer"]), part["cache_key"])

@@ -28,7 +28,7 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
                 key = part["cache_key"]
                 if key is None:
                     without += part["answer"] is not None
-                elif key != COMPOSED:  # of others, which stand before it
+                elif key != COMPOSED:  # its parts come before it
                     data = {"key": key, "model": model, "completion": part["answer"]}
                     yield entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
         except (ValueError, UnreadableError) as error:

@@ -186,7 +186,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         return self.policy.concurrency or self.judge.concurrency
 
     def begin(self, n_studies: int = 0) -> None:
-        """Count anew, for a run that nobody has stopped yet."""
+        """Reset the counts and the stop signal for a new run."""
         self.progress, self.stop = Progress(total=n_studies), StopSignal()
         self._asker: CachedClient | None = None
 

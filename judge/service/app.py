@@ -196,7 +196,7 @@ def _query_without_token(scope: Scope) -> list[tuple[str, str]]:
 
 
 def _is_this_machine(host: str) -> bool:
-    """Whether a Host header names this machine; another name may come of DNS rebinding."""
+    """Whether a Host header names this machine; another name may be DNS rebinding."""
     try:
         name = urlsplit(f"//{host}").hostname
     except ValueError:

@@ -140,7 +140,7 @@ class OpenRun(Run):
             raise damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
 
     def row(self, row: int) -> dict[str, Any]:
-        """Return the record of the study in a row of the run; raises 404 where there is none."""
+        """Return the record of the study in a row of the run; raises 404 beyond the last row."""
         if row >= len(self._rows):
             raise ProblemError(404, "no such study in this run")
         with (self.path / ANNOTATIONS).open("rb") as file:
@@ -205,7 +205,7 @@ class Catalogue:
         return list(entries.values())
 
     def find(self, name: str) -> RunEntry:
-        """Return the run of that id, or blind id; raises `ProblemError` 404 where there is none."""
+        """Return the run of that id, or blind id; raises `ProblemError` 404 for an unknown one."""
         entry = self._entries.get(name)
         if entry is None or not (entry.job or entry.is_finished):
             self.entries()

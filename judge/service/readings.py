@@ -131,7 +131,7 @@ def draw_sample(
 def show_to_reader(
     run: RunId, reader: ReaderName, service: ServiceDep, study_id: StudyId
 ) -> Response:
-    """Show one study of the sample, with what this reader has marked in it and nobody else."""
+    """Show one study of the sample, with the marks of this reader alone."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, study_id)
     texts = store.texts_digest(record)
@@ -168,7 +168,7 @@ def show_image(
     if service.settings.images is None or at >= len(paths):
         raise ProblemError(404, "no such image: this service shows none of this study")
     file = _image(service.settings.images, paths[at])
-    # A browser is told to take no file for another kind than its name says.
+    # A browser must not take a file for another kind than its name says.
     return FileResponse(file, media_type=_IMAGE_KINDS[file.suffix.lower()])
 
 

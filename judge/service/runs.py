@@ -307,9 +307,9 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
         if not fits or review.level not in (None, *levels) or review.error in errors:
             raise ProblemError(
                 422,
-                "a missed error is none of the judge's, and has a text, a category of "
+                "a missed error needs a text, a category of "
                 f"{', '.join(sorted(codes)) or 'none'} and a level of "
-                f"{', '.join(levels) or 'none'}",
+                f"{', '.join(levels) or 'none'}; it names no error of the judge",
             )
         names = tuple(dict.fromkeys(review.categories))
         values |= {"categories": names, "level": review.level, "text": review.text}

@@ -1,6 +1,6 @@
 """Processes of a service: each run, check and comparison has one of its own.
 
-A task that breaks or takes too long ends its own process and nobody else's work.
+A task that breaks or takes too long ends its own process alone.
 
 `python -m judge.service.worker TASK` reads its request from the first line of standard input. When
 standard input ends, the service is gone, and so is the process. `run` is the command `judge`, paid

@@ -70,8 +70,7 @@ def correlate(
 ) -> CorrelationDraws:
     """Return the correlations of `x` and `y` over the studies where both have a value.
 
-    There is none of fewer than three studies, nor where one of the two, which `names` are of, has
-    one value only.
+    Fewer than three studies have none, nor has a variable (`names` says which) with one value only.
     """
     known = ~(np.isnan(x) | np.isnan(y))
     n = int(known.sum())

@@ -168,7 +168,7 @@ class Comparison:
 
 
 Track = Callable[[Iterable[GroupTests], int], Iterable[GroupTests]]
-"""What passes results on as they come, such as a progress bar, and is told how many there are."""
+"""Passes results on as they come, such as a progress bar; the number is how many will come."""
 
 
 def compare(

@@ -96,7 +96,7 @@ def columns_for(names: Iterable[str], role: str) -> list[str]:
 
 
 def find_column(fields: Iterable[str], wanted: str, option: str, where: str = "the studies") -> str:
-    """Return the field that a user names with `option`; raises `JudgeError` where there is none."""
+    """Return the field that a user names with `option`; raises `JudgeError` for an unknown one."""
     fields = list(fields)
     matches = find_columns(fields, wanted)
     if len(matches) == 1:

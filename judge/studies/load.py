@@ -267,7 +267,7 @@ def _from_arrow(table: pa.Table) -> Columns:
 
 
 def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401
-    """Return the columns of a dataset, class labels by their names; -1 is none."""
+    """Return the columns of a dataset, class labels by their names; -1 is a missing label."""
     columns = _from_arrow(dataset.with_format("arrow")[:])
     for field in columns:
         if labels := getattr(dataset.features[field], "names", None):

@@ -171,8 +171,8 @@ def read_reports(
     """Return each study's `findings`, `impression` and `report`.
 
     Sections are split off a whole report, and put together to one. A candidate without headings
-    stands for any section, one with other headings alone for none: it is "". A value is None where
-    nothing is said. Raises `JudgeError` for a value that is no text.
+    is taken for any section; one that has only other headings is "". A value is None for a missing
+    text. Raises `JudgeError` for a value that is no text.
     """
     import pandas as pd
 

@@ -178,5 +178,5 @@ def _sentence(error: _Error, models: Sequence[str]) -> str:
 
 def as_data(recurring: Recurring) -> dict[str, Any]:
     """Return all of it as JSON's types, every group."""
-    sides = {"told": sentences(recurring)} if recurring.summary is None else {}
+    sides = {"sentences": sentences(recurring)} if recurring.summary is None else {}
     return recurring.data | sides

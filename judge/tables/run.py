@@ -119,7 +119,7 @@ def class_facts(n_inferred: int, n_studies: int) -> list[Fact]:
 
 _DRAWN = {
     "drawn": "at random, as their runs say",
-    "told": "at random, as was said with --readings-at-random",
+    "told": "at random, by --readings-at-random",
     "all": "all studies were read",
 }
 

@@ -1,8 +1,8 @@
 """CRIMSON: errors of findings and of their attributes, weighed by urgency, with partial credit.
 
-A study's score lies above -1 and is at most 1: what matches less what is made up, by the weight
-of the reference's findings [Baharoon et al. 2026]. Normal findings do not count. The judge is
-told what is known of the patient.
+A study's score is above -1 and at most 1: the weight of matched findings minus that of false ones,
+relative to the weight of the reference's findings [Baharoon et al. 2026]. Normal findings do not
+count. The judge is shown the patient's context.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from judge.rubrics.categories import ERRORS, no_error, no_urgent
 from judge.rubrics.contract import EVERYWHERE, Order, Rubric, Statistic, Tally, source
-from judge.rubrics.crimson.parse import (
+from judge.rubrics.crimson.measures import (
     CANDIDATE,
     MATCH,
     MEASURES,
@@ -19,12 +19,9 @@ from judge.rubrics.crimson.parse import (
     REFERENCE,
     SIGNIFICANCE,
     TYPE,
-    Reply,
-    baseline,
     measure,
-    parse,
-    render,
 )
+from judge.rubrics.crimson.parse import Reply, baseline, parse, render
 
 RUBRIC = Rubric(
     name="crimson",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime, tzinfo
 from pathlib import Path
 
+import pytest
 from faultserver import FaultServer
 from running import Shell
 
@@ -15,9 +17,18 @@ from judge.types import Annotation
 Made = Callable[[int], Shell]
 
 
+class OneDay(datetime):
+    """A clock on which no test passes midnight: the date is part of what is asked."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime(2026, 11, 26, 12, tzinfo=tz)
+
+
 def test_a_judge_is_asked_again_with_the_options_of_its_run(
-    server: FaultServer, shell: Made
+    server: FaultServer, shell: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("judge.cli.gate.datetime", OneDay)
     server.set_faults(record=True)
     ready = shell(30)
     assert ready.run("--out", "run", "--body", "top_p=0.5", "--max-tokens", "99")[0] == 0

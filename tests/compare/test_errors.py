@@ -156,11 +156,11 @@ def test_patients_with_several_studies_are_flipped_together(tmp_path: Path, invo
     test = found["errors"][0]["test"]
     assert (found["patient_field"], test["method"]) == ("patient", "sign-flip permutation test")
     assert test["p"] == pytest.approx(0.5, abs=0.03)
-    assert "b in none" not in "".join(found["told"])
+    assert "b in none" not in "".join(found["sentences"])
     alone = data(invoke, first, second, "--patient-field", "none")
     assert alone["patient_field"] is None
     assert alone["errors"][0]["test"]["p"] == pytest.approx(mid_p(20, 0))
-    assert "b in none (p < 0.001, Holm)" in alone["told"][1]
+    assert "b in none (p < 0.001, Holm)" in alone["sentences"][1]
     assert alone["errors"][0]["ratio"] is None
 
 

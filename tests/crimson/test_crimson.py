@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
 from judge import rubrics
-from judge.rubrics.crimson.parse import (
+from judge.rubrics.crimson.measures import (
     ATTRIBUTES,
     LEVELS,
     MODALITY_OF,
     WEIGHTS,
-    Reply,
-    _attributes,
 )
+from judge.rubrics.crimson.parse import Reply, _attributes
 from judge.types import Annotation, Item, Measures, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")

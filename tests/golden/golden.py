@@ -50,7 +50,7 @@ NOT_HELD = {
     "notes",
     "note",
     "why",
-    "told",
+    "sentences",
 }
 
 

@@ -16,7 +16,12 @@ from installed import module
 
 from judge import official
 from judge.rubrics.crimson import RUBRIC
-from judge.rubrics.crimson.parse import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS
+from judge.rubrics.crimson.measures import (
+    ATTRIBUTES,
+    LEVELS,
+    MODALITY_OF,
+    WEIGHTS,
+)
 from judge.types import Study
 
 pytestmark = pytest.mark.ci

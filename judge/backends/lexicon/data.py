@@ -72,7 +72,7 @@ class Finding(Entry):
 
     `graded` gives the severity by how large or severe the finding is called, `placed` by
     where it is; `safe` are the least and most millimetres above the carina. `kind_of`
-    holds the wider findings that may stand for it, `more_than` those of them that leave
+    holds the wider findings that may replace it, `more_than` those of them that leave
     something out; `shadow` is the group of readings of one shadow; `level` how severe the
     word is by itself, `acuity` how old; `urgent_if_acute` tells that acute or old is a
     significant difference; `where` the domain of places that count; `when` the qualities of a
@@ -164,7 +164,7 @@ class _Unfamiliar(Entry):
 class Lexicon(Entry):
     """The lexicon file as a value; lexicon.yaml explains each entry.
 
-    `version` names the data and a short hash of them. `words` are all that stand in a phrase,
+    `version` names the data and a short hash of them. `words` are all words of the phrases,
     `long_words` those that a slip can be mended to, by first letter; `right_words` are slips of
     none. `vocabulary` are these and those of the built-in lexicon: an own one may be small.
     """

@@ -261,7 +261,7 @@ def _compare_findings(
 ) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
     """Return the abnormal findings of both reports, the reference's first, and how they differ.
 
-    A finding stands here once, however often its report speaks of it, and how many a report has
+    A finding is listed once, however often its report mentions it, and how many a report has
     does not depend on the other report. It weighs as much as the gravest mention of it, one of the
     reference no less than what the candidate says otherwise of it.
     """
@@ -466,7 +466,7 @@ class LexiconJudge(Judge):
         return Completion(text, "stop", self.version)
 
     def _check(self, text: str, annotation: Annotation, study: Study) -> None:
-        # Tests hold the rubrics that are built in to this; nobody does so for a package's.
+        # Tests check the built-in rubrics; a package's rubric is checked here.
         try:
             read = self._rubric.parse(text, study, complete=True)
         except UnparsedError:

@@ -59,7 +59,7 @@ class Mention:
     _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Worked out once for all the reports in which the sentence stands.
+        # Computed once for all reports with the same sentence.
         positive = bool(self.finding) and self.present
         negative = bool(self.finding or self.normal) and not positive
         key = tuple(getattr(self, name) for name in _COMPARED)

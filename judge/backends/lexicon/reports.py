@@ -428,7 +428,7 @@ class _Profile(NamedTuple):
 def _profile(piece: str, lexicon: Lexicon) -> _Profile:
     """Return counts of words by language, and the place of another modality.
 
-    A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
+    A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
     """
     every = _WORD.findall(piece.lower())
     words = [word for word in every if len(set(word)) > 1]

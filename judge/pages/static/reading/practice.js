@@ -1,5 +1,5 @@
 // Two practice studies with known errors, and how a reader's marks compare with what was expected.
-// They are of this page alone: nothing of them is sent.
+// They exist on this page only: no mark made in them is sent.
 
 import { el, isolated } from "./dom.js";
 import { kindOf, shownAs } from "./marks.js";
