@@ -13,8 +13,9 @@ from judge.types import JudgeError
 Kind = str
 """How the cells of a column are printed.
 
-`text`, `rank` and `count` as they are, `p` as a p-value, `number` 0.712 [0.690, 0.734], `plus_minus`
-3.21 ± 0.04, `share` 71.0% [65.5, 76.0], `rate` the same after 201/283, `per_study` 12 (0.800),
+`text`, `rank` and `count` as they are, `p` as a p-value, `number` 0.712 [0.690, 0.734],
+`plus_minus` 3.21 ± 0.04, `share` 71.0% [65.5, 76.0], `rate` the same after 201/283,
+`per_study` 12 (0.800),
 `difference` +0.256 [+0.089, +0.487], `points` the same in percentage points, `range` 1 to 3, `of`
 2 of 3, `fraction` 2/3, `short` 0.12 or 12.3, `dollars` the same after $.
 """
