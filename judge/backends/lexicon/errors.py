@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
-from judge.backends.lexicon.reports import WHOLE, Alignment, Report
+from judge.backends.lexicon.reports import WHOLE, Report
 from judge.types import Attribute, Category, Discrepancy, Severity
 
 _OTHER_SIZE = 1.5
@@ -263,9 +263,9 @@ def _change_weight(
 
 
 def unpaired(
-    alignment: Alignment, reference: Report, candidate: Report
+    alone: Sequence[Sequence[Mention]], reference: Report, candidate: Report
 ) -> tuple[list[Error], list[Pair]]:
-    """Return the errors about mentions that have no partner in the other report.
+    """Return the errors about the mentions of each report `alone`, without a partner in the other.
 
     A mention that repeats what the other report says elsewhere is no error in itself; only
     what it says differently counts. Several mentions of one finding make one error. Beside the
@@ -273,12 +273,12 @@ def unpaired(
     """
     errors: list[Error] = []
     twins: list[Pair] = []
-    for report, other, alone in (
-        (candidate, reference, alignment.only_candidate),
-        (reference, candidate, alignment.only_reference),
+    for report, other, mentions in (
+        (candidate, reference, alone[1]),
+        (reference, candidate, alone[0]),
     ):
         emitted: list[tuple[Mention, int]] = []
-        for mention in alone:
+        for mention in mentions:
             if not mention.positive:
                 continue
             twin = None if _is_blocked(mention, report, other) else other.twin(mention)

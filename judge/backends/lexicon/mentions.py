@@ -173,6 +173,11 @@ class Mention:
         is_named = not set(self.names).isdisjoint(other.names)
         return is_named and self.agrees_in_site(other) and self.size_ratio(other) < SAME_SIZE
 
+    def denies_as(self, other: Mention) -> bool:
+        """Return whether the other negative is of the same finding or structure, and side."""
+        same = (self.finding, self.structure) == (other.finding, other.structure)
+        return same and self.agrees_in_side(other)
+
     def against(self, mention: Mention) -> int:
         """Return how this negative is contrary to a finding: 1 as its denial, 2 as that of a wider
         finding, 3 as a part that is called normal; 0 where both may be so.

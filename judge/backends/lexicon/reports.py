@@ -323,18 +323,12 @@ class Report:
         )
 
 
-class Alignment(NamedTuple):
-    """`same` are equal pairs, `pairs` differ in something; the rest has no partner."""
+def align(
+    reference: Report, candidate: Report
+) -> tuple[list[Pair], list[Pair], list[Mention], list[Mention]]:
+    """Pair the mentions of two reports, each with one partner at most.
 
-    same: list[Pair]
-    pairs: list[Pair]
-    only_reference: list[Mention]
-    only_candidate: list[Mention]
-
-
-def align(reference: Report, candidate: Report) -> Alignment:
-    """Pair the mentions of two reports, equal ones first, each with one partner at most.
-
+    Returns the equal pairs, those that differ, and the rest of the reference and the candidate.
     What a report repeats in the same words counts once. Only findings that are present are
     paired with a differing one.
     """
@@ -348,7 +342,7 @@ def align(reference: Report, candidate: Report) -> Alignment:
     pairs = _closest(left, right)
     paired = {id(mention) for pair in pairs for mention in pair}
     alone = ([mention for mention in side if id(mention) not in paired] for side in (left, right))
-    return Alignment(same, pairs, *alone)
+    return same, pairs, *alone
 
 
 def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
