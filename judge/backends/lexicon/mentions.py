@@ -126,10 +126,7 @@ class Mention:
         severity = finding.severity
         if finding.graded and self.levels:
             # "Small to moderate" is taken for small.
-            graded = {
-                self.lexicon.levels[level]: severity_if
-                for level, severity_if in finding.graded.items()
-            }
+            graded = {self.lexicon.levels[name]: grade for name, grade in finding.graded.items()}
             severity = min(graded.get(level, finding.severity) for level in self.levels)
         if not self.is_safe(finding):
             severity = max(severity, 3)  # it has to be moved
