@@ -17,7 +17,7 @@ from judge.text import left_out
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.metrics.scored import ScoredReports
+    from judge.metrics import ScoredReports
 
 _INCOMPLETE = 3
 
@@ -93,7 +93,7 @@ def metrics(options: _Metrics) -> None:
 
 
 def _tracks(options: _Metrics) -> list[ScoredReports]:
-    from judge.metrics.scored import ScoredReports
+    from judge.metrics import ScoredReports
     from judge.running.session import with_classes
 
     sections = read_sections(options, options.preds, options.refs)
