@@ -93,18 +93,24 @@ def _pieces(
     n_records = {"here": sum(map(len, records.values())), "all": n_judged}
     ids = {study_id for studies in records.values() for study_id in studies}
     rows = [row for row, study_id in enumerate(c.panel.study_ids) if study_id in ids]
-    yield "overview", as_json({**overview(c), "records": n_records})
-    yield (
-        "columns",
-        as_json({**columns(c), "packets": packet_numbers(rows, len(c.panel.study_ids))}),
-    )
-    for number, metric in enumerate(c.panel.metrics):
-        yield f"values-{number}", values(c, metric)
+    packets = packet_numbers(rows, len(c.panel.study_ids))
+    yield from number_pieces(c, {"records": n_records}, {"packets": packets})
     for number, start in enumerate(range(0, len(rows), PACKET)):
         packet = rows[start : start + PACKET]
         views = {str(row): list(_study(c, records, c.panel.study_ids[row])) for row in packet}
         yield f"packet-{number}", as_json(views)
     yield from figure_pieces(figures)
+
+
+def number_pieces(
+    c: Comparison, in_overview: Mapping[str, Any], in_columns: Mapping[str, Any]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the overview, the columns and each metric's values, with what is given beside them."""
+    yield "overview", as_json({**overview(c), **in_overview})
+    yield "columns", as_json({**columns(c), **in_columns})
+    for number, metric in enumerate(c.panel.metrics):
+        # Doubles, model by model; NaN where a study is not scored.
+        yield f"values-{number}", c.panel.study_values(metric.name).T.astype("<f8").tobytes()
 
 
 def packet_numbers(rows: Sequence[int], n: int) -> list[int]:
@@ -236,11 +242,6 @@ def columns(c: Comparison) -> dict[str, Any]:
         "fields": {name: _field(values) for name, values in c.panel.fields.items()},
         "whole": [name for name, grid in known.items() if not np.any(grid[~np.isnan(grid)] % 1)],
     }
-
-
-def values(c: Comparison, metric: Metric) -> bytes:
-    """Return the studies' values as doubles, model by model; NaN where a study is not scored."""
-    return c.panel.study_values(metric.name).T.astype("<f8").tobytes()
 
 
 def _field(values: Sequence[object]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,10 +29,10 @@ from judge.address import is_loopback
 from judge.pages.bundle import READING, RESULTS, Frontend, content_type
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
+from judge.service import ProblemError, comparisons, jobs, readings, runs
 from judge.service.catalogue import Catalogue
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
-from judge.service.settings import ServiceSettings
+from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.types import JudgeError
 
 _ABOUT = """Finds out what radiology report-generation models get wrong, with evidence.
@@ -41,6 +42,7 @@ Errors are problem details (RFC 9457): JSON whose `detail` says what is wrong an
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 _BACKLOG = 128
 _MAX_HEAD = 2**16
+_MAX_BODY = 4 * MEGABYTE
 _MAX_CONNECTIONS = 256
 _IDLE_SECONDS = 15
 _SHUTDOWN_SECONDS = 3
@@ -60,9 +62,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_UPLOADS = ("/v1/runs", "/v1/runs/check")
 _DATA = ("/v1/", "/data/", "/openapi")
-_COSTLY = ("/v1/comparison", "/data/comparison")
 _SIGN_IN_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>judge</title></head>
 <body><main><h1>Token needed</h1><form method="get">
@@ -82,9 +82,8 @@ def application(settings: ServiceSettings) -> ASGIApp:
         service = app.state.service = Service(
             settings,
             Catalogue(settings),
-            pairs.Pairs(settings),
             jobs.Jobs(settings),
-            comparisons.Comparisons(settings),
+            comparisons.Comparisons(),
         )
         service.jobs.start_all()
         try:
@@ -92,7 +91,6 @@ def application(settings: ServiceSettings) -> ASGIApp:
         finally:
             await service.jobs.close()
             await service.comparisons.close()
-            await service.pairs.close()
 
     app = FastAPI(
         title="judge",
@@ -105,10 +103,11 @@ def application(settings: ServiceSettings) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app, settings)
-    for module in (pairs, runs, comparisons, readings):
-        app.include_router(module.routes)
-    for router in (runs.data_routes, comparisons.data_routes, routes):
+    app.add_middleware(GZipMiddleware)
+    for router in (runs.choices, runs.routes, readings.routes, runs.data_routes):
         app.include_router(router)
+    app.include_router(comparisons.routes)
+    app.include_router(routes)
     return Guard(app, settings)
 
 
@@ -127,8 +126,8 @@ class Guard:
             await self._app(scope, receive, send)
         if scope["type"] != "http":  # there are no web sockets
             return
-        is_upload = scope["method"] == "POST" and scope["path"] in _UPLOADS
-        limit = self._settings.max_upload if is_upload else self._settings.max_body
+        is_upload = (scope["method"], scope["path"]) == ("POST", "/v1/runs")
+        limit = self._settings.max_upload if is_upload else _MAX_BODY
         n_bytes = 0
 
         async def counted() -> Message:  # a request need not state its length
@@ -165,7 +164,7 @@ class Guard:
             return _token_needed(scope)
         if not is_safe and not _is_from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
-        if scope["path"].startswith(_COSTLY) and _is_from_elsewhere(headers):
+        if scope["path"].startswith("/data/comparison") and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of work.
             return as_problem(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")

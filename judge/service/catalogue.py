@@ -1,12 +1,11 @@
 """The runs that a service shows, by names that are never paths, each opened once for all clients.
 
-The columns of a run stay in memory as they are sent, compressed; the record of a study is one seek
-into the run's file of annotations.
+The columns of a run stay in memory as they are sent; the record of a study is one seek into the
+run's file of annotations.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -30,16 +29,11 @@ from judge.running.folder import (
 from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
-from judge.signature import safe_name
 from judge.study.asked import AskedQuestions
 from judge.study.view import search_text
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
-_LISTED = (
-    *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
-    *("n_failed", "statistics"),
-)
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
 _AROUND, _MAX_SNIPPETS = 60, 1000
 
@@ -56,7 +50,7 @@ class OpenRun(Run):
         self._samples: dict[Stamp | None, Sample | None] = {None: None}
 
     def piece(self, name: str) -> bytes:
-        """Return a piece of the run's page by its name in the page's file, as gzipped JSON.
+        """Return a piece of the run's page by its name in the page's file, as JSON.
 
         Raises `ProblemError` 404 for a packet beyond the last study.
         """
@@ -66,7 +60,7 @@ class OpenRun(Run):
         records = [self.row(row) for row in range(first, min(first + PACKET, len(self._rows)))]
         if not records:
             raise ProblemError(404, f"this run has no {name}")
-        return gzip.compress(page.questions(records, self._asked), 6)
+        return page.questions(records, self._asked)
 
     @cached_property
     def _asked(self) -> AskedQuestions:
@@ -75,12 +69,11 @@ class OpenRun(Run):
     @cached_property
     def _index(self) -> bytes:
         self._check_fits(len(self.table()))
-        return gzip.compress(as_json(page.index(self.table(), self.rubric)), 6)
+        return as_json(page.index(self.table(), self.rubric))
 
     @cached_property
     def _overview(self) -> bytes:
-        pieces = page.overview(self.summary(), self.table(), self.rubric)
-        return gzip.compress(as_json(pieces), 6)
+        return as_json(page.overview(self.summary(), self.table(), self.rubric))
 
     def search(self, text: str) -> tuple[list[int], list[str]]:
         """Return the rows of the studies that hold every word of `text`, in either case.
@@ -196,10 +189,8 @@ class Catalogue:
         entries: dict[str, RunEntry] = {}
         for path in dict.fromkeys(path.absolute() for path in (*named, *newest)):
             name = path.name
-            if not jobs.NAME.fullmatch(name):
-                name = safe_name(name, 100, keeps="._-", default="run")
-            if name in entries:
-                name = f"{name}-{_digest(path)[:8]}"
+            if name in entries or not jobs.NAME.fullmatch(name):
+                name = f"run-{_digest(path)[:8]}"
             entries[name] = RunEntry(name, path, jobs_by_run.get(path))
         self._entries = entries | {entry.blind_id: entry for entry in entries.values()}
         return list(entries.values())
@@ -223,29 +214,22 @@ class Catalogue:
 
     def describe(self, entry: RunEntry) -> dict[str, Any]:
         """Return a run as in the list of runs."""
-        described: dict[str, Any] = dict.fromkeys(
-            (*_LISTED, "judge", "model", "started", "finished", "progress", "detail")
-        )
-        described |= {"id": entry.id, "name": entry.id}
+        described: dict[str, Any] = {"id": entry.id, "state": jobs.FINISHED, "detail": None}
         if entry.job is not None:
             request, (state, detail) = entry.job.request, entry.job.state()
             described |= {
-                "name": request.name or entry.id,
                 "state": state,
                 "rubric": request.rubric,
                 "judge": request.judge,
-                "prompt": request.prompt or None,
                 "started": request.created,
                 "progress": entry.job.progress(),
                 "detail": detail,
             }
         if entry.is_finished:
-            described["state"] = jobs.FINISHED
             try:
                 described |= self._listed(entry.path, _stamps(entry.path))
             except JudgeError as error:
-                detail = self._settings.hide_folders(error)
-                described["detail"] = f"this run cannot be read: {detail}"
+                described["detail"] = self._settings.hide_folders(error)
         return described
 
     def _describe_finished(self, path: Path, stamps: Stamps) -> dict[str, Any]:
@@ -253,13 +237,11 @@ class Catalogue:
         summary = run.summary()
         headline = headline_figures(summary, run.rubric)
         return {
-            **{name: summary.get(name) for name in _LISTED},
+            **{name: summary[name] for name in ("rubric", "signature", "n_studies", "n_scored")},
             "headline": [{"label": label, "text": text} for label, text in headline],
             "judge": summary["judge"]["name"],
             "model": known_model(run),
-            "progress": run.manifest.get("spent"),
             "started": run.manifest.get("started"),
-            "finished": run.manifest.get("finished"),
         }
 
 

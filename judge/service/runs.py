@@ -1,32 +1,32 @@
-"""Runs over HTTP: list, check, start, stop, resume, results; their studies and reviews."""
+"""Runs over HTTP, with their studies and reviews, and the rubrics and judges to choose from."""
 
 from __future__ import annotations
 
 import asyncio
-import gzip
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import APIRouter, Form, UploadFile
 from fastapi import Path as InPath
 from fastapi import Query as InQuery
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from judge import rubrics
+from judge.backends import LEXICON
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs, reviews
 from judge.service.catalogue import OpenRun, RunEntry
-from judge.service.pairs import check_names
 from judge.service.reviews import COMMENT, MISSED, Event
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
-from judge.service.worker import answer
+from judge.service.settings import Ledger
 from judge.stats.review import VERDICTS
 from judge.study.view import study_view
+from judge.types import JudgeError
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _MAX_NAME = 200
@@ -37,7 +37,35 @@ _FILES = {
 }
 
 routes = APIRouter(prefix="/v1/runs", tags=["runs"])
+choices = APIRouter(prefix="/v1", tags=["runs"])
 data_routes = APIRouter(prefix="/data/run", include_in_schema=False)
+
+
+@choices.get("/rubrics")
+def list_rubrics() -> Response:
+    """List the rubrics: `name`, `title` and `summary`."""
+    names = ("name", "title", "summary")
+    loaded = map(rubrics.load, rubrics.names())
+    return as_json({"rubrics": [{name: getattr(one, name) for name in names} for one in loaded]})
+
+
+@choices.get("/judges")
+def list_judges(service: ServiceDep) -> Response:
+    """List the judges that the service's owner allows: `name`, `built_in`, `budget` and `left`.
+
+    `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
+    count at their most.
+    """
+    return as_json({"judges": [_judge(service, name) for name in service.settings.allowed]})
+
+
+def _judge(service: Service, name: str) -> dict[str, Any]:
+    ledger = Ledger(*service.settings.ledger(name))
+    try:
+        left = ledger.left()
+    except JudgeError:  # a run says why
+        left = None
+    return {"name": name, "built_in": name == LEXICON, "budget": ledger.limit, "left": left}
 
 
 class RunForm(jobs.RunOptions):
@@ -45,9 +73,6 @@ class RunForm(jobs.RunOptions):
 
     preds: UploadFile
     refs: UploadFile | None = None
-
-
-RunFields = Annotated[RunForm, Form(media_type="multipart/form-data")]
 
 
 @routes.get("")
@@ -62,56 +87,40 @@ def list_runs(service: ServiceDep) -> Response:
 
 
 @routes.post("", status_code=201)
-async def start_run(form: RunFields, service: ServiceDep) -> Response:
-    """Judge two uploaded files in the background, with the options of the command line.
+async def start_run(
+    form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: ServiceDep
+) -> Response:
+    """Judge two uploaded files in the background.
 
     Where the budget of the judge has no room for an answer, it stops and says so.
     """
-    check_names(service.settings, form)
-
-    def create() -> jobs.Job:
-        with _save_uploads(form, service) as (folder, files):
-            return jobs.create(folder, jobs.RunRequest.of(form, files))
-
-    job = await asyncio.to_thread(create)
+    if form.rubric not in rubrics.names():
+        known = ", ".join(rubrics.names())
+        raise ProblemError(422, f"unknown rubric {form.rubric!r}; there are: {known}")
+    allowed = service.settings.allowed
+    if form.judge not in allowed:
+        raise ProblemError(403, f"the judges allowed here are {', '.join(allowed)}")
+    job = await asyncio.to_thread(_create, form, service.settings.runs[0])
     service.jobs.start(job)
     described = service.catalogue.describe(RunEntry(job.id, job.run, job))
     return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
-@routes.post("/check")
-async def check_run(form: RunFields, service: ServiceDep) -> Response:
-    """Read two files as the same request to `POST /v1/runs` would, and say what it would do.
-
-    No judge is asked and nothing is kept. `first` are the first three studies; `facts` and `costs`
-    say what was read and what it may cost.
-    """
-    check_names(service.settings, form)
-    with ExitStack() as stack:
-        uploads = _save_uploads(form, service)
-        folder, files = await asyncio.to_thread(stack.enter_context, uploads)
-        task = jobs.RunRequest.of(form, files).task(service.settings)
-        seconds, cwd = service.settings.check_seconds, folder / jobs.FILES
-        try:
-            async with service.checking:
-                return as_json(await answer("check", task, seconds, cwd))
-        except ProblemError as error:
-            raise ProblemError(error.status, jobs.with_form_names(error.detail)) from error
-
-
-@contextmanager
-def _save_uploads(form: RunForm, service: Service) -> Iterator[tuple[Path, list[str]]]:
-    """Save the uploads in a folder, under the client's names for them."""
+def _create(form: RunForm, runs: Path) -> jobs.Job:
+    """Save the uploads under the client's names for them, and the request."""
     try:
-        with jobs.new_folder(service.settings.runs[0]) as path:
-            folder, names = Path(path), []
-            (folder / jobs.FILES).mkdir()
+        with jobs.new_folder(runs) as folder:
+            files, names = Path(folder) / jobs.FILES, []
+            files.mkdir()
             for upload in filter(None, (form.preds, form.refs)):
                 name = _clean_name(upload.filename or "")
                 names.append(f"references-{name}" if name in names else name)
-                with (folder / jobs.FILES / names[-1]).open("xb") as out:
+                with (files / names[-1]).open("xb") as out:
                     shutil.copyfileobj(upload.file, out)
-            yield folder, names
+            options = form.model_dump(include={*jobs.RunOptions.model_fields})
+            created = datetime.now(UTC).isoformat(timespec="seconds")
+            request = jobs.RunRequest(**options, files=names, created=created)
+            return jobs.create(Path(folder), request)
     except OSError as error:
         raise ProblemError(507, f"the files cannot be saved: {error.strerror or error}") from error
 
@@ -126,12 +135,11 @@ def _clean_name(name: str) -> str:
 
 @routes.get("/{run}")
 def show_run(run: RunId, service: ServiceDep) -> Response:
-    """Show `run` as in the list; of a finished one also its `summary` and its `reviews`."""
+    """Show `run` as in the list; of a finished one also its `summary`."""
     entry = service.catalogue.find(run)
     shown: dict[str, Any] = {"run": service.catalogue.describe(entry)}
     if entry.is_finished:
-        _, opened = service.catalogue.open(run)
-        shown |= {"summary": opened.summary(), "reviews": opened.reviewed()}
+        shown["summary"] = service.catalogue.open(run)[1].summary()
     return as_json(shown)
 
 
@@ -205,17 +213,10 @@ class Review(BaseModel):
 def run_piece(
     run: RunId,
     piece: Annotated[str, InPath(pattern=r"^(overview|index|asked-\d{1,9})$")],
-    request: Request,
     service: ServiceDep,
 ) -> Response:
     """Return a piece of the run's page: `overview`, `index` or a packet of questions."""
-    _, opened = service.catalogue.open(run)
-    content, headers = opened.piece(piece), {"Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        headers["Content-Encoding"] = "gzip"
-    else:
-        content = gzip.decompress(content)
-    return Response(content, headers=headers, media_type=JSON)
+    return Response(service.catalogue.open(run)[1].piece(piece), media_type=JSON)
 
 
 @routes.get("/{run}/search")
@@ -240,15 +241,9 @@ def show_study(
     service: ServiceDep,
     id: str | None = None,  # noqa: A002
     row: Annotated[int | None, InQuery(ge=0, le=2**40, examples=[0])] = None,
-    record: bool = False,  # noqa: FBT001, FBT002
 ) -> Response:
-    """Show one study, by its `id` or its `row` from 0: `view`, `fingerprints`, `reviews`.
-
-    With `record` also all that is known of it.
-    """
+    """Show one study, by its `id` or its `row` from 0: `view`, `fingerprints`, `reviews`."""
     _, opened = service.catalogue.open(run)
-    if (id is None) == (row is None):
-        raise ProblemError(422, "name the study by either its id or its row")
     place = row if id is None else opened.row_of(id)
     if place is None:
         raise ProblemError(404, "no such study in this run")
@@ -260,7 +255,7 @@ def show_study(
         "fingerprints": list(reviews.errors_of(study, opened.rubric)),
         "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
     }
-    return as_json(shown | ({"record": study} if record else {}))
+    return as_json(shown)
 
 
 @routes.get("/{run}/reviews")
@@ -269,17 +264,6 @@ def list_reviews(run: RunId, service: ServiceDep) -> Response:
     _, opened = service.catalogue.open(run)
     events = [asdict(event) for event in reviews.current(opened.path)]
     return as_json({"events": events, "statistics": opened.reviewed()})
-
-
-@routes.get("/{run}/reviews.csv", response_class=Response)
-def export_reviews(run: RunId, service: ServiceDep) -> Response:
-    """Export the reviews that count for a spreadsheet, one a row."""
-    entry, opened = service.catalogue.open(run)
-    return Response(
-        reviews.as_csv(reviews.current(opened.path)).encode("utf-8", "replace"),
-        media_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{entry.id}-reviews.csv"'},
-    )
 
 
 @routes.post("/{run}/reviews", status_code=201)

@@ -24,11 +24,8 @@ PNG = b64decode(
     "k0c/7SNZt27D965tKN+09ff/rBMKpwVOGowlGFowpHFY4qHD4KAd8Ix/TBrwQyAAAAAElFTkSuQmCC"
 )
 """A grey ramp, 40 pixels wide."""
-PAIR = {
-    "reference": "The lungs are clear. Small left pleural effusion.",
-    "candidate": "The lungs are clear.",
-    "rubric": "green",
-}
+REVIEWS = "/v1/runs/example-run/reviews"
+COMMENT = {"study_id": "ex-001", "reader": "anna", "verdict": "comment", "comment": "Clear."}
 
 
 class Served:
@@ -79,9 +76,6 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(PATIENCE)
-
-    def annotate(self, **changes: object) -> httpx.Response:
-        return self.client.post("/v1/annotations", json=PAIR | changes)
 
     def start_run(self, n: int | None = None, **form: object) -> httpx.Response:
         """Upload the examples, or n studies whose references say their ids."""
