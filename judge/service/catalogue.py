@@ -29,7 +29,6 @@ from judge.running.folder import (
 from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
-from judge.study.asked import AskedQuestions
 from judge.study.view import search_text
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
@@ -63,8 +62,8 @@ class OpenRun(Run):
         return page.questions(records, self._asked)
 
     @cached_property
-    def _asked(self) -> AskedQuestions:
-        return AskedQuestions(self)
+    def _asked(self) -> page.AskedQuestions:
+        return page.AskedQuestions(self)
 
     @cached_property
     def _index(self) -> bytes:
