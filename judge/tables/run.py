@@ -323,20 +323,6 @@ def _tally_cells(total: Data, *, is_wide: bool) -> tuple[Cell, ...]:
     return (None if total["n"] is None else Estimate(total["per_study"], k=total["n"]),)
 
 
-def tracks_table(summaries: Sequence[Data], rubric: Rubric) -> Table:
-    """Return the figures of several sections of the same studies side by side, a column each."""
-    sections = [Column(s["section"], s["section"], "number") for s in summaries]
-    rows: list[tuple[Cell, ...]] = [
-        (name, *(summary[f"n_{name}"] for summary in summaries)) for name in _COUNTS[:2]
-    ]
-    for statistic in dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare"))):
-        kind = _KINDS[statistic.kind]
-        figures = (replace(_estimate(summary, statistic), kind=kind) for summary in summaries)
-        rows.append((statistic.label, *figures))
-    head = [*columns("figure|all studies"), *sections]
-    return Table("sections", "Sections side by side", head, rows)
-
-
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
     measures = {measure.name: measure for measure in rubric.with_role("score")}
@@ -361,39 +347,3 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
         for row in rows
     ]
     return Table("worst", "Worst studies", head, cells)
-
-
-def reviews_document(reviews: Data, rubric: Rubric) -> Document:
-    """Return the judge's precision by category, and the agreement of any two readers."""
-    from judge.stats.review import ALL
-
-    codes = rubric.codes
-    head = columns(
-        f"code|{codes.label if codes else ' '}",
-        *("precision||rate", "finding_precision|finding precision|rate"),
-    )
-    rows = [
-        (
-            codes.text(exact["code"]) if codes and exact["code"] != ALL else exact["code"],
-            *map(Estimate.read, (exact, finding)),
-        )
-        for exact, finding in zip(reviews["precision"], reviews["finding_precision"], strict=True)
-    ]
-    readers = ", ".join(reviews["readers"]) or "nobody"
-    title = (
-        f"{counted(reviews['n_reviewed_errors'], 'error', 'errors')} of "
-        f"{counted(reviews['n_studies'], 'study', 'studies')}, reviewed by {readers}; "
-        f"{counted(reviews['missed'], 'missed error', 'missed errors')} added, "
-        f"{counted(reviews['stale'], 'review', 'reviews')} stale"
-    )
-    shown = [Table("precision", title, head, rows)]
-    if reviews["kappa"]:
-        head = columns(
-            "readers", "n|errors of both|count", "agreed||count", "kappa|Cohen's kappa|number"
-        )
-        pairs = [
-            (" and ".join(pair["readers"]), pair["n"], pair["agreed"], pair["kappa"])
-            for pair in reviews["kappa"]
-        ]
-        shown.append(Table("agreement", "Agreement", head, pairs))
-    return Document(title, tables=tuple(shown))
