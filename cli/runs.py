@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from judge.cli.options import argument, command, format_option, option, options
 from judge.cli.output import emit, note, print_document, print_summary
 from judge.signature import Signature
-from judge.tables.data import as_json
 from judge.tables.document import Column, Document, Table, columns
 from judge.text import NOTHING, counted
 from judge.types import JudgeError
@@ -185,7 +184,7 @@ def _print(run: Run, form: str) -> None:
 class _Cite:
     runs: tuple[Path, ...] = argument("RUN...")
     form: str = format_option(
-        *("text", "latex", "bibtex", "json"),
+        *("text", "latex", "bibtex"),
         text="text has both; latex the methods text, with \\cite; bibtex the references.",
     )
 
@@ -214,15 +213,7 @@ def cite(options: _Cite) -> None:
     ]
     works = distinct(source for text in citations for source in text.sources)
     bibtex = "\n\n".join(source.bibtex for source in works)
-    if options.form == "json":
-        rows = [
-            {"run": str(run.path), "signature": run.signature, "text": text.text}
-            | {"latex": text.latex, "works": [source.key for source in text.sources]}
-            for run, text in zip(opened, citations, strict=True)
-        ]
-        entries = [{"key": work.key, "short": work.short, "bibtex": work.bibtex} for work in works]
-        emit(as_json({"runs": rows, "works": entries}))
-    elif options.form == "latex":
+    if options.form == "latex":
         emit("\n\n".join(text.latex for text in citations))
     elif options.form == "bibtex":
         emit(bibtex)
