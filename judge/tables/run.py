@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from judge import rubrics
 from judge.rubrics.contract import Rubric, Statistic, Tally
 from judge.stats.table import by_grouping, fields_of, row_name
 from judge.tables.document import (
@@ -21,7 +22,10 @@ from judge.tables.document import (
     definitions,
     field_columns,
 )
-from judge.text import counted, group_value, left_out, number, percent
+from judge.text import NOTHING, counted, group_value, left_out, number, percent
+
+if TYPE_CHECKING:
+    from judge.running.folder import Run
 
 _COUNTS = ("studies", "scored", "unparsed", "failed")
 _KINDS: dict[str, Kind] = {"rate": "rate", "mean": "number", "ratio": "number"}
@@ -347,3 +351,56 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
         for row in rows
     ]
     return Table("worst", "Worst studies", head, cells)
+
+
+def described_run(run: Run) -> dict[str, Any]:
+    """Return what a list of runs says of one; raises `JudgeError` for a damaged run."""
+    from judge.comparing.run_choice import known_model
+
+    summary, rubric = run.summary(), run.rubric
+    return {
+        "run": str(run.path),
+        "model": known_model(run),
+        "rubric": rubric.name,
+        "judge": summary["judge"]["name"],
+        "studies": summary["n_studies"],
+        "scored": summary["n_scored"],
+        "figures": {s.name: summary["statistics"][s.name] for s in rubric.shown("groups")},
+        "finished": run.manifest.get("finished"),
+    }
+
+
+def runs_document(described: Sequence[Data]) -> Document:
+    """Return a table of runs for each rubric, a row a run."""
+    tables = []
+    for name in dict.fromkeys(run["rubric"] for run in described):
+        rubric = rubrics.load(name)
+        shown = rubric.shown("groups")
+        rows = [
+            (
+                *(run["run"], run["model"] or NOTHING, run["judge"], run["studies"], run["scored"]),
+                *(_estimate({"statistics": run["figures"]}, statistic) for statistic in shown),
+                str(run["finished"] or NOTHING)[:16],
+            )
+            for run in described
+            if run["rubric"] == name
+        ]
+        left = columns("run", "model", "judge", "studies||count", "scored||count")
+        head = [*left, *map(_column, shown), *columns("finished")]
+        tables.append(Table("runs", rubric.title, head, rows))
+    return Document(tables=tables)
+
+
+def readers_document(runs: Sequence[Run], layout: str) -> Document:
+    """Return a table of readers' runs with their main figures, a row a reader."""
+    rubric = runs[0].rubric
+    facts, rows = [("layout", layout), ("rubric", rubric.title)], []
+    for run in runs:
+        summary = run.summary()
+        name = summary["judge"]["name"]
+        figures = (_estimate(summary, statistic) for statistic in rubric.shown("groups"))
+        rows.append((name, summary["n_studies"], summary["n_scored"], *figures))
+        facts += [("note", f"{name}: {text}") for text in summary["notes"]]
+    left = columns("judge", "studies||count", "scored||count")
+    head = [*left, *map(_column, rubric.shown("groups"))]
+    return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])
