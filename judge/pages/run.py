@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import islice
@@ -61,15 +61,10 @@ def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
         place = n_written // PACKET
         yield f"packet-{place}", as_json([study_view(record, run.rubric) for record in packet])
         if has_prompt(run.summary()):
-            yield f"asked-{place}", questions(packet, questions_of)
+            yield f"asked-{place}", as_json([questions_of.about(record) for record in packet])
         n_written += len(packet)
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
-
-
-def questions(records: Iterable[Mapping[str, Any]], questions_of: AskedQuestions) -> bytes:
-    """Return the questions about some studies as JSON, each as `AskedQuestions.about` has it."""
-    return as_json([questions_of.about(record) for record in records])
 
 
 def has_prompt(summary: Mapping[str, Any]) -> bool:

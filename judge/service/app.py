@@ -41,11 +41,7 @@ Errors are problem details (RFC 9457): JSON whose `detail` says what is wrong an
 # Nothing is sent to anyone, whatever the environment says; older versions of FastAPI ignore it.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 _BACKLOG = 128
-_MAX_HEAD = 2**16
 _MAX_BODY = 4 * MEGABYTE
-_MAX_CONNECTIONS = 256
-_IDLE_SECONDS = 15
-_SHUTDOWN_SECONDS = 3
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 COOKIE = "judge_session_{port}"
@@ -79,12 +75,8 @@ def application(settings: ServiceSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = app.state.service = Service(
-            settings,
-            Catalogue(settings),
-            jobs.Jobs(settings),
-            comparisons.Comparisons(),
-        )
+        parts = (Catalogue(settings), jobs.Jobs(settings), comparisons.Comparisons())
+        service = app.state.service = Service(settings, *parts)
         service.jobs.start_all()
         try:
             yield
@@ -104,9 +96,8 @@ def application(settings: ServiceSettings) -> ASGIApp:
     )
     answer_errors(app, settings)
     app.add_middleware(GZipMiddleware)
-    for router in (runs.choices, runs.routes, readings.routes, runs.data_routes):
-        app.include_router(router)
-    app.include_router(comparisons.routes)
+    for module in (runs, readings, comparisons):
+        app.include_router(module.routes)
     app.include_router(routes)
     return Guard(app, settings)
 
@@ -302,21 +293,27 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
 
     Raises `JudgeError` where the address cannot be used or runs cannot be written.
     """
-    jobs.ensure_writable(settings.runs[0])
+    folder = settings.runs[0]
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise JudgeError(
+            f"cannot write runs to {folder}: {error.strerror}; name a folder with --runs"
+        ) from error
     with _listen(host, port) as listener:
         # Requests wait from now on until the application is up.
         _greet(settings, host, listener.getsockname()[1], say)
         config = uvicorn.Config(
             application(settings),
             http="h11",  # the only one with a limit on the head of a request
-            h11_max_incomplete_event_size=_MAX_HEAD,
-            limit_concurrency=_MAX_CONNECTIONS,
-            timeout_keep_alive=_IDLE_SECONDS,
+            h11_max_incomplete_event_size=2**16,
+            limit_concurrency=256,
+            timeout_keep_alive=15,
             backlog=_BACKLOG,
             access_log=False,  # it would hold study ids and tokens
             log_level="warning",
             server_header=False,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            timeout_graceful_shutdown=3,
             ws="none",
         )
         uvicorn.Server(config).run(sockets=[listener])
@@ -341,6 +338,5 @@ def _greet(settings: ServiceSettings, host: str, port: int, say: Callable[[str],
     say(f"Serving at {address} (Ctrl-C ends it); new runs go to {settings.runs[0]}.")
     if settings.token:
         say(f"Open it with its token: {address}?token={settings.token}")
-    say("Not for the internet: put it behind a proxy where others can reach it.")
     if not is_loopback(host):
-        say("Reachable from the network without TLS.")
+        say("Reachable from the network without TLS: not for the internet without a proxy.")

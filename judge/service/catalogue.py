@@ -1,8 +1,4 @@
-"""The runs that a service shows, by names that are never paths, each opened once for all clients.
-
-The columns of a run stay in memory as they are sent; the record of a study is one seek into the
-run's file of annotations.
-"""
+"""The runs that a service shows, by names that are never paths, opened once for all clients."""
 
 from __future__ import annotations
 
@@ -14,7 +10,8 @@ from typing import Any
 
 from judge.comparing.run_choice import known_model
 from judge.pages import run as page
-from judge.pages.bundle import PACKET, as_json
+from judge.pages.bundle import as_json
+from judge.readers import journal
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.running.folder import (
     ANNOTATIONS,
@@ -26,8 +23,9 @@ from judge.running.folder import (
     damaged,
     stamp,
 )
-from judge.service import ProblemError, jobs, reviews
+from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
+from judge.service.reviews import REVIEWS, Event, errors_of, latest, measured
 from judge.service.settings import ServiceSettings
 from judge.study.view import search_text
 from judge.tables.run import headline_figures
@@ -49,25 +47,16 @@ class OpenRun(Run):
         self._samples: dict[Stamp | None, Sample | None] = {None: None}
 
     def piece(self, name: str) -> bytes:
-        """Return a piece of the run's page by its name in the page's file, as JSON.
-
-        Raises `ProblemError` 404 for a packet beyond the last study.
-        """
-        if name in ("overview", "index"):
-            return self._overview if name == "overview" else self._index
-        first = PACKET * int(name.removeprefix("asked-"))
-        records = [self.row(row) for row in range(first, min(first + PACKET, len(self._rows)))]
-        if not records:
-            raise ProblemError(404, f"this run has no {name}")
-        return page.questions(records, self._asked)
+        """Return the `overview` or the `index` of the run's page, as JSON."""
+        return self._overview if name == "overview" else self._index
 
     @cached_property
-    def _asked(self) -> page.AskedQuestions:
+    def asked(self) -> page.AskedQuestions:
+        """The questions that the run's judge was asked."""
         return page.AskedQuestions(self)
 
     @cached_property
     def _index(self) -> bytes:
-        self._check_fits(len(self.table()))
         return as_json(page.index(self.table(), self.rubric))
 
     @cached_property
@@ -80,28 +69,32 @@ class OpenRun(Run):
         With them, where they are not too many, the text around the first word in each.
         """
         words = text.lower().split()
-        rows = [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
+        found = {
+            row: min(places, default=0)
+            for row, text in enumerate(self._texts)
+            if -1 not in (places := list(map(text.lower().find, words)))
+        }
         snippets = []
-        for row in rows if words and len(rows) <= _MAX_SNIPPETS else ():
-            start = max(0, min(self._lower[row].find(word) for word in words) - _AROUND)
-            snippets.append(self._texts[row][start : start + 3 * _AROUND])
-        return rows, snippets
-
-    @cached_property
-    def _lower(self) -> list[str]:
-        return [text.lower() for text in self._texts]
+        if words and len(found) <= _MAX_SNIPPETS:
+            starts = {row: max(0, place - _AROUND) for row, place in found.items()}
+            snippets = [self._texts[row][at : at + 3 * _AROUND] for row, at in starts.items()]
+        return list(found), snippets
 
     @cached_property
     def _texts(self) -> list[str]:
         return [search_text(record) for record in self.records()]
 
+    def reviews(self) -> list[Event]:
+        """Return the reviews that count, read again when the file has changed."""
+        return latest(journal.read_again(self.path / REVIEWS, Event))
+
     def reviewed(self) -> dict[str, Any]:
         """Return the statistics of the run's reviews."""
-        return reviews.measured(reviews.current(self.path), self._errors_in, self.rubric)
+        return measured(self.reviews(), self._errors_in, self.rubric)
 
     def _errors_in(self, study_id: str) -> frozenset[str]:
         row = self.row_of(study_id)
-        return frozenset(() if row is None else reviews.errors_of(self.row(row), self.rubric))
+        return frozenset(() if row is None else errors_of(self.row(row), self.rubric))
 
     def sample(self) -> Sample | None:
         """Return the studies that were drawn for reading, None where none were."""
@@ -117,27 +110,20 @@ class OpenRun(Run):
     @cached_property
     def _rows(self) -> dict[str, int]:
         ids = self.columns(["study_id"])["study_id"].to_pylist()
-        self._check_fits(len(ids))
         return {study_id: row for row, study_id in enumerate(ids)}
 
     @cached_property
-    def _offsets(self) -> list[int]:
-        offsets = [0]
-        for line in self.lines():
-            offsets.append(offsets[-1] + len(line))
-        return offsets[:-1]
-
-    def _check_fits(self, n_rows: int) -> None:
-        if n_rows != len(self._offsets):
+    def _lines(self) -> list[bytes]:
+        lines = list(self.lines())
+        if len(lines) != len(self._rows):
             raise damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
+        return lines
 
     def row(self, row: int) -> dict[str, Any]:
         """Return the record of the study in a row of the run; raises 404 beyond the last row."""
-        if row >= len(self._rows):
+        if row >= len(self._lines):
             raise ProblemError(404, "no such study in this run")
-        with (self.path / ANNOTATIONS).open("rb") as file:
-            file.seek(self._offsets[row])
-            return self.parsed(row + 1, file.readline())
+        return self.parsed(row + 1, self._lines[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,24 +155,13 @@ class Catalogue:
         self._entries: dict[str, RunEntry] = {}
 
     def entries(self) -> list[RunEntry]:
-        """Return all runs, those named on the command line first, then the newest first."""
-        folders = self._settings.runs
-        named = [path for path in self._settings.named if (path / MANIFEST).is_file()]
-        jobs_by_run = {job.run.absolute(): job for runs in folders for job in jobs.list_jobs(runs)}
-        below = {
-            path.parent for runs in folders for path in runs.absolute().glob(f"[!.]*/{MANIFEST}")
-        }
-
-        def changed(path: Path) -> float:
-            job = jobs_by_run.get(path)
-            try:
-                return (job.path if job else path / MANIFEST).stat().st_mtime
-            except OSError:
-                return 0.0
-
-        newest = sorted({*below, *jobs_by_run}, key=changed, reverse=True)
+        """Return all runs, those named on the command line first."""
+        folders = [runs.absolute() for runs in self._settings.runs]
+        named = [path.absolute() for path in self._settings.named]
+        jobs_by_run = {job.run: job for runs in folders for job in jobs.list_jobs(runs)}
+        below = [path.parent for runs in folders for path in runs.glob(f"[!.]*/{MANIFEST}")]
         entries: dict[str, RunEntry] = {}
-        for path in dict.fromkeys(path.absolute() for path in (*named, *newest)):
+        for path in dict.fromkeys((*named, *sorted(below), *jobs_by_run)):
             name = path.name
             if name in entries or not jobs.NAME.fullmatch(name):
                 name = f"run-{_digest(path)[:8]}"
@@ -196,13 +171,11 @@ class Catalogue:
 
     def find(self, name: str) -> RunEntry:
         """Return the run of that id, or blind id; raises `ProblemError` 404 for an unknown one."""
-        entry = self._entries.get(name)
-        if entry is None or not (entry.job or entry.is_finished):
+        if name not in self._entries:
             self.entries()
-            entry = self._entries.get(name)
-        if entry is None:
+        if name not in self._entries:
             raise ProblemError(404, f"no run {name[:120]!r}; GET /v1/runs lists them")
-        return entry
+        return self._entries[name]
 
     def open(self, name: str) -> tuple[RunEntry, OpenRun]:
         """Return a finished run; raises `ProblemError` 404 for none, 409 for an unfinished one."""

@@ -15,15 +15,12 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
-import os
 import re
 import shutil
 import signal
-import tempfile
 from asyncio.subprocess import DEVNULL, Process
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,18 +31,17 @@ from judge.backends import LEXICON
 from judge.running.folder import MANIFEST
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import exit_cause, worker
-from judge.types import JudgeError
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
 UNFINISHED = (QUEUED, RUNNING)
-FILES = "files"
+FILES, JOB = "files", "job.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
-_JOB, _STATE, _PROGRESS, _LOG = "job.json", "state.json", "progress.json", "log"
+_STATE, _PROGRESS, _LOG = "state.json", "progress.json", "log"
 _MAX_RUNNING = 2
 _POLL_SECONDS = 0.5
 # When the service ends, the command saves the answers under way for five seconds.
 _SHUTDOWN_SECONDS = 20.0
-_STOP_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
+_STOPPED_ITSELF = 3
 # The command's last line: an error to fix, or why it stopped.
 _REASON = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
 
@@ -139,24 +135,10 @@ class Job:
             (self.path / name).unlink(missing_ok=True)
 
 
-def new_folder(runs: Path) -> tempfile.TemporaryDirectory[str]:
-    """Make a folder for the files of a job, which is removed unless `create` makes it the job's."""
-    (runs / JOBS).mkdir(mode=0o700, parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=".new-", dir=runs / JOBS, ignore_cleanup_errors=True)
-
-
-def create(folder: Path, request: RunRequest) -> Job:
-    """Make a `new_folder` a job. Its name, which readers may see, names no judge."""
-    (folder / _JOB).write_text(request.model_dump_json(), "utf-8")
-    created = datetime.fromisoformat(request.created)
-    name = f"{request.rubric}-{created:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
-    return Job(folder.rename(folder.parent / name), request)
-
-
 def list_jobs(runs: Path) -> list[Job]:
     """Return all jobs below a folder of runs, the oldest first."""
     jobs = []
-    for path in (runs / JOBS).glob(f"[!.]*/{_JOB}"):
+    for path in (runs / JOBS).glob(f"[!.]*/{JOB}"):
         with suppress(OSError, ValueError):  # not ours, or of another version
             jobs.append(Job(path.parent, RunRequest.model_validate_json(path.read_bytes())))
     return sorted(jobs, key=lambda job: (job.request.created, job.id))
@@ -201,7 +183,7 @@ class Jobs:
 
     async def _do(self, job: Job) -> None:
         try:
-            with (job.path / _JOB).open("rb") as lock:
+            with (job.path / JOB).open("rb") as lock:
                 while not _lock(lock.fileno()):  # another service has it, or its process
                     await asyncio.sleep(_POLL_SECONDS)
                 async with self._turn:
@@ -216,13 +198,13 @@ class Jobs:
             return
         self._stopped.discard(job.id)
         (job.path / _PROGRESS).write_text("{}")
-        task = ("run", str((job.path / _PROGRESS).absolute()))
+        progress = str((job.path / _PROGRESS).absolute())
         ledger = json.dumps(self._settings.ledger(job.request.judge))
         arguments = job.request.arguments(self._settings, job.run)
         with (job.path / _LOG).open("wb") as log:
             options = {"cwd": job.path / FILES, "stdout": DEVNULL, "stderr": log}
             options |= {"patience": _SHUTDOWN_SECONDS, "pass_fds": (lock,)}
-            async with worker(*task, ledger, *arguments, **options) as process:
+            async with worker("run", progress, ledger, *arguments, **options) as process:
                 self._processes[job.id] = process
                 try:
                     code = await process.wait()
@@ -234,8 +216,7 @@ class Jobs:
             return
         reasons = _REASON.findall((job.path / _LOG).read_text("utf-8", "replace"))
         detail = reasons[-1] if reasons else f"it ended by {exit_cause(code)}"
-        # Python itself may have been stopped before the command could handle it.
-        was_stopped = code in _STOP_CODES or job.id in self._stopped
+        was_stopped = code == _STOPPED_ITSELF or job.id in self._stopped
         job.end(STOPPED if was_stopped else FAILED, self._settings.hide_folders(detail))
 
 
@@ -245,13 +226,3 @@ def _lock(file: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def ensure_writable(runs: Path) -> None:
-    """Make the folder of new runs; raises `JudgeError` where that is not possible."""
-    try:
-        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise JudgeError(
-            f"cannot write runs to {runs}: {error.strerror}; name a folder with --runs"
-        ) from error

@@ -21,7 +21,7 @@ from judge.rubrics.contract import Rubric
 from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.study.view import graded_items
 
-FILE = "reviews.jsonl"
+REVIEWS = "reviews.jsonl"
 MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
 ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
 """What a reader can say of an error or a study; the first three are verdicts on an error."""
@@ -69,19 +69,9 @@ def new_event(
     return Event(uuid.uuid4().hex, now, reader, study_id, error, verdict, **more)
 
 
-def append(run: Path, event: Event) -> None:
-    """Append an event to the file beside a run; when this returns it is on disk."""
-    journal.append(run / FILE, event)
-
-
 def read(run: Path) -> list[Event]:
     """Return all events beside a run in their order, none where there is no file."""
-    return journal.read(run / FILE, Event)
-
-
-def current(run: Path) -> list[Event]:
-    """Return the events of a run that count, read again when the file has changed."""
-    return latest(journal.read_again(run / FILE, Event))
+    return journal.read(run / REVIEWS, Event)
 
 
 def latest(events: Iterable[Event]) -> list[Event]:

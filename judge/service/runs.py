@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, UploadFile
@@ -18,30 +20,30 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge import rubrics
 from judge.backends import LEXICON
+from judge.readers import journal
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs, reviews
 from judge.service.catalogue import OpenRun, RunEntry
+from judge.service.jobs import Short
 from judge.service.reviews import COMMENT, MISSED, Event
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
-from judge.service.settings import Ledger
+from judge.service.settings import JOBS, Ledger
 from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 from judge.types import JudgeError
 
-_KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _MAX_NAME = 200
+Text = Annotated[str, Field(max_length=20_000)]
 _FILES = {
     "jsonl": (ANNOTATIONS, "application/x-ndjson"),
     "csv": (TABLE_CSV, "text/csv"),
     "parquet": (TABLE_PARQUET, "application/vnd.apache.parquet"),
 }
 
-routes = APIRouter(prefix="/v1/runs", tags=["runs"])
-choices = APIRouter(prefix="/v1", tags=["runs"])
-data_routes = APIRouter(prefix="/data/run", include_in_schema=False)
+routes = APIRouter(tags=["runs"])
 
 
-@choices.get("/rubrics")
+@routes.get("/v1/rubrics")
 def list_rubrics() -> Response:
     """List the rubrics: `name`, `title` and `summary`."""
     names = ("name", "title", "summary")
@@ -49,7 +51,7 @@ def list_rubrics() -> Response:
     return as_json({"rubrics": [{name: getattr(one, name) for name in names} for one in loaded]})
 
 
-@choices.get("/judges")
+@routes.get("/v1/judges")
 def list_judges(service: ServiceDep) -> Response:
     """List the judges that the service's owner allows: `name`, `built_in`, `budget` and `left`.
 
@@ -75,9 +77,9 @@ class RunForm(jobs.RunOptions):
     refs: UploadFile | None = None
 
 
-@routes.get("")
+@routes.get("/v1/runs")
 def list_runs(service: ServiceDep) -> Response:
-    """List the runs, the newest first: those under way, those that ended, those of the owner.
+    """List the runs: those under way, those that ended, those of the owner.
 
     `runs` has of each its `id`, `state` (queued, running, stopped, failed, finished), `progress`,
     `detail` where it failed, `model`, `rubric`, `judge`, counts and figures.
@@ -86,7 +88,7 @@ def list_runs(service: ServiceDep) -> Response:
     return as_json({"runs": [service.catalogue.describe(entry) for entry in entries]})
 
 
-@routes.post("", status_code=201)
+@routes.post("/v1/runs", status_code=201)
 async def start_run(
     form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: ServiceDep
 ) -> Response:
@@ -107,10 +109,15 @@ async def start_run(
 
 
 def _create(form: RunForm, runs: Path) -> jobs.Job:
-    """Save the uploads under the client's names for them, and the request."""
+    """Save the uploads under the client's names for them, and the request.
+
+    The job's name, which readers may see, names no judge.
+    """
+    now, below = datetime.now(UTC), runs / JOBS
     try:
-        with jobs.new_folder(runs) as folder:
-            files, names = Path(folder) / jobs.FILES, []
+        below.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".new-", dir=below, ignore_cleanup_errors=True) as new:
+            files, names = Path(new) / jobs.FILES, []
             files.mkdir()
             for upload in filter(None, (form.preds, form.refs)):
                 name = _clean_name(upload.filename or "")
@@ -118,9 +125,11 @@ def _create(form: RunForm, runs: Path) -> jobs.Job:
                 with (files / names[-1]).open("xb") as out:
                     shutil.copyfileobj(upload.file, out)
             options = form.model_dump(include={*jobs.RunOptions.model_fields})
-            created = datetime.now(UTC).isoformat(timespec="seconds")
+            created = now.isoformat(timespec="seconds")
             request = jobs.RunRequest(**options, files=names, created=created)
-            return jobs.create(Path(folder), request)
+            (Path(new) / jobs.JOB).write_text(request.model_dump_json(), "utf-8")
+            name = f"{form.rubric}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+            return jobs.Job(Path(new).rename(below / name), request)
     except OSError as error:
         raise ProblemError(507, f"the files cannot be saved: {error.strerror or error}") from error
 
@@ -128,12 +137,10 @@ def _create(form: RunForm, runs: Path) -> jobs.Job:
 def _clean_name(name: str) -> str:
     """Return the client's name for a file, without folders and control characters."""
     last = "".join(c for c in re.split(r"[/\\]", name)[-1] if c.isprintable()).lstrip(".")
-    if not re.fullmatch(rf".+({'|'.join(map(re.escape, _KINDS))})(\.gz)?", last.lower()):
-        raise ProblemError(415, f"{last!r} cannot be read; save it as one of {', '.join(_KINDS)}")
-    return last.encode()[-_MAX_NAME:].decode("utf-8", "ignore")
+    return last.encode()[-_MAX_NAME:].decode("utf-8", "ignore") or "reports.json"
 
 
-@routes.get("/{run}")
+@routes.get("/v1/runs/{run}")
 def show_run(run: RunId, service: ServiceDep) -> Response:
     """Show `run` as in the list; of a finished one also its `summary`."""
     entry = service.catalogue.find(run)
@@ -143,7 +150,7 @@ def show_run(run: RunId, service: ServiceDep) -> Response:
     return as_json(shown)
 
 
-@routes.post("/{run}/stop")
+@routes.post("/v1/runs/{run}/stop")
 async def stop_run(run: RunId, service: ServiceDep) -> Response:
     """Stop a run in order: what is under way is collected, what was answered is kept."""
     entry, job = _job(service, run, jobs.UNFINISHED)
@@ -151,7 +158,7 @@ async def stop_run(run: RunId, service: ServiceDep) -> Response:
     return as_json(service.catalogue.describe(entry))
 
 
-@routes.post("/{run}/resume")
+@routes.post("/v1/runs/{run}/resume")
 async def resume_run(run: RunId, service: ServiceDep) -> Response:
     """Let a run that was stopped or has failed go on; no answer is asked for again."""
     entry, job = _job(service, run, (jobs.STOPPED, jobs.FAILED))
@@ -169,7 +176,7 @@ def _job(service: Service, run: str, states: tuple[str, ...]) -> tuple[RunEntry,
     return entry, entry.job
 
 
-@routes.get("/{run}/results", response_class=Response)
+@routes.get("/v1/runs/{run}/results", response_class=Response)
 def results(
     run: RunId,
     service: ServiceDep,
@@ -196,30 +203,27 @@ class Review(BaseModel):
     study_id: str = Field(max_length=10_000, examples=["STUDY"])
     reader: ReaderName
     verdict: reviews.ReviewVerdict = Field(
-        description="right, wrong, wrong_severity: of the error that is named. missed: an "
-        "error that the judge has not seen. comment: of the study as a whole, or beside "
-        "nothing else. none: takes back what was said."
+        description="right, wrong, wrong_severity: of the error that is named. missed: an error "
+        "that the judge has not seen. comment: of the study as a whole. none: takes it back."
     )
-    error: str | None = Field(
-        default=None, max_length=100, description="Its fingerprint, or the id of a missed one."
-    )
-    comment: str = Field(default="", max_length=20_000)
-    categories: list[Annotated[str, Field(max_length=100)]] = Field(default=[], max_length=100)
-    level: str | None = Field(default=None, max_length=100, description="Of the missed error.")
-    text: str = Field(default="", max_length=20_000, description="The missed error in words.")
+    error: Short | None = Field(None, description="Its fingerprint, or the id of a missed one.")
+    comment: Text = ""
+    categories: list[Short] = Field(default=[], max_length=100)
+    level: Short | None = Field(None, description="Of the missed error.")
+    text: Text = Field("", description="The missed error in words.")
 
 
-@data_routes.get("/{run}/{piece}")
+@routes.get("/data/run/{run}/{piece}", include_in_schema=False)
 def run_piece(
     run: RunId,
-    piece: Annotated[str, InPath(pattern=r"^(overview|index|asked-\d{1,9})$")],
+    piece: Annotated[str, InPath(pattern=r"^(overview|index)$")],
     service: ServiceDep,
 ) -> Response:
-    """Return a piece of the run's page: `overview`, `index` or a packet of questions."""
+    """Return a piece of the run's page: `overview` or `index`."""
     return Response(service.catalogue.open(run)[1].piece(piece), media_type=JSON)
 
 
-@routes.get("/{run}/search")
+@routes.get("/v1/runs/{run}/search")
 def search_studies(
     run: RunId,
     service: ServiceDep,
@@ -235,43 +239,43 @@ def search_studies(
     return as_json({"rows": rows, "snippets": snippets})
 
 
-@routes.get("/{run}/study")
+@routes.get("/v1/runs/{run}/study")
 def show_study(
     run: RunId,
     service: ServiceDep,
     id: str | None = None,  # noqa: A002
     row: Annotated[int | None, InQuery(ge=0, le=2**40, examples=[0])] = None,
 ) -> Response:
-    """Show one study, by its `id` or its `row` from 0: `view`, `fingerprints`, `reviews`."""
+    """Show one study, by its `id` or its `row` from 0, with what was `asked` and its `reviews`."""
     _, opened = service.catalogue.open(run)
     place = row if id is None else opened.row_of(id)
     if place is None:
         raise ProblemError(404, "no such study in this run")
     study = opened.row(place)
-    events = reviews.current(opened.path)
     shown = {
         "row": place,
         "view": study_view(study, opened.rubric),
         "fingerprints": list(reviews.errors_of(study, opened.rubric)),
-        "reviews": [asdict(event) for event in events if event.study_id == study["study_id"]],
+        "reviews": [asdict(e) for e in opened.reviews() if e.study_id == study["study_id"]],
+        "asked": opened.asked.about(study),
     }
     return as_json(shown)
 
 
-@routes.get("/{run}/reviews")
+@routes.get("/v1/runs/{run}/reviews")
 def list_reviews(run: RunId, service: ServiceDep) -> Response:
     """Return the reviews that count, and how right the judge was in the readers' eyes."""
     _, opened = service.catalogue.open(run)
-    events = [asdict(event) for event in reviews.current(opened.path)]
+    events = [asdict(event) for event in opened.reviews()]
     return as_json({"events": events, "statistics": opened.reviewed()})
 
 
-@routes.post("/{run}/reviews", status_code=201)
+@routes.post("/v1/runs/{run}/reviews", status_code=201)
 def add_review(run: RunId, review: Review, service: ServiceDep) -> Response:
     """Write a review down. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     event = _event_of(opened, review)
-    reviews.append(opened.path, event)
+    journal.append(opened.path / reviews.REVIEWS, event)
     return as_json(asdict(event), 201)
 
 
@@ -280,27 +284,28 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
     row = opened.row_of(review.study_id)
     if row is None:
         raise ProblemError(404, f"no study {review.study_id[:120]!r} in this run")
-    rubric = opened.rubric
-    values: dict[str, Any] = {"comment": review.comment}
-    errors = reviews.errors_of(opened.row(row), rubric)
+    codes, grades = opened.rubric.codes, opened.rubric.grades
+    errors = reviews.errors_of(opened.row(row), opened.rubric)
+    of_error: dict[str, Any] = {}
     if review.verdict == MISSED:
-        codes = {label.name for label in rubric.codes.labels} if rubric.codes else set()
-        levels = [label.name for label in rubric.grades.labels] if rubric.grades else []
-        categories = set(review.categories)
-        fits = categories <= codes and bool(categories) == bool(codes) and review.text.strip()
-        if not fits or review.level not in (None, *levels) or review.error in errors:
+        categories = [label.name for label in codes.labels] if codes else []
+        levels = [label.name for label in grades.labels] if grades else []
+        names = tuple(dict.fromkeys(review.categories))
+        has_labels = {*names} <= {*categories} and bool(names) == bool(categories)
+        if not (has_labels and review.level in (None, *levels) and review.text.strip()):
             raise ProblemError(
                 422,
                 "a missed error needs a text, a category of "
-                f"{', '.join(sorted(codes)) or 'none'} and a level of "
-                f"{', '.join(levels) or 'none'}; it names no error of the judge",
+                f"{', '.join(categories) or 'none'} and a level of {', '.join(levels) or 'none'}",
             )
-        names = tuple(dict.fromkeys(review.categories))
-        values |= {"categories": names, "level": review.level, "text": review.text}
+        if review.error in errors:
+            raise ProblemError(422, "a missed error is none of the judge's")
+        of_error = {"categories": names, "level": review.level, "text": review.text}
     elif review.error in errors:
         error = errors[review.error]
-        names = tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else ()
-        values |= {"categories": names, "level": error["grade"], "text": error["text"]}
+        names = tuple(error["labels"].get(codes.name, ())) if codes else ()
+        of_error = {"categories": names, "level": error["grade"], "text": error["text"]}
     elif review.verdict in VERDICTS or (review.verdict == COMMENT and review.error is not None):
         raise ProblemError(409, "this study has no such error; the run may be new: load it again")
-    return reviews.new_event(review.reader, review.study_id, review.error, review.verdict, **values)
+    said = (review.reader, review.study_id, review.error, review.verdict)
+    return reviews.new_event(*said, comment=review.comment, **of_error)

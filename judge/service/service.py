@@ -11,7 +11,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from pydantic import AfterValidator, Field
+from pydantic import Field, StringConstraints
 from starlette.exceptions import HTTPException
 
 from judge.service.settings import ServiceSettings
@@ -47,14 +47,10 @@ RunId = Annotated[
 ]
 
 
-def _reader_name(name: str) -> str:
-    if not name.strip() or not name.isprintable():
-        raise ValueError("a reader has a name, in one line")
-    return name.strip()
-
-
 ReaderName = Annotated[
-    str, Field(min_length=1, max_length=100, examples=["Anna"]), AfterValidator(_reader_name)
+    str,
+    StringConstraints(strip_whitespace=True, max_length=100, pattern=r"^\P{C}+$"),
+    Field(description="In one line.", examples=["Anna"]),
 ]
 
 

@@ -32,7 +32,7 @@ def running(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> 
 @pytest.fixture
 def service(running: Served) -> Served:
     """A service of the run `mine`, without a review."""
-    (running.folder / "mine" / reviews.FILE).unlink(missing_ok=True)
+    (running.folder / "mine" / reviews.REVIEWS).unlink(missing_ok=True)
     return running
 
 
@@ -56,7 +56,7 @@ def test_an_error_is_reviewed_and_there_again_after_a_kill(service: Served) -> N
     assert event["at"].endswith("+00:00")
     assert (event["level"], event["text"]) == (error["grade"], error["text"])
     service.kill()
-    with (service.folder / "mine" / reviews.FILE).open("ab") as file:
+    with (service.folder / "mine" / reviews.REVIEWS).open("ab") as file:
         file.write(b'{"id": "torn", "reader"')
     service.start()
     assert study(service)["reviews"] == [event]
@@ -98,7 +98,7 @@ def test_a_review_that_cannot_be_is_refused_and_not_kept(service: Served) -> Non
     ):
         whole = {"study_id": "ex-015", "reader": "anna"} | body
         is_problem(service.client.post(f"{RUN}/reviews", json=whole), status)
-    assert not (service.folder / "mine" / reviews.FILE).exists()
+    assert not (service.folder / "mine" / reviews.REVIEWS).exists()
 
 
 def test_the_command_line_says_the_same_also_after_a_rescore(service: Served) -> None:
@@ -106,7 +106,7 @@ def test_the_command_line_says_the_same_also_after_a_rescore(service: Served) ->
     for at, name in enumerate(study(service)["fingerprints"]):
         comment = ("=1+1", "\uff1d1+1")[at % 2]  # the second is a fullwidth sign
         review(service, "anna", ("right", "wrong")[at % 2], error=name, comment=comment)
-    kept = (run / reviews.FILE).read_bytes()
+    kept = (run / reviews.REVIEWS).read_bytes()
     printed = CliRunner().invoke(main, ["reviews", str(run), "--format", "csv"])
     rows = list(csv.DictReader(io.StringIO(printed.stdout)))
     assert {row["comment"] for row in rows} == {"'=1+1", "'\uff1d1+1"}, "no formula"
@@ -114,7 +114,7 @@ def test_the_command_line_says_the_same_also_after_a_rescore(service: Served) ->
     assert before["n_reviewed_errors"] == len(rows)
     done = CliRunner().invoke(main, ["rescore", str(run)])
     assert done.exit_code == 0, done.stderr
-    assert (run / reviews.FILE).read_bytes() == kept
+    assert (run / reviews.REVIEWS).read_bytes() == kept
     as_json = CliRunner().invoke(main, ["reviews", str(run), "--format", "json"])
     assert json.loads(as_json.stdout) == before
     assert service.client.get(f"{RUN}/reviews").json()["statistics"] == before

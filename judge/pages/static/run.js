@@ -219,7 +219,7 @@ class RunView {
       review: this.review,
       columns: [{
         key: "", letter: "", record, labels: this.labels, review: this.review,
-        asked: this.data.has_prompt ? async () => (await loadPacket("asked", packet))[place] : null,
+        asked: this.data.has_prompt ? async () => more.asked ?? (await loadPacket("asked", packet))[place] : null,
       }],
     };
   }
