@@ -1,12 +1,17 @@
-"""The runs that a service shows, by names that are never paths, opened once for all clients."""
+"""The runs that a service shows, by names that are never paths, and what reviewers said of them.
+
+`reviews.jsonl` beside a run has an event a line and is only ever appended to. Of the events of a
+reader about the same error or study the last one counts.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from judge.comparing.run_choice import known_model
 from judge.pages import run as page
@@ -25,14 +30,57 @@ from judge.running.folder import (
 )
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
-from judge.service.reviews import REVIEWS, Event, errors_of, latest, measured
 from judge.service.settings import ServiceSettings
-from judge.study.view import search_text
+from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
+from judge.study.view import graded_items, search_text
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
 _AROUND, _MAX_SNIPPETS = 60, 1000
+
+REVIEWS = "reviews.jsonl"
+MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
+ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
+"""What a reader can say of an error or a study; the first three are verdicts on an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that a reader said.
+
+    `error` is the fingerprint of the judge's error, or the `id` of the event by which a reader
+    added a missed one; None for a comment on the study and for a missed error that is being added.
+    `categories`, `level` and `text` are those of the error at that time.
+    """
+
+    id: str
+    at: str
+    reader: str
+    study_id: str
+    error: str | None
+    verdict: ReviewVerdict
+    comment: str = ""
+    categories: tuple[str, ...] = ()
+    level: str | None = None
+    text: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The reader, the study and the error: a later event with the same key replaces this."""
+        if self.error is None:
+            return (self.reader, self.study_id, self.id if self.verdict == MISSED else "")
+        return (self.reader, self.study_id, self.error)
+
+
+def latest(events: Iterable[Event]) -> list[Event]:
+    """Return the events that count: the last of each key, without those that were withdrawn."""
+    last: dict[tuple[str, str, str], Event] = {}
+    for event in events:
+        last.pop(event.key, None)
+        last[event.key] = event
+    return [event for event in last.values() if event.verdict != WITHDRAWN]
+
 
 Stamps = tuple[Stamp | None, ...]
 """The stamps of a run's files, which change when it is written anew."""
@@ -89,12 +137,30 @@ class OpenRun(Run):
         return latest(journal.read_again(self.path / REVIEWS, Event))
 
     def reviewed(self) -> dict[str, Any]:
-        """Return the statistics of the run's reviews."""
-        return measured(self.reviews(), self._errors_in, self.rubric)
+        """Return the statistics of the reviews that count.
 
-    def _errors_in(self, study_id: str) -> frozenset[str]:
-        row = self.row_of(study_id)
-        return frozenset(() if row is None else errors_of(self.row(row), self.rubric))
+        Those of errors that the run no longer has since it was scored anew count nowhere; `missed`
+        counts the errors that readers added.
+        """
+        events = self.reviews()
+        verdicts = [
+            Verdict(event.reader, (event.study_id, event.error), event.categories, event.verdict)
+            for event in events
+            if event.verdict in VERDICTS and event.error in self.errors_of(event.study_id)
+        ]
+        missed = [event for event in events if event.verdict == MISSED]
+        codes = self.rubric.codes
+        figures = statistics(verdicts, [label.name for label in codes.labels] if codes else [])
+        readers = {*figures["readers"], *(event.reader for event in missed)}
+        return {**figures, "readers": sorted(readers), "missed": len(missed)}
+
+    def errors_of(self, study_id: str) -> dict[str | None, Mapping[str, Any]]:
+        """Return the graded items of a study by their fingerprints, in order."""
+        if (row := self.row_of(study_id)) is None:
+            return {}
+        errors = graded_items(self.row(row)["annotation"], self.rubric)
+        graded_by = {kind.name: kind.graded_by for kind in self.rubric.graded}
+        return dict(zip(fingerprints(errors, graded_by), errors, strict=True))
 
     def sample(self) -> Sample | None:
         """Return the studies that were drawn for reading, None where none were."""

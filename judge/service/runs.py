@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shutil
+import uuid
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +23,17 @@ from judge import rubrics
 from judge.backends import LEXICON
 from judge.readers import journal
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
-from judge.service import ProblemError, jobs, reviews
-from judge.service.catalogue import OpenRun, RunEntry
+from judge.service import ProblemError, jobs
+from judge.service.catalogue import (
+    COMMENT,
+    MISSED,
+    REVIEWS,
+    Event,
+    OpenRun,
+    ReviewVerdict,
+    RunEntry,
+)
 from judge.service.jobs import Short
-from judge.service.reviews import COMMENT, MISSED, Event
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
 from judge.service.settings import JOBS, Ledger
 from judge.stats.review import VERDICTS
@@ -202,7 +210,7 @@ class Review(BaseModel):
 
     study_id: str = Field(max_length=10_000, examples=["STUDY"])
     reader: ReaderName
-    verdict: reviews.ReviewVerdict = Field(
+    verdict: ReviewVerdict = Field(
         description="right, wrong, wrong_severity: of the error that is named. missed: an error "
         "that the judge has not seen. comment: of the study as a whole. none: takes it back."
     )
@@ -255,7 +263,7 @@ def show_study(
     shown = {
         "row": place,
         "view": study_view(study, opened.rubric),
-        "fingerprints": list(reviews.errors_of(study, opened.rubric)),
+        "fingerprints": list(opened.errors_of(study["study_id"])),
         "reviews": [asdict(e) for e in opened.reviews() if e.study_id == study["study_id"]],
         "asked": opened.asked.about(study),
     }
@@ -275,17 +283,16 @@ def add_review(run: RunId, review: Review, service: ServiceDep) -> Response:
     """Write a review down. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     event = _event_of(opened, review)
-    journal.append(opened.path / reviews.REVIEWS, event)
+    journal.append(opened.path / REVIEWS, event)
     return as_json(asdict(event), 201)
 
 
 def _event_of(opened: OpenRun, review: Review) -> Event:
     """Return the event; the judge's error in it is the run's, not the client's."""
-    row = opened.row_of(review.study_id)
-    if row is None:
+    if opened.row_of(review.study_id) is None:
         raise ProblemError(404, f"no study {review.study_id[:120]!r} in this run")
     codes, grades = opened.rubric.codes, opened.rubric.grades
-    errors = reviews.errors_of(opened.row(row), opened.rubric)
+    errors = opened.errors_of(review.study_id)
     of_error: dict[str, Any] = {}
     if review.verdict == MISSED:
         categories = [label.name for label in codes.labels] if codes else []
@@ -307,5 +314,6 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
         of_error = {"categories": names, "level": error["grade"], "text": error["text"]}
     elif review.verdict in VERDICTS or (review.verdict == COMMENT and review.error is not None):
         raise ProblemError(409, "this study has no such error; the run may be new: load it again")
-    said = (review.reader, review.study_id, review.error, review.verdict)
-    return reviews.new_event(*said, comment=review.comment, **of_error)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    said = (review.reader, review.study_id, review.error, review.verdict, review.comment)
+    return Event(uuid.uuid4().hex, now, *said, **of_error)

@@ -15,7 +15,8 @@ import pytest
 from served import Served, is_problem
 
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET
-from judge.service import jobs, reviews
+from judge.service import jobs
+from judge.service.catalogue import REVIEWS
 from judge.service.settings import JOBS
 
 STUDY = "/v1/runs/damaged/study?id=ex-001"
@@ -89,4 +90,4 @@ def test_the_service_writes_for_its_owner_alone(shared_service: Served) -> None:
     open_to_others = {path for path, mode in found.items() if mode & 0o077}
     # What is in folders that are closed is closed too.
     assert not {p for p in open_to_others if not any(found.get(up) == 0o700 for up in p.parents)}
-    assert found[runs / name / reviews.REVIEWS] == 0o600
+    assert found[runs / name / REVIEWS] == 0o600

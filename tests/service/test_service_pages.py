@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browserhelp import WIDE, Watch, axe, ready, watch
-from served import Served, until
-
-from judge.service import reviews
+from served import Served, all_events, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -69,7 +67,7 @@ def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(service: Served, 
     page.reload()
     page.wait_for_selector('[data-verdict="right"][aria-pressed="true"]')
     assert page.locator("#comment").input_value() == "Seen twice."
-    kept = [(e.reader, e.study_id, e.verdict) for e in reviews.read(service.folder / "mine")]
+    kept = [(e.reader, e.study_id, e.verdict) for e in all_events(service.folder / "mine")]
     assert kept == [("Anna", "ex-015", word) for word in ("right", "wrong", "comment")]
     seen.assert_quiet()
     assert not seen.outside(service.url, "data:")
@@ -77,7 +75,7 @@ def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(service: Served, 
 
 def test_a_comment_is_of_the_reader_who_wrote_it(service: Served, page: Page) -> None:
     def comments() -> list[tuple[str, str]]:
-        found = reviews.read(service.folder / "other")
+        found = all_events(service.folder / "other")
         return [(e.reader, e.comment) for e in found if e.study_id == "ex-014"]
 
     def name(reader: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from served import COMMENT, REVIEWS, Served, is_problem, until
+from served import COMMENT, REVIEWS_AT, Served, is_problem, until
 
 TOKEN = "a-long-token-éß"
 BEARER = {b"Authorization": f"Bearer {TOKEN}".encode()}
@@ -67,19 +67,19 @@ def test_another_site_changes_nothing(shared_service: Served) -> None:
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"},
     ):
-        is_problem(api.post(REVIEWS, json=COMMENT, headers=headers), 403)
+        is_problem(api.post(REVIEWS_AT, json=COMMENT, headers=headers), 403)
         if "Sec-Fetch-Site" in headers:  # a picture on any page could ask for it
             is_problem(api.get("/data/comparison/overview?run=x", headers=headers), 403)
         assert api.get("/v1/runs", headers=headers).status_code == 200
     headers = {"Origin": shared_service.url, "Sec-Fetch-Site": "same-origin"}
-    assert api.post(REVIEWS, json=COMMENT, headers=headers).status_code == 201
+    assert api.post(REVIEWS_AT, json=COMMENT, headers=headers).status_code == 201
 
 
 def test_without_the_token_nothing_is_answered(guarded: Served) -> None:
     api = guarded.client
     for path in ("/v1/runs", "/openapi.json", "/v1/nothing"):
         is_problem(api.get(path), 401)
-    is_problem(api.post(REVIEWS, json=COMMENT), 401)
+    is_problem(api.post(REVIEWS_AT, json=COMMENT), 401)
     page = api.get("/runs/example-run")
     assert page.status_code == 401
     assert "example-run" not in page.text
@@ -91,7 +91,7 @@ def test_without_the_token_nothing_is_answered(guarded: Served) -> None:
         header = {b"Authorization": f"Bearer {wrong}".encode()}
         is_problem(api.get("/v1/runs", headers=header), 401)
         assert api.get("/", params={"token": wrong}).status_code == 401
-    assert api.post(REVIEWS, json=COMMENT, headers=BEARER).status_code == 201
+    assert api.post(REVIEWS_AT, json=COMMENT, headers=BEARER).status_code == 201
 
 
 def test_a_browser_gets_a_cookie_that_holds_no_token(guarded: Served) -> None:
@@ -107,10 +107,10 @@ def test_a_browser_gets_a_cookie_that_holds_no_token(guarded: Served) -> None:
         assert TOKEN not in cookie
         assert browser.get("/v1/runs").status_code == 200
         # The cookie alone does not let another page act.
-        is_problem(browser.post(REVIEWS, json=COMMENT), 403)
+        is_problem(browser.post(REVIEWS_AT, json=COMMENT), 403)
         own, other = {"Origin": guarded.url}, {"Origin": "https://evil.example"}
-        assert browser.post(REVIEWS, json=COMMENT, headers=own).status_code == 201
-        is_problem(browser.post(REVIEWS, json=COMMENT, headers=other), 403)
+        assert browser.post(REVIEWS_AT, json=COMMENT, headers=own).status_code == 201
+        is_problem(browser.post(REVIEWS_AT, json=COMMENT, headers=other), 403)
 
 
 def test_two_services_of_one_host_do_not_share_a_cookie(guarded: Served, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_body_that_is_too_large_is_refused(api: httpx.Client) -> None:
     said = {"Content-Length": str(10**12)}  # refused before it is read
     for headers in ({}, said):
         headers["Content-Type"] = "application/json"
-        is_problem(api.post(REVIEWS, content=endless(), headers=headers), 413)
+        is_problem(api.post(REVIEWS_AT, content=endless(), headers=headers), 413)
 
 
 def test_an_upload_that_is_not_taken_leaves_nothing(shared_service: Served) -> None:
