@@ -208,7 +208,7 @@ class JudgeOptions:
     )
     reply: Literal["auto", "text", "structured"] = option(
         "--reply",
-        "Ask for text in the rubric's layout, or for JSON (by schema, tool call or plain). auto: "
+        "Ask for text in the rubric's layout, or for JSON (by schema or plain). auto: "
         "text from GREEN models and hf:, else structured.",
         rare=True,
         default="auto",
@@ -229,7 +229,7 @@ class RunningOptions(JudgeOptions):
     )
     concurrency: int | None = option(
         "--concurrency N",
-        "The most requests at a time. Default: 16, or 128 for each server of vLLM.",
+        "The most requests at a time. Default: 16, or 128 for each vLLM.",
     )
     min_coverage: float = option(
         "--min-coverage SHARE",
