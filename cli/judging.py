@@ -30,9 +30,9 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.combining import Shard
     from judge.running.engine import ProgressListener
     from judge.running.session import JudgeSession, RunResult
-    from judge.running.shards import Shard
     from judge.studies import StudySet
 
 _SEED = 20260101
@@ -353,7 +353,7 @@ def check(options: _Check) -> None:
     studies that are left out, and shows the first three studies. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
-    from judge.running.preview import described, facts
+    from judge.running.cost import described, preview
 
     shard = options.chosen_shard()
     checked = [
@@ -367,7 +367,7 @@ def check(options: _Check) -> None:
         emit(as_json(checked[0] if len(checked) == 1 else by_section))
         return
     for description in checked:
-        lines = facts(description)
+        lines = preview(description)
         for study in description["first"]:
             lines.append((f"study {study['study_id']}", ""))
             lines.append(("reference", _cut(study["reference"])))

@@ -15,14 +15,14 @@ import pandas as pd
 
 from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
-from judge.running.aggregate import panel as panel_of
+from judge.running.combining import Shard
+from judge.running.combining import merge as merge_runs
+from judge.running.combining import panel as panel_of
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.records import StudyResult, corrected_report
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.running.session import run as run_session
-from judge.running.shards import Shard
-from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_python
 from judge.studies.study_set import attach_context

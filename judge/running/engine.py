@@ -36,7 +36,7 @@ from judge.types import (
 )
 
 if TYPE_CHECKING:
-    from judge.cache import CompletionCache
+    from judge.cache.store import CompletionCache
     from judge.running.session import JudgeSession
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
@@ -176,14 +176,14 @@ class Question:
     @cached_property
     def record(self) -> Mapping[str, Any]:
         """What its key is the hash of."""
-        from judge.cache.keys import canonical  # an inline judge's questions have no key
+        from judge.cache import canonical  # an inline judge's questions have no key
 
         return canonical(self.request, self.attempt, self.repeat)
 
     @cached_property
     def key(self) -> str:
         """The key of its answer in the cache."""
-        from judge.cache.keys import key_of
+        from judge.cache import key_of
 
         return key_of(self.record)
 

@@ -99,8 +99,6 @@ def exit_cause(code: int) -> str:
 
 # From here on: inside the process.
 
-_UNSEEN = "not known: no answer to this rubric's questions has been seen yet"
-
 
 def main() -> None:
     """Do the task of the request on standard input, and reply on standard output."""
@@ -150,8 +148,7 @@ def _check(request: Mapping[str, Any]) -> dict[str, Any]:
     from judge import rubrics
     from judge.cli.judging import command_for, read_context
     from judge.cli.run_options import RunOptions
-    from judge.running import preview
-    from judge.running.cost import forecast
+    from judge.running.cost import described, forecast, preview
     from judge.service.settings import Ledger
     from judge.stats.table import TableBuilder, check_fields
 
@@ -164,20 +161,20 @@ def _check(request: Mapping[str, Any]) -> dict[str, Any]:
         session = options.session(name, judge)
         studies = read_context(session.rubric, options, str(preds), refs, options.section)
     check_fields(options.by, TableBuilder(session.rubric, studies.fields).columns)
-    described = preview.described(studies)
+    checked = described(studies)
     with session:
         cost = forecast(session, studies)
     costs = {"cost": "none: the built-in judge answers on this machine"}
     if cost is not None:
-        costs = cost.facts(session.concurrency, unseen=_UNSEEN)
+        costs = cost.facts(session.concurrency)
         ledger = Ledger(*request["ledger"])
         if (left := ledger.left()) is not None:
-            most = cost.worst.dollars
+            most = cost.dollars
             is_short = cost.requests and (most is None or most > left)
             stop = "; a run that needs more stops there and can be resumed" if is_short else ""
             costs["budget"] = ledger.left_in_words() + stop
-    facts = {"facts": preview.facts(described), "costs": costs.items()}
-    return described | {
+    facts = {"facts": preview(checked), "costs": costs.items()}
+    return checked | {
         name: [{"name": label, "text": text} for label, text in rows]
         for name, rows in facts.items()
     }
