@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from judge.api import JudgeOptions, session_of
+from judge.api import BackgroundJudge, JudgeOptions, session_of
 from judge.backends import LEXICON
 from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import measure_of
-from judge.running.background_judge import BackgroundJudge
 from judge.running.records import StudyResult, to_record
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.studies import from_python
@@ -71,7 +71,7 @@ def _radiology_judge(
         )
         studies = attach_context(studies, context=None if takes_context else ())
         studies, class_source = with_classes(studies)
-        (judged,) = await asyncio.wrap_future(thread.submit(thread.judge, studies))
+        (judged,) = await asyncio.wrap_future(thread.submit(partial(thread.judge, studies)))
         return _score(judged, session.signature(studies, class_source), session, chosen)
 
     return score

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from typing import TYPE_CHECKING
 
 from judge.backends.base import (
@@ -33,49 +34,46 @@ _UNREADABLE_REQUESTS = 2
 _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 # How long to leave it to the answers under way to cost less than they could, in seconds.
 _BUDGET_PAUSE = 0.05
-# What an overload leaves of the requests in flight, and how much of them comes back at a time.
-_CUT, _STEP = 0.7, 0.1
 _UNLUCKY = 3
 
 
 class Limiter:
-    """The one limit on requests in flight, between 1 and `most`, where it begins.
-
-    An overload cuts it, answers raise it by tenths. In an outage one request at a time tries.
-    """
+    """The one limit on requests in flight, `most`; in an outage one at a time tries."""
 
     def __init__(self, most: int, max_outage: float = 1800.0) -> None:
-        self.most = self.limit = most
+        self.most = most
         self.in_flight = 0
         self.max_outage = max_outage
-        self._answers = 0
         self._freed = asyncio.Event()
         self._unlucky: set[str] = set()
         self._lost_at: float | None = None
-        self._cut_at = self._held_until = float("-inf")
+        self._held_until = float("-inf")
 
     @property
     def is_lost(self) -> bool:
         """Whether the server is held to be gone."""
         return self._lost_at is not None
 
-    async def acquire(self) -> float:
-        """Wait for a place; returns the loop's time at which it was given."""
-        loop = asyncio.get_running_loop()
+    async def acquire(self) -> None:
+        """Wait for a place."""
         while True:
-            if (pause := self._held_until - loop.time()) > 0:
+            if (pause := self._held_until - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
-            elif self.in_flight >= (1 if self.is_lost else self.limit):
+            elif self.in_flight >= (1 if self.is_lost else self.most):
                 self._freed.clear()
                 await self._freed.wait()
             else:
                 self.in_flight += 1
-                return loop.time()
+                return
 
     def release(self) -> None:
         """Give the place back."""
         self.in_flight -= 1
         self._freed.set()
+
+    def hold(self, seconds: float) -> None:
+        """Give no places for so many seconds, as the server asks."""
+        self._held_until = max(self._held_until, time.monotonic() + seconds)
 
     def reached(self) -> None:
         """Note that somebody answered, whatever it was: an outage is over."""
@@ -83,30 +81,13 @@ class Limiter:
         self._lost_at = None
         self._freed.set()
 
-    def answered(self) -> None:
-        """Note an answer."""
-        self.reached()
-        self._answers += 1
-        if self._answers >= self.limit:
-            self.limit = min(self.most, self.limit + max(1, int(self.limit * _STEP)))
-            self._answers = 0
-
-    def overloaded(self, began: float, retry_after: float | None) -> None:
-        """Note that the server fell behind with a request that began at `began`."""
-        now = asyncio.get_running_loop().time()
-        if began > self._cut_at:
-            self._cut_at, self._answers = now, 0
-            self.limit = max(1, int(self.limit * _CUT))
-        if retry_after is not None:
-            self._held_until = max(self._held_until, now + retry_after)
-
     def unanswered(self, key: str, why: str = "", *, is_sure: bool = False) -> bool:
         """Note that a question found no server; returns whether that is an outage.
 
         Raises `JudgeError` when an outage has lasted for `max_outage` seconds.
         """
         self._unlucky.add(key)
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         if self._lost_at is None and (is_sure or len(self._unlucky) >= _UNLUCKY):
             self._lost_at = now
         if self._lost_at is not None and now - self._lost_at >= self.max_outage:
@@ -206,7 +187,7 @@ class CachedClient:
     async def _send(self, request: CompletionRequest) -> Completion:
         with self._stop.ends_waiting():
             await self._judge.ready()
-            began = await self._limiter.acquire()
+            await self._limiter.acquire()
         budget, most = self._session.budget, None
         is_paying = False
         spent: float | None = None  # whether an answer that is cut off is paid for is unknown
@@ -221,16 +202,15 @@ class CachedClient:
         except TransientError as error:
             spent = 0.0
             self._progress.retried(error)
-            is_late = error.reason == "timeout" and not self._limiter.is_lost
-            if is_late or isinstance(error, OverloadError):
-                self._limiter.overloaded(began, error.retry_after)
+            if isinstance(error, OverloadError) and error.retry_after is not None:
+                self._limiter.hold(error.retry_after)
             raise
         except (StudyError, JudgeError):
             spent = 0.0
             self._limiter.reached()
             raise
         else:
-            self._limiter.answered()
+            self._limiter.reached()
             spent = self._prices.dollars(completion.usage)
             self._progress.paid(completion, spent)
             return completion
