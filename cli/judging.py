@@ -29,9 +29,9 @@ from judge.text import counted
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.combining import Shard
     from judge.running.engine import ProgressListener
     from judge.running.session import JudgeSession, RunResult
-    from judge.running.shards import Shard
     from judge.studies import StudySet
 
 _SEED = 20260101
@@ -291,11 +291,11 @@ def check(options: _Check) -> None:
     studies that are left out, and shows the first three studies. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
-    from judge.running.preview import described, facts
+    from judge.running.cost import described, preview
 
     studies = limited(read_studies(options, options.preds, options.refs), options.limit)
     description = described(_questions(studies, options.chosen_shard(), options))
-    lines = facts(description)
+    lines = preview(description)
     for study in description["first"]:
         lines.append((f"study {study['study_id']}", ""))
         lines.append(("reference", _cut(study["reference"])))

@@ -28,9 +28,9 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.combining import Shard
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
-    from judge.running.shards import Shard
     from judge.studies import NamedFields
 
 # OpenAI takes no more questions in a batch.
@@ -150,7 +150,7 @@ class StudyOptions(ReportOptions):
             return None
         if self.references:
             raise click.UsageError("--shard is for studies with one reference each")
-        from judge.running.shards import Shard
+        from judge.running.combining import Shard
 
         return Shard.of(self.shard)
 
