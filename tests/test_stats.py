@@ -14,7 +14,7 @@ from scipy import stats as reference
 
 from judge import rubrics
 from judge.rubrics.contract import Scale
-from judge.stats.agreement import intraclass, krippendorff
+from judge.stats.agreement import krippendorff
 from judge.stats.correlation import correlation
 from judge.stats.intervals import Z_95, inverse, mean_interval, ratio_interval, wilson
 from judge.stats.table import TableBuilder, summarise, worst_rows
@@ -226,8 +226,6 @@ def test_no_interval_has_a_width_of_nought() -> None:
     assert (ratio.value, ratio.low) == (pytest.approx(0.3), None)
     alpha = krippendorff(np.array([[1.0, 1.0], [0.0, 0.0]] * 20))
     assert (alpha.value, alpha.low, alpha.high) == (1.0, None, None)
-    icc = intraclass(np.array([[0.0, 1.0], [1.0, 0.0]] * 5))
-    assert (icc.value, icc.low, icc.high) == (-1.0, None, None)
 
 
 def test_values_that_differ_in_the_last_bit_are_ties() -> None:

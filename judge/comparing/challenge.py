@@ -167,6 +167,6 @@ def _figure(part: ScoreMatrix, model: int, metric: Metric) -> dict[str, float | 
     known = ~np.isnan(column)
     units = part.clusters[known] if part.clusters is not None and part.is_clustered else None
     mean = mean_interval(column[known], None, units)
-    mean = inverse(mean) if metric.kind == "inverse" and mean.value else mean
+    mean = inverse(mean) if metric.kind == "inverse" else mean
     half = None if mean.high is None or mean.value is None else mean.high - mean.value
     return {"n": mean.n, "value": mean.value, "plus_minus": half}

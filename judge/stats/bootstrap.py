@@ -29,13 +29,7 @@ MOST_UNDEFINED = 0.01
 """The share of resamples without a figure from which on there is no interval."""
 
 _CHUNK = 2_500_000
-"""How many weights there are at a time (20 MB), by resamples and units."""
-
-IN_CACHE = 300_000
-"""How many weights of resamples stay in the processor's cache."""
-
-_LEAST = 300
-"""Units that are reckoned with at least: each resample has a row of pairs of models too."""
+"""How many weights there are at a time (20 MB), by resamples and units (300 at least)."""
 
 
 def generator(seed: int, purpose: str, key: Mapping[str, object]) -> np.random.Generator:
@@ -45,7 +39,7 @@ def generator(seed: int, purpose: str, key: Mapping[str, object]) -> np.random.G
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "big")])
 
 
-def units_of(clusters: NDArray[np.intp] | None, n_studies: int) -> Codes:
+def units_of(clusters: Codes | None, n_studies: int) -> Codes:
     """Return the number of each study's unit, counted from 0 without gaps."""
     if clusters is None:
         return np.arange(n_studies)
@@ -75,12 +69,12 @@ def sign_flips(rng: np.random.Generator, n: int, flips: int) -> Iterator[Values]
 
 
 def _sizes(total: int, n: int) -> Iterator[int]:
-    at_once = max(1, _CHUNK // max(n, _LEAST))
+    at_once = max(1, _CHUNK // max(n, 300))
     for start in range(0, total, at_once):
         yield min(at_once, total - start)
 
 
-def tails(n_units: Codes | int) -> Values:
+def tail(n_units: int) -> float:
     """Return the share of resamples beyond each end of a 95% interval, by the number of units.
 
     A percentile interval of few units is too narrow, by the root of n / (n - 1) and as Student's t
@@ -89,64 +83,28 @@ def tails(n_units: Codes | int) -> Values:
     """
     from scipy.special import ndtr, stdtrit
 
-    n = np.maximum(np.asarray(n_units, float), 2)
-    return np.asarray(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.025)))
-
-
-def percentiles(draws: Values, shares: Values | float) -> Values:
-    """Return a quantile of each column, linear between two values; `shares` may be one a column.
-
-    NaN is passed over, so each column has its own number of values; NaN where it has none.
-    numpy's own `nanpercentile` does this column by column, a hundred times slower.
-    """
-    ordered = np.sort(draws, axis=0)  # NaN last
-    last = np.maximum((~np.isnan(draws)).sum(axis=0) - 1, 0)
-    position = shares * last
-    below = np.floor(position).astype(np.intp)
-    low, high = (
-        np.take_along_axis(ordered, np.minimum(row, last)[None], axis=0)[0]
-        for row in (below, below + 1)
-    )
-    return np.asarray(low + (high - low) * (position - below))
-
-
-def ends(draws: Values, n_units: Codes, most: float = MOST_UNDEFINED) -> tuple[Values, Values]:
-    """Return the ends of the 95% interval of each column of figures, one row a resample.
-
-    NaN for no interval: of fewer than `LEAST_UNITS` units, where more than a share of `most` of the
-    resamples have no figure, and where all have the same: a sample without spread does not
-    prove that there is none.
-    """
-    share = tails(n_units)
-    low, high = percentiles(draws, share), percentiles(draws, 1 - share)
-    undefined = ~np.isfinite(draws)
-    none = (np.asarray(n_units) < LEAST_UNITS) | (undefined.mean(axis=0) > most)
-    none |= np.isclose(low, high, rtol=1e-9, atol=1e-12)
-    return np.where(none, np.nan, low), np.where(none, np.nan, high)
+    return float(ndtr(math.sqrt(n_units / (n_units - 1)) * stdtrit(n_units - 1, 0.025)))
 
 
 def interval(
     draws: Values, n_units: int, unit_words: str = "studies", most: float = MOST_UNDEFINED
 ) -> tuple[float | None, float | None, str | None]:
-    """Return the ends of the 95% interval by one figure a resample, or else why there are none."""
+    """Return the ends of the 95% interval by one figure a resample, or else why there are none.
+
+    There is none of fewer than `LEAST_UNITS` units, where more than a share of `most` of the
+    resamples have no figure, and where all have the same: a sample without spread does not prove
+    that there is none.
+    """
     if n_units < LEAST_UNITS:
         return None, None, f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
-    low, high = (float(end[0]) for end in ends(draws[:, None], np.array([n_units]), most))
-    if not math.isnan(low):
-        return low, high, None
-    if np.isfinite(draws).mean() < 1 - most:
+    known = draws[np.isfinite(draws)]
+    if len(known) < (1 - most) * len(draws):
         return None, None, "too many resamples have no value, since few studies differ"
-    return None, None, "all resamples have the same value, which is no interval"
-
-
-def resampled(sums: Values, figure: Callable[[Values], Values]) -> Values:
-    """Return a figure of sums, with their columns last, in each of 2,000 resamples of units.
-
-    `sums` is units by columns. The draws are the same for the same number of units.
-    """
-    rng = np.random.default_rng(SEED)
-    draws = bootstrap_weights(rng, len(sums), RESAMPLES)
-    return np.concatenate([figure(weights @ sums) for weights in draws])
+    share = tail(n_units)
+    low, high = np.quantile(known, (share, 1 - share)).tolist()
+    if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
+        return None, None, "all resamples have the same value, which is no interval"
+    return low, high, None
 
 
 def bootstrap_estimate(
@@ -158,14 +116,17 @@ def bootstrap_estimate(
     unit_words: str = "studies",
     most: float = MOST_UNDEFINED,
 ) -> Estimate:
-    """Return the figure of `sums`, units by columns, of `n` studies, with its interval.
+    """Return a figure of `sums`, units by columns, of `n` studies, with its interval.
 
-    `missing` is the reason where there is no figure.
+    `figure` is computed of sums with their columns last, in each of 2,000 resamples of units; the
+    draws are the same for the same number of units. `missing` is the reason where there is none.
     """
     value = float(figure(sums.sum(axis=0)[None])[0])
     if math.isnan(value):
         return Estimate(n, None, None, None, reason=missing)
-    low, high, reason = interval(resampled(sums, figure), len(sums), unit_words, most)
+    weights = bootstrap_weights(np.random.default_rng(SEED), len(sums), RESAMPLES)
+    draws = np.concatenate([figure(part @ sums) for part in weights])
+    low, high, reason = interval(draws, len(sums), unit_words, most)
     return Estimate(n, value, low, high, reason=reason)
 
 
@@ -174,55 +135,36 @@ class Resamples:
     """Weights of patients, the same for every quantity that is made of these studies.
 
     `units` has the number of each study's patient; without patients each study is one. `weights` is
-    units by resamples, 1 everywhere in the first column, which is the studies as they are.
+    resamples by units, 1 everywhere in the first row, which is the studies as they are.
     """
 
     units: Codes
-    weights: NDArray[np.float32]
+    weights: Values
     has_patients: bool
-
-    @property
-    def unit_words(self) -> str:
-        """What the units are."""
-        return "patients" if self.has_patients else "studies"
 
     def estimate(self, figures: Values, known: Bools) -> Estimate:
         """Return the first of `figures`, one a resample, with its interval or why it has none."""
         n_units = len(np.unique(self.units[known]))
-        low, high, reason = interval(figures[1:], n_units, self.unit_words)
+        words = "patients" if self.has_patients else "studies"
+        low, high, reason = interval(figures[1:], n_units, words)
         n, n_undefined = int(known.sum()), int((~known).sum())
         return Estimate(n, float(figures[0]), low, high, n_undefined, reason=reason)
 
     def sums(self, values: Values) -> Values:
         """Return the sum over each resample of `values`, studies by columns; NaN counts as 0."""
-        by_unit = unit_sums(values, self.units)
-        parts = slices(self.weights.shape[1], max(1, IN_CACHE // max(1, len(by_unit))))
-        return np.concatenate([self.weights[:, p].T.astype(float) @ by_unit for p in parts])
+        return self.weights @ unit_sums(values, self.units)
 
 
 def draw_resamples(
-    clusters: NDArray[np.intp] | None,
-    n_studies: int,
-    rng: np.random.Generator,
-    resamples: int = 1000,
+    clusters: Codes | None, n_studies: int, rng: np.random.Generator, resamples: int = 1000
 ) -> Resamples:
     """Draw patients, or studies where `clusters` is None, with replacement.
 
     Give no studies that none of the readers has: they would be drawn too. A thousand resamples of
-    10,000 patients take 40 MB.
+    10,000 patients take 80 MB.
     """
     units = units_of(clusters, n_studies)
     n_units = int(units.max()) + 1 if n_studies else 0
-    weights = np.ones((n_units, resamples + 1), dtype=np.float32)
-    first = 1
-    for draws in bootstrap_weights(rng, n_units, resamples) if n_units else ():
-        weights[:, first : first + len(draws)] = draws.T
-        first += len(draws)
+    draws = bootstrap_weights(rng, n_units, resamples) if n_units else ()
+    weights = np.concatenate([np.ones((1, n_units)), *draws])
     return Resamples(units, weights, has_patients=clusters is not None)
-
-
-def slices(total: int, at_most: int) -> Iterator[slice]:
-    """Yield slices of `at_most` rows that cover `total`, of about equal size."""
-    n = -(-total // at_most)
-    ends = [total * part // n for part in range(n + 1)]
-    yield from map(slice, ends, ends[1:])

@@ -56,21 +56,36 @@ class Estimate:
 
 def estimate(scored: pd.DataFrame, statistic: Statistic, units: Codes | None = None) -> Estimate:
     """Return a statistic of the scored studies in a table; `units` has the patient of each."""
-    top = sum_measures(_columns(scored, statistic.measures), sizes=statistic.kind == "rate")
-    bottom = sum_measures(_columns(scored, statistic.per)) if statistic.per else top
-    has = ~(np.isnan(top) | np.isnan(bottom))
-    top, bottom = top[has], bottom[has]
+
+    def total(names: Sequence[str], *, sizes: bool = False) -> Values:
+        columns = [scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names]
+        return sum_measures(columns, sizes=sizes)
+
+    is_rate = statistic.kind == "rate"
+    top = total(statistic.measures, sizes=is_rate)
+    under = total(statistic.per) if statistic.per else top
+    has = ~(np.isnan(top) | np.isnan(under))
+    top = (top == 0).astype(float) if is_rate else top
+    kind = "inverse" if statistic.is_reciprocal else statistic.kind
     units = None if units is None else units[has]
-    n_undefined = len(scored) - len(top)
-    if statistic.kind == "rate":
-        return replace(rate_interval(top == 0, units), n_undefined=n_undefined)
-    if statistic.kind == "ratio":
-        return replace(ratio_interval(top, bottom, units), n_undefined=n_undefined)
-    mean = mean_interval(top, statistic.scale, units)
-    if statistic.is_reciprocal:
-        is_zero = mean.value == 0
-        mean = Estimate(mean.n, None, None, None) if is_zero else inverse(mean, statistic.scale)
-    return replace(mean, n_undefined=n_undefined)
+    figure = figure_of(kind, top[has], under[has], statistic.scale, units)
+    return replace(figure, n_undefined=int((~has).sum()))
+
+
+def figure_of(
+    kind: str, values: Values, per: Values, scale: Scale | None, units: Codes | None
+) -> Estimate:
+    """Return a figure of the values of studies, with its interval.
+
+    It is their `mean`, 1 / their mean (`inverse`), the share of them that are 1 (`rate`), or the
+    `ratio` of their sum to that of `per`.
+    """
+    if kind == "rate":
+        return rate_interval(values == 1, units)
+    if kind == "ratio":
+        return ratio_interval(values, per, units)
+    mean = mean_interval(values, scale, units)
+    return inverse(mean, scale) if kind == "inverse" else mean
 
 
 def sum_measures(columns: Sequence[Values], *, sizes: bool = False) -> Values:
@@ -81,10 +96,6 @@ def sum_measures(columns: Sequence[Values], *, sizes: bool = False) -> Values:
     """
     total: Values = np.sum(np.abs(columns) if sizes else columns, axis=0)
     return total
-
-
-def _columns(scored: pd.DataFrame, names: Sequence[str]) -> list[Values]:
-    return [scored[name].to_numpy(dtype=float, na_value=math.nan) for name in names]
 
 
 def bounds(figure: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
@@ -177,14 +188,13 @@ def _within(
 
 
 def inverse(mean: Estimate, scale: Scale | None = None) -> Estimate:
-    """Return 1 / mean with its interval.
+    """Return 1 / mean with its interval; without a value for a mean of 0 or less.
 
     On a `scale` above 0 its ends are 1 / those of the mean. Without one, as ReXrank prints it,
     its standard error is that of the mean divided by the mean's square (the delta method).
-    Raises ZeroDivisionError for a mean of 0.
     """
-    if mean.value is None:
-        return mean
+    if mean.value is None or mean.value <= 0:
+        return Estimate(mean.n, None, None, None)
     value = 1 / mean.value
     if mean.low is None or mean.high is None:
         return Estimate(mean.n, value, None, None)
@@ -203,23 +213,23 @@ def ratio_interval(
     things is 0 or 1 it is Wilson's interval, so that three facts out of three are not certain to be
     all. There is none for fewer than ten, and where a draw has nothing to divide by.
     """
-    from judge.stats.bootstrap import LEAST_UNITS, interval, resampled, unit_sums, units_of
+    from judge.stats.bootstrap import bootstrap_estimate, unit_sums, units_of
 
-    sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, len(numerators)))
+    n_studies, words = len(numerators), "studies" if units is None else "patients"
+    sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, n_studies))
     k, n = float(numerators.sum()), float(denominators.sum())
-    ratio = Estimate(len(numerators), k / n if n else None, None, None, 0, None, k, n)
+    parts = {"numerator": k, "denominator": n}
     if len(sums) < 2 or not n:
-        return ratio
+        return Estimate(n_studies, k / n if n else None, None, None, **parts)
     if 0 <= k <= n and k % 1 == n % 1 == 0 and k in (0, n):
-        low, high = wilson_ends(k / n, min(n, len(sums)) if len(sums) < len(numerators) else n)
-        return replace(ratio, low=low, high=high)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        draws = resampled(sums, lambda total: np.asarray(total[:, 0] / total[:, 1]))
-    words = "studies" if units is None else "patients"
-    low_end, high_end, reason = interval(draws, len(sums), words, most=0)
-    if reason and not np.isfinite(draws).all() and len(sums) >= LEAST_UNITS:
-        reason = "the denominator is 0 in some resamples"
-    return replace(ratio, low=low_end, high=high_end, reason=reason)
+        ends = wilson_ends(k / n, min(n, len(sums)) if len(sums) < n_studies else n)
+        return Estimate(n_studies, k / n, *ends, **parts)
+
+    def ratio(sums: Values) -> Values:
+        none = np.full(len(sums), np.nan)
+        return np.asarray(np.divide(sums[:, 0], sums[:, 1], out=none, where=sums[:, 1] != 0))
+
+    return replace(bootstrap_estimate(sums, ratio, n_studies, unit_words=words, most=0), **parts)
 
 
 def wilson(k: int, n: int) -> Estimate:

@@ -13,11 +13,9 @@ from judge.stats.intervals import (
     Codes,
     Estimate,
     Values,
-    inverse,
+    figure_of,
     mean_interval,
     n_different,
-    rate_interval,
-    ratio_interval,
 )
 from judge.stats.metric import Metric, check_own_names
 from judge.stats.table import check_fields, fields_of
@@ -172,7 +170,7 @@ def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> 
         for column, under in zip(values.T, per.T, strict=True):
             known = ~np.isnan(column)
             units = None if clusters is None else clusters[known]
-            figures.append(_figure(column[known], under[known], units, metric))
+            figures.append(figure_of(metric.kind, column[known], under[known], metric.scale, units))
         shown = np.array([figure.value for figure in figures], float)
         better, _ = count_better(shown[None], higher=metric.higher_is_better)
         cells[metric.name] = tuple(
@@ -180,18 +178,6 @@ def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> 
             for f, n_better in zip(figures, better[0].tolist(), strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
-
-
-def _figure(values: Values, per: Values, units: Codes | None, metric: Metric) -> Estimate:
-    if metric.kind == "ratio":
-        return ratio_interval(values, per, units)
-    if metric.kind == "rate":
-        return rate_interval(values == 1, units)
-    mean = mean_interval(values, metric.scale, units)
-    if metric.kind == "mean" or mean.value is None:
-        return mean
-    # RadCliQ can come out at or below 0, where a reciprocal says nothing.
-    return inverse(mean, metric.scale) if mean.value > 0 else Estimate(mean.n, None, None, None)
 
 
 def round_mantissa(figures: Values) -> Values:
