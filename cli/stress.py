@@ -143,7 +143,7 @@ def _run(options: _Stress) -> None:
     if options.dry_run:
         counts: dict[str, Counter[str]] = {}
         made = candidates.make_candidates(sample, changes, options.seed, counts)
-        forecast(sessions, [study for study, _ in made])
+        forecast(sessions[0], [study for study, _ in made])
         return
     candidates.write_candidates(options.out, sample, changes, options.seed)
     note(f"folder  {options.out}")

@@ -160,9 +160,9 @@ def _check(request: Mapping[str, Any]) -> dict[str, Any]:
     with command.make_context(name, ["--dry-run", *arguments]) as context:
         options = RunOptions(**context.params)
         preds, refs = [*options.files, None][:2]
-        (judge,) = options.judge
+        judge = str(options.judge)
         session = options.session(name, judge)
-        studies = read_context(session.rubric, options, str(preds), refs, options.section)
+        studies = read_context(session.rubric, options, str(preds), refs)
     check_fields(options.by, TableBuilder(session.rubric, studies.fields).columns)
     described = preview.described(studies)
     with session:
