@@ -22,9 +22,8 @@ from judge.stats.agreement import (
     limits_of_agreement,
     mean_below,
 )
-from judge.stats.bootstrap import draw_resamples
 from judge.stats.correlation import METHODS, correlate
-from judge.stats.intervals import mean_interval, rate_interval, ratio_interval
+from judge.stats.intervals import draw_resamples, mean_interval, rate_interval, ratio_interval
 from judge.stats.metric import Metric
 from judge.stats.prediction_powered import corrected
 from judge.stats.scores import ScoreMatrix

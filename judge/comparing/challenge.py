@@ -14,8 +14,7 @@ from judge.comparing.comparison import ComparedRuns, comparison_signature, read_
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.running.folder import Run
-from judge.stats.bootstrap import units_of
-from judge.stats.intervals import Codes, inverse, mean_interval
+from judge.stats.intervals import Codes, inverse, mean_interval, units_of
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix, groups_of
 from judge.stats.significance import Comparison, compare

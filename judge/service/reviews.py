@@ -7,8 +7,11 @@ last one counts.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 import uuid
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -18,11 +21,18 @@ from unicodedata import normalize
 
 from judge.readers import journal
 from judge.rubrics.contract import Rubric
-from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
+from judge.stats.intervals import wilson
 from judge.study.view import graded_items
 
 FILE = "reviews.jsonl"
+RIGHT, ALL = "right", "all"
+VERDICTS = (RIGHT, "wrong", "wrong_severity")
 MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
+NOTE = (
+    "Precision: reviewed errors that more than half of their readers marked right, of all reviewed "
+    "errors; wrong severity counts as not right. 95% Wilson interval."
+)
+_RATE = ("k", "n", "value", "low", "high")
 ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
 """What a reader can say of an error or a study; the first three are verdicts on an error."""
 # The beginnings of a formula in a spreadsheet, which takes fullwidth characters for these.
@@ -98,34 +108,58 @@ def measured(
 ) -> dict[str, Any]:
     """Return the statistics of the events that count, ready for JSON.
 
-    `errors_in` gives the fingerprints of the errors of a study. `stale` counts the reviews of
-    errors that the run no longer has since it was scored anew, which count nowhere else; `missed`
-    the errors that readers added; `comments` what they wrote.
+    `precision` has a row with k, n, value, low and high for `all` errors and for each code; an
+    error with two codes counts under both. `errors_in` gives the fingerprints of the errors of a
+    study. `stale` counts the reviews of errors that the run no longer has since it was scored
+    anew, which count nowhere else; `missed` the errors that readers added; `comments` what they
+    wrote.
     """
     events = latest(events)
     reviewed = [e for e in events if e.verdict in VERDICTS and e.error is not None]
-    verdicts = [
-        Verdict(event.reader, (event.study_id, str(event.error)), event.categories, event.verdict)
-        for event in reviewed
-        if event.error in errors_in(event.study_id)
-    ]
+    current = [event for event in reviewed if event.error in errors_in(event.study_id)]
     missed = [event for event in events if event.verdict == MISSED]
-    codes = [label.name for label in rubric.codes.labels] if rubric.codes else []
-    figures = statistics(verdicts, codes)
+    by_error: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    for event in current:
+        by_error[event.study_id, str(event.error)].append(event)
+    rows = []
+    for code in (ALL, *(label.name for label in (rubric.codes.labels if rubric.codes else ()))):
+        errors = [e for e in by_error.values() if code == ALL or code in e[0].categories]
+        n_right = sum(2 * sum(e.verdict == RIGHT for e in error) > len(error) for error in errors)
+        rate = wilson(n_right, len(errors))
+        rows.append({"code": code} | {name: getattr(rate, name) for name in _RATE})
     return {
-        **figures,
-        "readers": sorted({*figures["readers"], *(event.reader for event in missed)}),
+        "n_reviewed_errors": len(by_error),
+        "n_studies": len({study_id for study_id, _ in by_error}),
+        "readers": sorted({event.reader for event in (*current, *missed)}),
+        "precision": rows,
+        "note": NOTE,
         "missed": len(missed),
         "comments": sum(bool(event.comment) for event in events),
-        "stale": len(reviewed) - len(verdicts),
+        "stale": len(reviewed) - len(current),
     }
 
 
 def errors_of(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Mapping[str, Any]]:
-    """Return the graded items of a study's record by their fingerprints, in order."""
-    errors = graded_items(record["annotation"], rubric)
+    """Return the graded items of a study's record by their fingerprints, in order.
+
+    A fingerprint is made of the error's content: it stays when the study's other errors change.
+    The second of two equal ones gets a number.
+    """
     graded_by = {kind.name: kind.graded_by for kind in rubric.graded}
-    return dict(zip(fingerprints(errors, graded_by), errors, strict=True))
+    seen: Counter[str] = Counter()
+    named = {}
+    for error in graded_items(record["annotation"], rubric):
+        labels = [
+            value
+            for facet, values in error["labels"].items()
+            if facet != graded_by[error["kind"]]
+            for value in values
+        ]
+        content = json.dumps([error["grade"], labels, error["text"], error["edit"]], sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+        seen[digest] += 1
+        named[digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"] = error
+    return named
 
 
 def as_csv(events: Iterable[Event]) -> str:

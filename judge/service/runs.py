@@ -22,10 +22,9 @@ from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs, reviews
 from judge.service.catalogue import OpenRun, RunEntry
 from judge.service.pairs import check_names
-from judge.service.reviews import COMMENT, MISSED, Event
+from judge.service.reviews import COMMENT, MISSED, VERDICTS, Event
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
 from judge.service.worker import answer
-from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")

@@ -12,14 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judge.stats.bootstrap import (
-    LEAST_UNITS,
-    Bools,
-    Resamples,
-    bootstrap_estimate,
-    unit_sums,
-    units_of,
-)
 from judge.stats.correlation import (
     LEAST_STUDIES,
     METHODS,
@@ -29,14 +21,20 @@ from judge.stats.correlation import (
     undefined_estimate,
 )
 from judge.stats.intervals import (
+    LEAST_UNITS,
     ONE_PATIENT,
     Z_95,
+    Bools,
     Codes,
     Estimate,
+    Resamples,
     Values,
+    bootstrap_estimate,
     clustered_error,
     rate_interval,
     student,
+    unit_sums,
+    units_of,
 )
 from judge.stats.scores import ROUNDING
 from judge.text import counted

@@ -12,8 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from judge.stats.bootstrap import Bools, Resamples, unit_sums
-from judge.stats.intervals import Estimate, Values
+from judge.stats.intervals import Bools, Estimate, Resamples, Values, unit_sums
 from judge.stats.metric import MINUS
 from judge.stats.scores import ScoreMatrix
 

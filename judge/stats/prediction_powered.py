@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 
 from judge.rubrics.contract import Scale, Statistic
-from judge.stats.bootstrap import unit_sums, units_of
-from judge.stats.intervals import Z_95, Codes, Estimate, Values, inverse, student, wilson_ends
+from judge.stats.intervals import (
+    Z_95,
+    Codes,
+    Estimate,
+    Values,
+    inverse,
+    student,
+    unit_sums,
+    units_of,
+    wilson_ends,
+)
 
 LEAST = 10
 """Readings, and patients, below which nothing is corrected."""

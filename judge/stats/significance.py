@@ -18,18 +18,21 @@ from typing import Literal
 
 import numpy as np
 
-from judge.stats.bootstrap import (
+from judge.stats.correlation import Correlations, correlations
+from judge.stats.intervals import (
     LEAST_UNITS,
+    Z_95,
     Bools,
+    Codes,
+    Values,
     bootstrap_weights,
     generator,
     interval,
+    n_different,
     sign_flips,
     unit_sums,
     units_of,
 )
-from judge.stats.correlation import Correlations, correlations
-from judge.stats.intervals import Z_95, Codes, Values, n_different
 from judge.stats.metric import Metric, find
 from judge.stats.scores import (
     ROUNDING,

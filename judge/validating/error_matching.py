@@ -18,8 +18,16 @@ import numpy as np
 
 from judge.backends import lexicon
 from judge.comparing.recurring import errors_of
-from judge.stats.bootstrap import bootstrap_weights, generator, interval, unit_sums
-from judge.stats.intervals import Codes, Estimate, Values, wilson
+from judge.stats.intervals import (
+    Codes,
+    Estimate,
+    Values,
+    bootstrap_weights,
+    generator,
+    interval,
+    unit_sums,
+    wilson,
+)
 from judge.stats.significance import Resampling
 from judge.validating.raters import RatedStudies
 

@@ -26,8 +26,17 @@ from judge.stats.agreement import (
     detection,
     limits_of_agreement,
 )
-from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
-from judge.stats.intervals import Codes, Estimate, Values, rate_interval, wilson
+from judge.stats.intervals import (
+    LEAST_UNITS,
+    Codes,
+    Estimate,
+    Resamples,
+    Values,
+    draw_resamples,
+    generator,
+    rate_interval,
+    wilson,
+)
 from judge.stats.metric import MINUS
 from judge.stats.significance import Resampling
 from judge.stats.table import OUTCOMES

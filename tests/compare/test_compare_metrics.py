@@ -15,7 +15,7 @@ from judge import metrics
 from judge.metrics import bleu2, tokens
 from judge.metrics.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
 from judge.metrics.worker import label_counts
-from judge.stats.bootstrap import tail
+from judge.stats.intervals import tail
 
 REFERENCES = [one["section_findings"] for one in REFS.values()]
 CANDIDATES = [PREDS[study_id]["model_prediction"] for study_id in IDS]

@@ -18,9 +18,8 @@ from judge.stats.agreement import (
     limits_of_agreement,
     mean_of,
 )
-from judge.stats.bootstrap import Resamples, draw_resamples, interval, tail
 from judge.stats.correlation import METHODS, correlate
-from judge.stats.intervals import Z_95, Estimate
+from judge.stats.intervals import Z_95, Estimate, Resamples, draw_resamples, interval, tail
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
