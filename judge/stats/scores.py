@@ -17,8 +17,9 @@ from judge.stats.intervals import (
     mean_interval,
     n_different,
 )
-from judge.stats.metric import Metric, check_own_names
+from judge.stats.metric import Metric
 from judge.stats.table import check_fields, fields_of
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.rubrics.contract import Rubric
@@ -61,7 +62,9 @@ class ScoreMatrix:
 
     def __post_init__(self) -> None:
         # Values are found by the metric's name, and read by its label.
-        check_own_names(self.metrics)
+        for names in ([m.name for m in self.metrics], [m.label for m in self.metrics]):
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise JudgeError(f"two metrics are called {twice!r}; rename the file's column")
 
     def metric(self, name: str) -> Metric:
         """Return the metric with this name."""
