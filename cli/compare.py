@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -60,12 +60,6 @@ class _Tests(ResamplingOptions):
         "--flips N",
         "Flips of the permutation test of means. Default: 10000.",
         type=click.IntRange(min=100),
-    )
-    family: Literal["table", "metric"] | None = option(
-        "--family", "Correct p values over all tests of a table (the default), or of each metric."
-    )
-    primary: str | None = option(
-        "--primary METRIC", "The metric chosen in advance; its tests are corrected on their own."
     )
 
 
@@ -133,7 +127,7 @@ def compare(options: _Compare) -> None:
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
     has_figures = bool(options.figures or options.html)
     require(has_figures, "--figures or --html", "highlight", "top_sites")
-    require(options.tests, "--tests", "flips", "family", "primary", "resamples", "seed")
+    require(options.tests, "--tests", "flips", "resamples", "seed")
     require(options.form == "rexrank", "--format rexrank", "out", "model_info")
     if options.form == "rexrank" and options.by and not options.out:
         raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")

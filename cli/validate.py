@@ -56,7 +56,7 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
     html: Path | None = html_option("Write a page with tables, counts and studies.")
     table: tuple[str, ...] = table_option(
         *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits"),
-        *("errors", "preference", "alternative_annotator"),
+        *("errors", "alternative_annotator"),
     )
     form: str = format_option("table", "md", "latex", "csv", "json", text="csv has one table.")
 

@@ -28,6 +28,7 @@ from judge.service.catalogue import (
     COMMENT,
     MISSED,
     REVIEWS,
+    VERDICTS,
     Event,
     OpenRun,
     ReviewVerdict,
@@ -36,7 +37,6 @@ from judge.service.catalogue import (
 from judge.service.jobs import Short
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
 from judge.service.settings import JOBS, Ledger
-from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 from judge.types import JudgeError
 
