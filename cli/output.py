@@ -16,7 +16,6 @@ from judge.text import harmless
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from judge.figures import WrittenFigures
     from judge.study.terminal import Line
 
 T = TypeVar("T")
@@ -149,7 +148,6 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
         check_figures(figures)
 
 
-def note_figures(written: WrittenFigures, folder: Path) -> None:
-    """Say which figures were written, and their notes."""
-    note_once(written.notes)
-    note(f"figures  {len(written.files)} files in {folder}")
+def note_figures(files: Sequence[Path], folder: Path) -> None:
+    """Say how many files of figures were written."""
+    note(f"figures  {len(files)} files in {folder}")
