@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 from unicodedata import normalize
 
-from judge.readers import journal
+from judge.readers.annotation_store import append_entry, read_entries
 from judge.rubrics.contract import Rubric
 from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.study.view import graded_items
@@ -71,17 +71,17 @@ def new_event(
 
 def append(run: Path, event: Event) -> None:
     """Append an event to the file beside a run; when this returns it is on disk."""
-    journal.append(run / FILE, event)
+    append_entry(run / FILE, event)
 
 
 def read(run: Path) -> list[Event]:
     """Return all events beside a run in their order, none where there is no file."""
-    return journal.read(run / FILE, Event)
+    return [*read_entries(run / FILE, Event)]
 
 
 def current(run: Path) -> list[Event]:
     """Return the events of a run that count, read again when the file has changed."""
-    return latest(journal.read_again(run / FILE, Event))
+    return latest(read_entries(run / FILE, Event))
 
 
 def latest(events: Iterable[Event]) -> list[Event]:
