@@ -252,7 +252,7 @@ Line = Annotated[StrictStr, BeforeValidator(one_line)]
 
 
 def whole_number(value: object) -> object:
-    """Return the whole number that `value` is, or that its digits are; anything else as no number."""
+    """Return the whole number that `value` is, or that its digits are; else no number."""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and (digits := _DIGITS.fullmatch(value)):
