@@ -42,7 +42,7 @@ class Reward(AbstractContextManager["Reward"]):
     Parameters
     ----------
     rubric, judge, options
-        As in `judge.annotate`; the fields of `context_fields`, `prior_field` and `modality` are
+        As in `judge.annotate`; the fields of `context_fields` and `prior_field` are
         TRL's columns, or keys of verl's `extra_info`.
     measure
         A measure of the rubric; by default the score with the rubric's name, or its only score.
@@ -188,7 +188,7 @@ class Reward(AbstractContextManager["Reward"]):
         columns: Mapping[str, Sequence[Any]],
     ) -> list[float | str]:
         context = dict(self._context)
-        names = {*(context["context"] or ()), context["prior"], context["modality"]}
+        names = {*(context["context"] or ()), context["prior"]}
         known = set(map(normalise_name, CONTEXT_FIELDS)) if context["context"] is None else set()
         context_columns = {
             n: column for n, column in columns.items() if n in names or normalise_name(n) in known

@@ -90,7 +90,7 @@ class RunOptions(JudgeChoice):
     patient_field: Short = ""
     context_field: Short = Field(default="", description="Fields, with commas; none for none.")
     prior_field: Short = Field(default="", description="The field of the earlier reports.")
-    modality: Short = Field(default="", description=f"{', '.join(MODALITIES)}, or a field.")
+    modality: Short = Field(default="", description=", ".join(MODALITIES))
     model: Short = Field(default="", description="The model that wrote the candidates.")
     allow_missing: bool = Field(default=False, description="Leave out studies of one side only.")
     by: str = Field(default="", max_length=1000, description="Group rates by: fields, with commas.")
