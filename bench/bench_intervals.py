@@ -19,7 +19,6 @@ from judge.rubrics.contract import Statistic
 from judge.stats.agreement import (
     detection,
     intraclass,
-    krippendorff,
     limits_of_agreement,
     mean_below,
     preference,
@@ -289,7 +288,6 @@ def agreements(repetitions: int) -> None:
         + (1 - is_clean[:, 0].mean()) * (1 - majority.mean())
     )
     kappa, bias = (agreed - chance) / (1 - chance), float((large[:, 0] - mean).mean())
-    alpha = krippendorff(is_clean[:100_000]).value
     icc = intraclass(large[:, 1:]).value
     spread = float((large[:, 0] - mean).std())
     names = (
@@ -300,7 +298,6 @@ def agreements(repetitions: int) -> None:
         "kappa",
         "bias",
         "limit",
-        "alpha",
         "ICC",
     )
     results: dict[tuple[str, int], list[float]] = {}
@@ -328,7 +325,6 @@ def agreements(repetitions: int) -> None:
                 "kappa": (detected["kappa"], kappa),
                 "bias": (limits["bias"], bias),
                 "limit": (limits["upper"], bias + 1.96 * spread),
-                "alpha": (krippendorff(no_error).plain(), alpha),
                 "ICC": (intraclass(values[:, 1:]).plain(), icc),
             }
             figures += [

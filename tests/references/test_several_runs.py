@@ -152,7 +152,7 @@ def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
     lost = StudyResult(1, study, Unparsed("truncated"), None, None)
     how = Aggregation("reference", "best", ("1", "2"))
     parts = [(study, ends) for ends in ([scored, lost], [lost], [scored])]
-    (first, second, third), _, notes = aggregate(how, rubric, parts)
+    (first, second, third), notes = aggregate(how, rubric, parts)
     wanted = Unparsed("not scored against all references", "2: unparsed, truncated")
     assert (first.outcome, first.measures) == (wanted, None)
     assert second.outcome == Unparsed("truncated")
