@@ -18,7 +18,7 @@ from typing import Any, Literal
 from judge.comparing.run_choice import known_model
 from judge.pages import run as page
 from judge.pages.bundle import as_json
-from judge.readers import journal
+from judge.readers.annotation_store import read_entries
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.running.folder import (
     ANNOTATIONS,
@@ -143,7 +143,7 @@ class OpenRun(Run):
 
     def reviews(self) -> list[Event]:
         """Return the reviews that count, read again when the file has changed."""
-        return latest(journal.read_again(self.path / REVIEWS, Event))
+        return latest(read_entries(self.path / REVIEWS, Event))
 
     def reviewed(self) -> dict[str, Any]:
         """Return the statistics of the reviews that count.

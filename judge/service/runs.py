@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge import rubrics
 from judge.backends import LEXICON
-from judge.readers import journal
+from judge.readers.annotation_store import append_entry
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
 from judge.service.catalogue import (
@@ -283,7 +283,7 @@ def add_review(run: RunId, review: Review, service: ServiceDep) -> Response:
     """Write a review down. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     event = _event_of(opened, review)
-    journal.append(opened.path / REVIEWS, event)
+    append_entry(opened.path / REVIEWS, event)
     return as_json(asdict(event), 201)
 
 
