@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from judge.rubrics import Rubric
 from judge.tables.document import Document
 from judge.text import harmless
-
-if TYPE_CHECKING:
 
 T = TypeVar("T")
 
