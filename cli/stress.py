@@ -145,7 +145,7 @@ def _run(options: _Stress) -> None:
     if options.dry_run:
         counts: dict[str, Counter[str]] = {}
         made = candidates.make_candidates(sample, changes, options.seed, counts)
-        forecast(sessions, [study for study, _ in made])
+        forecast(sessions[0], [study for study, _ in made])
         return
     candidates.write_candidates(options.out, sample, changes, options.seed)
     note(f"folder  {options.out}")
@@ -232,8 +232,7 @@ def _show(report: StressReport, options: _Output) -> None:
 
     data = report.plain()
     if options.figures:
-        written = draw_stress({data["judge"]["name"]: data}, options.figures)
-        note_figures(written, options.figures)
+        note_figures(draw_stress(data, options.figures), options.figures)
     if options.html:
         charts = stress_page_figures(data) if available() else None
         write_html(page(report, charts), options.html, MARK)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import re
 import subprocess
 import sys
 import tempfile
@@ -239,17 +238,11 @@ _Group = tuple[dict[str, object], tuple[tuple[Metric, Cell], ...]]
 
 @dataclass(frozen=True, slots=True)
 class ScoredReports:
-    """The studies of one model and section, the path of their table, and the metrics so far."""
+    """The studies of one model, and their metrics so far."""
 
     studies: StudySet
     model: str
-    path: Path
     scores: list[Scores] = field(default_factory=list)
-
-    @property
-    def section(self) -> str:
-        """The section of the reports."""
-        return self.studies.section
 
     @property
     def fields(self) -> dict[str, tuple[object, ...]]:
