@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judge.metrics.scored import ScoredReports
+from judge.metrics import ScoredReports
 from judge.tables.document import Cell, Document, Table, columns
 from judge.tables.leaderboard import figure, group_name
 from judge.tables.run import class_facts

@@ -201,7 +201,7 @@ def test_the_seed_and_the_studies_decide_and_nothing_else(invoke: Invoke, tmp_pa
     ("words", "names"),
     [
         (["nowhere.json"], "nowhere.json"),
-        ([REFS, "--prompt", "nothing"], "'nothing'"),
+        ([REFS, "--prompt", "nothing"], "--prompt"),
         ([REFS, "--repeats", "2", "--sampling-seed", "5"], "--sampling-seed"),
         ([REFS, "--temperature", "1"], "temperature"),
         ([REFS, "--out", "mine"], "mine"),
