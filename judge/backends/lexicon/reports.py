@@ -198,7 +198,7 @@ def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
 
 
 def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """Return the labels of the findings of which two wordings of a sentence say different things."""
+    """Return the labels of the findings of which two wordings of a sentence differ."""
     old, new = (_mentions(text, lexicon) for text in (before, after))
     differing = [
         *(mention for mention in old if mention not in new),
