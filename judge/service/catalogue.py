@@ -144,7 +144,9 @@ class OpenRun(Run):
         """
         events = self.reviews()
         verdicts = [
-            Verdict(event.reader, (event.study_id, event.error), event.categories, event.verdict)
+            Verdict(
+                event.reader, (event.study_id, str(event.error)), event.categories, event.verdict
+            )
             for event in events
             if event.verdict in VERDICTS and event.error in self.errors_of(event.study_id)
         ]

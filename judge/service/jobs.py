@@ -202,7 +202,7 @@ class Jobs:
         ledger = json.dumps(self._settings.ledger(job.request.judge))
         arguments = job.request.arguments(self._settings, job.run)
         with (job.path / _LOG).open("wb") as log:
-            options = {"cwd": job.path / FILES, "stdout": DEVNULL, "stderr": log}
+            options: dict[str, Any] = {"cwd": job.path / FILES, "stdout": DEVNULL, "stderr": log}
             options |= {"patience": _SHUTDOWN_SECONDS, "pass_fds": (lock,)}
             async with worker("run", progress, ledger, *arguments, **options) as process:
                 self._processes[job.id] = process

@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -69,7 +69,8 @@ def main() -> None:
     """Do the task that the command line names."""
     threading.Thread(target=_end_with_service, daemon=True).start()
     task, *arguments = sys.argv[1:]
-    {"run": _run, "compare": _compare}[task](*arguments)
+    tasks: dict[str, Callable[..., None]] = {"run": _run, "compare": _compare}
+    tasks[task](*arguments)
 
 
 def _end_with_service() -> None:
