@@ -295,19 +295,15 @@ def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
     Hidden at first are an outcome that all studies share, measures in the role `other`, and
     fields beyond the first few of short values.
     """
-
-    def longest(name: str) -> int:
-        return max((len(str(cell(value) or "")) for value in table[name]), default=0)
-
     fields = field_names(table, rubric)
-    short = [name for name in fields if longest(name) <= _SHORT][:_FEW_FIELDS]
+    short = [name for name in fields if table[name].astype(str).str.len().max() <= _SHORT]
     columns = [("study_id", "study", "id", True), ("study_class", "class", "class", True)]
     for role in ("score", "count"):
         columns += [(m.name, m.label, role, True) for m in rubric.with_role(role)]
     if rubric.codes:
         columns.append((rubric.codes.plural, rubric.codes.plural, "codes", True))
     columns.append(("outcome", "outcome", "outcome", table["outcome"].nunique() > 1))
-    columns += [(name, name, "field", name in short) for name in fields]
+    columns += [(name, name, "field", name in short[:_FEW_FIELDS]) for name in fields]
     columns += [(m.name, m.label, "other", False) for m in rubric.with_role("other")]
     tones = {m.name: _tone(m, rubric) for m in rubric.with_role("count")}
     whole = {measure.name for measure in rubric.measures if measure.is_whole}

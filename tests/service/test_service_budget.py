@@ -12,7 +12,7 @@ import pytest
 from faultserver import Behaviour, FaultServer
 from served import Served, until
 
-from judge.backends.servers import OPENAI_URL
+from judge.backends.openai import OPENAI_URL
 from judge.running.cost import Prices
 from judge.service.settings import FILE, Ledger, limits
 from judge.types import JudgeError
