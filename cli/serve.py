@@ -60,7 +60,7 @@ class _Serve(_Address):
     )
     images: Path | None = option(
         "--images DIR",
-        "The folder of the studies' images (fields image, image_path, images).",
+        "The folder of the studies' images (field image).",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
     )
     cache: Path | None = cache_option()

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 from judge.service import ProblemError
 from judge.service.jobs import Short
 from judge.service.service import JSON, Service, ServiceDep
-from judge.service.worker import REFUSED, REQUEST, exit_cause, worker
+from judge.service.worker import REFUSED, REQUEST, worker
 
 _MAX_RUNS = 100
 _MAX_KEPT = 8
@@ -99,7 +99,7 @@ class Comparisons:
         if code == REFUSED:
             raise ProblemError(422, said.decode("utf-8", "replace").strip())
         if code:
-            raise ProblemError(502, f"its process ended ({exit_cause(code)}); see the log")
+            raise ProblemError(502, f"its process ended with exit code {code}; see the log")
         return folder
 
     async def close(self) -> None:

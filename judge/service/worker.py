@@ -57,11 +57,6 @@ async def worker(
             await process.wait()
 
 
-def exit_cause(code: int) -> str:
-    """Return the name of the signal that ended a process, or its exit code."""
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-
-
 # From here on: inside the process.
 
 

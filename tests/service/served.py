@@ -144,7 +144,7 @@ def readable(
     for at, record in enumerate(refs.values()):
         record |= {"indication": "Cough for three days.", "rating": f"{RATING} {at}"}
         if images and at in images:
-            record["image_path"] = images[at]
+            record["image"] = images[at]
     (folder / "refs.json").write_text(json.dumps(refs), "utf-8")
     out = folder / "mine"
     for command in (

@@ -30,8 +30,7 @@ ERROR = {
 IMAGES = {
     "below/a.png": 200,
     "below/../b.jpg": 200,
-    json.dumps(["below/a.png", "b.jpg"]): 200,
-    "c.svg": 415,
+    "c.svg": 404,
     "../outside.png": 404,
     "/etc/hostname": 404,
     "link.png": 404,
@@ -193,8 +192,4 @@ def test_an_image_is_served_from_the_folder_and_nothing_else_is(service: Served)
         assert answer.status_code == 200, path
         assert answer.headers["content-type"].startswith("image/")
         assert answer.headers["x-content-type-options"] == "nosniff"
-    second = {"id": ids[2], "at": 1}
-    answer = service.client.get(f"{BASE}/reading/image", params=second)
-    assert answer.headers["content-type"] == "image/jpeg"
-    is_problem(service.client.get(f"{BASE}/reading/image", params=second | {"at": 2}), 404)
-    assert shown(service, "Anna", ids[2])["n_images"] == 2
+    assert shown(service, "Anna", ids[1])["has_image"]

@@ -55,7 +55,7 @@ export class StudyEditor {
     } else {
       this.reports.push(new ReportText("candidate", study.candidate, act));
     }
-    this.image = study.n_images ? new ImageView(app.imagesOf(study)) : null;
+    this.image = study.has_image ? new ImageView(app.imageOf(study)) : null;
     this.list = el("div", { class: "marks" });
     this.bar = el("div", { class: "bar", role: "region", "aria-label": "The mark" });
     this.comment = el("textarea", {

@@ -35,8 +35,8 @@ class App {
     return ask(`${this.base}/${name}?${new URLSearchParams({ reader: this.reader.name, ...query })}`);
   }
 
-  imagesOf({ study_id: id, n_images: n }) {
-    return Array.from({ length: n }, (_, at) => `${this.base}/reading/image?${new URLSearchParams({ id, at: String(at) })}`);
+  imageOf({ study_id: id }) {
+    return `${this.base}/reading/image?${new URLSearchParams({ id })}`;
   }
 
   async start() {
@@ -112,14 +112,9 @@ class App {
   }
 
   #noSample(queue) {
-    const draw = () => ask(`${this.base}/sample`, { method: "POST", body: { n: Number(field.value) } })
-      .then(() => location.reload(), alarm);
-    const field = el("input", { id: "draw-n", type: "number", min: "1", max: "100000", value: "100" });
     return el("section", { class: "end" },
       el("h2", {}, queue ? "The sample has none of this run's studies" : "No studies are drawn for reading yet"),
-      el("p", {}, "Studies are drawn at random, so that what readers find holds for all of them."),
-      queue ? null : el("p", { class: "controls" }, el("label", { for: "draw-n" }, "Studies "), field,
-        button("Draw", draw, { class: "main" })));
+      el("p", {}, "Studies are drawn at random, so that what readers find holds for all of them: judge sample RUN -n 100"));
   }
 
   // The first study after a place that is not done, else the first of all, else -1.
