@@ -37,7 +37,6 @@ MARK = "<!doctype html><!-- judge audit -->"
 _MAX_CHOICES = 200
 """A field with more values than this is filtered by typing, not by choosing."""
 _MAX_CHOICE = 100
-_MAX_BARS = 12
 _SHORT = 40
 """Characters of a field's longest value that is shown in the list of studies from the start."""
 _FEW_FIELDS = 3
@@ -264,29 +263,19 @@ def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
 def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
     """Return how many scored studies have which score; the last bin holds its upper edge too.
 
-    Where all scores are whole numbers each bin holds equally many of them, so that no gap is an
-    artefact of the bins.
+    A few whole numbers have a bin each, so that no gap is an artefact of the bins.
     """
     values = table[score.name].dropna().to_numpy(dtype=float)
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    whole = not np.any(values % 1)
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
+    whole = bool(high - low < _BINS and not np.any(values % 1))
     if whole:
-        width = 1.0 if high - low < _MAX_BARS else float((high - low) // _BINS + 1)
-        n_bins = int((high - low) // width) + 1 if len(values) else 0
+        edges = np.arange(low, high + 2)
     else:
-        low, high = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
-        n_bins, width = _BINS, (high - low) / _BINS
-    places = np.minimum((values - low) // width, n_bins - 1).astype(int)
-    ends = [(low + n * width, low + (n + 1) * width - whole) for n in range(n_bins)]
-    counts = np.bincount(places, minlength=n_bins).tolist()
-    return {
-        **_measure(score),
-        "n": len(values),
-        "whole": whole,
-        "bins": [
-            {"low": low, "high": high, "n": n} for (low, high), n in zip(ends, counts, strict=True)
-        ],
-    }
+        edges = np.linspace(*((0.0, 1.0) if low >= 0 and high <= 1 else (low, high)), _BINS + 1)
+    counts, _ = np.histogram(values, edges)
+    rows = zip(edges[:-1].tolist(), (edges[1:] - whole).tolist(), counts.tolist(), strict=True)
+    bins = [{"low": start, "high": end, "n": n} for start, end, n in rows]
+    return {**_measure(score), "n": len(values), "whole": whole, "bins": bins}
 
 
 def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:

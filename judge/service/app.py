@@ -58,15 +58,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_DATA = ("/v1/", "/data/", "/openapi")
-_SIGN_IN_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>judge</title></head>
-<body><main><h1>Token needed</h1><form method="get">
-<label>The token of this service:
-<input name="token" type="password" autocomplete="off" required></label>{fields}
-<button>Open</button></form></main></body></html>
-"""
-
 routes = APIRouter(include_in_schema=False)
 
 
@@ -139,10 +130,10 @@ class Guard:
                     headers["Connection"] = "close"
             await send(message)
 
-        app = self._refusal(scope, Headers(scope=scope), limit) or self._app
+        app = self._refusal(scope, Headers(scope=scope)) or self._app
         await app(scope, counted, with_headers)
 
-    def _refusal(self, scope: Scope, headers: Headers, limit: int) -> Response | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         request, token = HTTPConnection(scope), self._settings.token
         session = request.cookies.get(_cookie(scope), "")
         is_safe = scope["method"] in _SAFE_METHODS
@@ -152,22 +143,19 @@ class Guard:
         elif "token" in request.query_params and scope["method"] == "GET":
             return self._begin_session(scope, request.query_params["token"])
         elif not (_equal(session, self._session) or _equal(_bearer(headers), token)):
-            return _token_needed(scope)
+            return _token_needed()
         if not is_safe and not _is_from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
         if scope["path"].startswith("/data/comparison") and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of work.
             return as_problem(403, "A comparison is for this service's own pages.")
-        length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > limit:
-            detail = f"The request is larger than {limit:,} bytes."
-            return as_problem(413, detail, {"Connection": "close"})
         return None
 
     def _begin_session(self, scope: Scope, token: str) -> Response:
         if not _equal(token, self._settings.token or ""):
-            return _token_needed(scope)
-        query = urlencode(_query_without_token(scope))
+            return _token_needed()
+        given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        query = urlencode([(name, value) for name, value in given if name != "token"])
         # One slash: two would name another host.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
         response = RedirectResponse(f"{path}?{query}" if query else path, 303)
@@ -178,11 +166,6 @@ class Guard:
 
 def _cookie(scope: Scope) -> str:
     return COOKIE.format(port=(scope["server"] or ("", ""))[1])
-
-
-def _query_without_token(scope: Scope) -> list[tuple[str, str]]:
-    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    return [(name, value) for name, value in query if name != "token"]
 
 
 def _is_this_machine(host: str) -> bool:
@@ -222,17 +205,9 @@ def _equal(text: str, secret: str) -> bool:
     return hmac.compare_digest(text.encode("utf-8", "surrogateescape"), secret.encode())
 
 
-def _token_needed(scope: Scope) -> Response:
-    headers = {"WWW-Authenticate": "Bearer"}
-    if scope["path"].startswith(_DATA):
-        detail = "A token is needed: send the header Authorization: Bearer TOKEN."
-        return as_problem(401, detail, headers)
-    # The form replaces the query of the address, so it repeats it.
-    fields = "".join(
-        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
-        for name, value in _query_without_token(scope)
-    )
-    return HTMLResponse(_SIGN_IN_PAGE.replace("{fields}", fields), 401, headers)
+def _token_needed() -> Response:
+    detail = "A token is needed: open ADDRESS?token=TOKEN, or send Authorization: Bearer TOKEN."
+    return as_problem(401, detail, {"WWW-Authenticate": "Bearer"})
 
 
 @routes.get("/")
