@@ -73,15 +73,15 @@ RESULTS = Frontend(
     styles=("style.css",),
     scripts=(
         *("dom.js", "load.js", "format.js", "keys.js", "list.js", "study.js", "app.js"),
-        *("review.js", "run.js", "comparison.js", "stress.js", "validation.js", "runs.js"),
+        *("review.js", "run.js", "comparison.js", "tables.js", "runs.js"),
     ),
 )
 READING = Frontend(
     (_STATIC / "reading", _STATIC),
-    styles=("style.css", "read.css"),
+    styles=("style.css",),
     scripts=(
         *("dom.js", "load.js", "format.js", "keys.js", "marks.js", "report.js"),
-        *("lines.js", "image.js", "saver.js", "editor.js", "practice.js", "main.js"),
+        *("editor.js", "practice.js", "main.js"),
     ),
 )
 """The page of blind reading: no script that asks for a judge's verdicts."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from judge.pages.bundle import PACKET, as_json, page_file
-from judge.pages.comparison import packet_numbers
 from judge.pages.run import declared
 from judge.study.view import judged_view
 from judge.tables.validation import facts, tables
@@ -28,29 +27,27 @@ def page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
 
 
 def _pieces(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[tuple[str, bytes]]:
-    n = len(studies.study_ids)
     quantities = {row["quantity"]: row["label"] for row in validation["limits"]}
     yield "overview", as_json(_overview(validation, studies, quantities))
     columns = {
         "study_id": list(studies.study_ids),
         "study_class": [group_value(name) for name in studies.study_classes],
-        "packets": packet_numbers(range(n), n),
+        "packet": PACKET,
     }
     yield "columns", as_json(columns)
     for number, name in enumerate(quantities):
         # Doubles, rater by rater.
         yield f"counts-{number}", studies.values[name].T.astype("<f8").tobytes()
     raters = list(zip(studies.raters, studies.records(set(studies.study_ids)), strict=True))
-    for number, start in enumerate(range(0, n, PACKET)):
-        ids = {str(row): studies.study_ids[row] for row in range(start, min(n, start + PACKET))}
-        packet = {
-            row: [
+    for number, start in enumerate(range(0, len(studies.study_ids), PACKET)):
+        packet = [
+            [
                 {"rater": place, **judged_view(by_id[study_id], rater.run.rubric)}
                 for place, (rater, by_id) in enumerate(raters)
                 if study_id in by_id
             ]
-            for row, study_id in ids.items()
-        }
+            for study_id in studies.study_ids[start : start + PACKET]
+        ]
         yield f"packet-{number}", as_json(packet)
 
 
@@ -67,6 +64,5 @@ def _overview(
         ],
         "quantities": [{"name": name, "label": label} for name, label in quantities.items()],
         "limits": [{name: row[name] for name in names} for row in validation["limits"]],
-        "studies": {"here": len(studies.study_ids), "all": len(studies.study_ids)},
         "signature": validation["signature"],
     }

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi import Query as InQuery
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from judge.pages.run import declared
@@ -40,8 +39,6 @@ CONTEXT = frozenset(
 model, such as a rating, a score or a class, or name the author of the candidate."""
 
 StudyId = Annotated[str, InQuery(alias="id", max_length=10_000, examples=["STUDY"])]
-_JPEG = "image/jpeg"
-_IMAGE_KINDS = {".png": "image/png", ".jpg": _JPEG, ".jpeg": _JPEG, ".webp": "image/webp"}
 
 
 class StudyReading(BaseModel):
@@ -119,29 +116,9 @@ def show_to_reader(
             "reference": _report(record["reference"]),
             "candidate": _report(record["candidate"]),
             "texts": texts,
-            "has_image": bool(service.settings.images and record["fields"].get("image")),
             "reading": reading and asdict(reading),
         }
     )
-
-
-@routes.get("/{run}/reading/image", response_class=Response)
-def show_image(run: RunId, service: ServiceDep, study_id: StudyId) -> Response:
-    """Show the PNG, JPEG or WebP file below the folder of `--images` that a study's `image` names.
-
-    None is shown (404) without `--images`, nor what is not in that folder, links followed.
-    """
-    path = _drawn(service.catalogue.open(run)[1], study_id)["fields"].get("image")
-    root = (service.settings.images or Path()).resolve()
-    try:
-        file = (root / str(path)).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):  # a name no file can have, a loop of links
-        file = root
-    is_inside = service.settings.images and file.is_relative_to(root) and file.is_file()
-    if not (is_inside and file.suffix.lower() in _IMAGE_KINDS):
-        raise ProblemError(404, "the folder of images has no PNG, JPEG or WebP of this study")
-    # A browser must not take a file for another kind than its name says.
-    return FileResponse(file, media_type=_IMAGE_KINDS[file.suffix.lower()])
 
 
 @routes.post("/{run}/readings", status_code=201)

@@ -231,12 +231,10 @@ def search_studies(
 ) -> Response:
     """Search for the studies that hold every word; `rows` are their places in the run, from 0.
 
-    `snippets` has the text around a hit in each row, where there are few rows. Searched are id,
-    fields, reports, errors, corrections, matched findings and explanation.
+    Searched are id, fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    rows, snippets = opened.search(q)
-    return as_json({"rows": rows, "snippets": snippets})
+    return as_json({"rows": opened.search(q)})
 
 
 @routes.get("/v1/runs/{run}/study")

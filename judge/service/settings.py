@@ -106,7 +106,6 @@ class ServiceSettings:
     cache: Path | None = None
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
-    images: Path | None = None
 
     @property
     def max_input(self) -> int:

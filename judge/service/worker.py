@@ -99,9 +99,7 @@ def _compare(folder: str) -> None:
     from judge.stats.significance import Resampling
 
     request = json.loads((Path(folder) / REQUEST).read_bytes())
-    runs = [
-        RunChoice(Path(run["path"]), run["id"], run["model"] or None) for run in request["runs"]
-    ]
+    runs = [RunChoice(Path(run["path"]), run["id"], None) for run in request["runs"]]
     try:
         aligned, comparison = compare_runs(
             *(runs, Resampling()),
