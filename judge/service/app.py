@@ -12,7 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from html import escape
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import python_multipart  # noqa: F401 - without it the first upload would fail, not the start
@@ -26,7 +26,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judge.address import is_loopback
-from judge.pages.bundle import READING, RESULTS, Frontend, content_type
+from judge.pages.bundle import READING, RESULTS, Frontend
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
 from judge.service import ProblemError, comparisons, jobs, readings, runs
@@ -235,20 +235,18 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: ServiceDe
     return _shell(READING, run)
 
 
-@routes.get("/assets/{digest}/{name}")
-def _asset(digest: str, name: str) -> Response:
+@routes.get("/assets/{digest}.{kind}")
+def _asset(digest: str, kind: Literal["js", "css"]) -> Response:
     for frontend in (RESULTS, READING):
-        if digest == frontend.digest and name in frontend.files:
-            content = frontend.files[name]
-            return Response(content, headers=_CACHED, media_type=content_type(name))
+        if digest == frontend.digest:
+            text = frontend.script if kind == "js" else frontend.style
+            media_type = "text/javascript" if kind == "js" else "text/css"
+            return Response(text, headers=_CACHED, media_type=media_type)
     raise ProblemError(404, "no such file")
 
 
 def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
-    assets = f"/assets/{frontend.digest}"
-    styles = "".join(
-        f'<link rel="stylesheet" href="{assets}/{name}">\n' for name in frontend.styles
-    )
+    asset = f"/assets/{frontend.digest}"
     return HTMLResponse(f"""<!doctype html>
 <html lang="en" data-mode="service" data-run="{escape(run)}" data-source="{escape(source)}">
 <head>
@@ -256,9 +254,9 @@ def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>judge</title>
 <link rel="icon" href="data:,">
-{styles}</head>
+<link rel="stylesheet" href="{asset}.css"></head>
 <body><noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>
-<script type="module" src="{assets}/{frontend.scripts[-1]}"></script></body>
+<script type="module" src="{asset}.js"></script></body>
 </html>
 """)
 
