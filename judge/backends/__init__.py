@@ -21,6 +21,8 @@ LEXICON, _API = "lexicon", "openai"
 # The module of each kind of judge, with its function `load`. The kind is the part of a name before
 # the colon; a name without a colon is a model behind an API.
 _MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "local"}
+# What these take of `JudgeSettings.options`; the others take any flag of `vllm serve`.
+_OPTIONS: dict[str, set[str]] = {LEXICON: set(), _API: set(), "hf": {"cpu"}}
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
@@ -66,9 +68,8 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
                 "with --base-url it may be any model's name"
             )
         kind, name = _API, spec
-    if settings.options and kind in (LEXICON, _API):
-        setting = next(iter(settings.options))
-        raise JudgeError(f"the judge {spec} takes no setting {setting!r}; leave it out")
+    if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):
+        raise JudgeError(f"the judge {spec} takes no setting {min(strange)!r}; leave it out")
     if settings.base_urls and kind not in (_API, "vllm"):
         raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")

@@ -152,7 +152,7 @@ class Provider:
         except openai.APIStatusError as error:
             if error.status_code == 404:
                 raise GoneError(
-                    f"{self.url} has lost a batch or its file: judge batch cancel forgets it"
+                    f"{self.url} has lost a batch or its file: see judge batch cancel"
                 ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
@@ -370,11 +370,6 @@ class BatchRun:
         # Until one is over: what the provider has no room for waits for that too.
         batches = [self.ledger.batch(name) for name in waiting]
         for batch in batches:
-            if batch.server != self.provider.url:
-                raise JudgeError(
-                    f"batch {batch.id} asks the same of {batch.server}: give --base-url "
-                    f"{batch.server}, or end it with judge batch cancel {batch.id}"
-                )
             self.listener.say(f"Waiting for batch {batch.id}: {waiting[batch.id]:,} questions.")
         before, is_over, answered_at = self._progress.done, False, time.monotonic()
         while not is_over:
@@ -454,7 +449,7 @@ class BatchRun:
         if record is None or ends.get(key, record) is None:  # not asked for, or answered before
             return
         ends[key] = None
-        mode = Mode(batch.mode) if batch.mode else None
+        mode = Mode(batch.mode) if batch.mode in [*Mode] else None
         try:
             completion = read_answer(value, record["sampling"], mode)
         except RefusedError as error:

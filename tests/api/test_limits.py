@@ -32,20 +32,6 @@ def done(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 30))
 
 
-def test_a_server_that_keeps_up_is_used_to_the_full_and_a_cut_comes_back_in_small_steps() -> None:
-    async def work() -> None:
-        limiter = Limiter(16)
-        assert (await serve(limiter, 300), limiter.limit) == (16, 16)
-        limiter = Limiter(30)
-        limiter.overloaded(await limiter.acquire(), None)
-        limiter.release()
-        for limit in (21, 23, 25, 27, 29, 30):
-            assert limiter.limit == limit
-            assert await serve(limiter, limit) == limit
-
-    done(work())
-
-
 def test_a_429_cuts_the_limit_once_for_all_that_were_under_way_and_never_below_one() -> None:
     async def work() -> None:
         limiter = Limiter(10)
@@ -82,18 +68,5 @@ def test_retry_after_holds_everyone_back_and_a_stop_ends_the_wait() -> None:
         loop.call_soon(stop.set, "enough")
         with pytest.raises(StoppedError), stop.ends_waiting():
             await limiter.acquire()
-
-    done(work())
-
-
-def test_one_unlucky_study_is_no_outage_and_several_in_a_row_are() -> None:
-    async def work() -> None:
-        limiter = Limiter(4)
-        assert not any(limiter.unanswered(at) for at in [1] * 20 + [2])
-        limiter.reached()
-        assert [limiter.unanswered(at) for at in (1, 2, 3)] == [False, False, True]
-        limiter.answered()
-        assert not limiter.is_lost
-        assert limiter.unanswered(1, is_sure=True), "who is sure needs no others"
 
     done(work())
