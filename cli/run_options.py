@@ -27,15 +27,15 @@ from judge.cli.output import note
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.combining import Shard
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
-    from judge.running.shards import Shard
     from judge.studies import NamedFields
 
 # OpenAI takes no more questions in a batch.
 _MOST_REQUESTS = 50_000
 ROLES = ("id", "candidate", "reference", "class", "patient")
-_ALL_ROLES = (*ROLES, "reference_id", "prior", "context")
+_ALL_ROLES = (*ROLES, "prior", "context")
 _NOT_RECORDED = ("files", "columns", "judge", "form", "out", "cache")
 """Options that a manifest has in another form, or leaves out."""
 _AT_LEAST_0 = click.IntRange(min=0)
@@ -76,8 +76,8 @@ class ReportOptions:
 
     columns: Mapping[str, Any] = column_option(*ROLES)
     section: str | None = section_option(
-        "The part of the reports to use; several with commas. Default: findings if most references "
-        "have them, else the whole report."
+        "The part of the reports to use. Default: findings if most references have them, else the "
+        "whole report."
     )
     model: str | None = option(
         "--model NAME",
@@ -97,17 +97,11 @@ class ReportOptions:
         callback=lambda _context, _option, value: int(value * 1e9),
     )
 
-    @property
-    def sections(self) -> list[str | None]:
-        """The sections to judge one after the other; None for the usual one."""
-        names = [name.strip() for name in (self.section or "").split(",")]
-        return [name or None for name in dict.fromkeys(names)]
-
     def named_fields(self) -> NamedFields:
         """Return the fields that have unusual names, and how the files are read."""
         from judge.studies import NamedFields
 
-        names = {role: self.columns.get(role) for role in (*ROLES, "reference_id")}
+        names = {role: self.columns.get(role) for role in ROLES}
         return NamedFields(
             study_class=names.pop("class"),
             several=getattr(self, "references", None) is not None,
@@ -143,13 +137,11 @@ class StudyOptions(ReportOptions):
 
         Raises `click.UsageError` for options that do not go with one or several references.
         """
-        if "reference_id" in self.columns and not self.references:
-            raise click.UsageError("--column reference_id goes with --references")
         if self.shard is None:
             return None
         if self.references:
             raise click.UsageError("--shard is for studies with one reference each")
-        from judge.running.shards import Shard
+        from judge.running.combining import Shard
 
         return Shard.of(self.shard)
 
@@ -162,9 +154,9 @@ class ContextOptions:
 
     no_context: bool = option("--no-context", "Show the judge nothing but the two reports.")
     modality: str | None = option(
-        "--modality xr|ct|mr|us|mg|FIELD",
-        "Radiographs, CT, MR, ultrasound, mammograms, or the field that says so. The built-in "
-        "judge reads chest radiographs only.",
+        "--modality xr|ct|mr|us|mg",
+        "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest radiographs "
+        "only.",
     )
 
 
@@ -174,7 +166,7 @@ class JudgeOptions:
 
     GROUP = "Judge"
 
-    judge: Any = option("--judge JUDGE", WHO)
+    judge: str | None = option("--judge JUDGE", WHO)
     prompt: str | None = option(
         "--prompt NAME|FILE", "The prompt, for judges that read one; judge prompts list names them."
     )
@@ -344,14 +336,12 @@ class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
     columns: Mapping[str, Any] = column_option(
         *_ALL_ROLES, text="The judge is shown every context, and prior, the earlier report."
     )
-    judge: tuple[str, ...] = option("--judge JUDGE", f"{WHO} Repeatable with --dry-run.")
     by: tuple[str, ...] = by_option(
         "Group the rates by this field; a,b by combinations.", default=("study_class",)
     )
     out: Path | None = option(
         "--out DIR",
-        "The run folder; with several models or sections, their parent. Default: a new folder in "
-        "judge-runs.",
+        "The run folder; with several models, their parent. Default: a new folder in judge-runs.",
     )
     form: str = format_option("table", "json", "csv", "md")
 

@@ -176,22 +176,11 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
     if combined and combined["of"] == "judge":
         signatures = [Signature.parse(part["signature"]) for part in combined["parts"]]
         judges = [f"{signature['judge']}{_settings(signature)}" for signature in signatures]
-        by_rule = (
+        text = (
             f"The judges were {'; '.join(judges)}{note}. Each number of a study is theirs combined "
-            f"by the rule {combined['rule']}"
+            f"by the rule {combined['rule']}. "
         )
-        alphas = [
-            f"{measure['label']} {number(measure['value'])}"
-            for measure in combined.get("agreement", ())
-            if measure["value"] is not None
-        ]
-        if not alphas:
-            return [f"{by_rule}. "]
-        return [
-            f"{by_rule}; Krippendorff's alpha between them",
-            Cited((source("krippendorff2011alpha"),)),
-            f" is {'; '.join(alphas)}. ",
-        ]
+        return [text]
     text = f"The judge was {judge['version']}{note}{_settings(parts)}. "
     if combined:
         text += (

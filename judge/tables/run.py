@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from judge import rubrics
 from judge.rubrics.contract import Rubric, Statistic, Tally
 from judge.stats.table import by_grouping, fields_of, row_name
 from judge.tables.document import (
@@ -21,7 +22,10 @@ from judge.tables.document import (
     definitions,
     field_columns,
 )
-from judge.text import counted, group_value, left_out, number, percent
+from judge.text import NOTHING, counted, group_value, left_out, number, percent
+
+if TYPE_CHECKING:
+    from judge.running.folder import Run
 
 _COUNTS = ("studies", "scored", "unparsed", "failed")
 _KINDS: dict[str, Kind] = {"rate": "rate", "mean": "number", "ratio": "number"}
@@ -144,7 +148,7 @@ def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
 
 
 def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
-    """Say how far unread studies could move the rates, and if a class has more of them."""
+    """Say how far unread studies could move the rates."""
     n = summary["n_unparsed"] + summary["n_failed"]
     lines, ends = [], []
     for statistic in rubric.shown("groups"):
@@ -154,13 +158,6 @@ def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
     if ends:
         which = "1 unread study were" if n == 1 else f"{n:,} unread studies were all"
         lines.append(f"If the {which} best or worst: {', '.join(ends)}")
-    if uneven := summary.get("unread_by_class"):
-        others = uneven["others"]
-        lines.append(
-            f"Unread studies are more frequent in the class {uneven['study_class']}: "
-            f"{uneven['n_unread']:,} of {uneven['n_studies']:,}, and {others['n_unread']:,} of "
-            f"{others['n_studies']:,} others (Fisher's exact test, p = {uneven['p']:.2g})"
-        )
     return lines
 
 
@@ -323,20 +320,6 @@ def _tally_cells(total: Data, *, is_wide: bool) -> tuple[Cell, ...]:
     return (None if total["n"] is None else Estimate(total["per_study"], k=total["n"]),)
 
 
-def tracks_table(summaries: Sequence[Data], rubric: Rubric) -> Table:
-    """Return the figures of several sections of the same studies side by side, a column each."""
-    sections = [Column(s["section"], s["section"], "number") for s in summaries]
-    rows: list[tuple[Cell, ...]] = [
-        (name, *(summary[f"n_{name}"] for summary in summaries)) for name in _COUNTS[:2]
-    ]
-    for statistic in dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare"))):
-        kind = _KINDS[statistic.kind]
-        figures = (replace(_estimate(summary, statistic), kind=kind) for summary in summaries)
-        rows.append((statistic.label, *figures))
-    head = [*columns("figure|all studies"), *sections]
-    return Table("sections", "Sections side by side", head, rows)
-
-
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
     measures = {measure.name: measure for measure in rubric.with_role("score")}
@@ -363,37 +346,54 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     return Table("worst", "Worst studies", head, cells)
 
 
-def reviews_document(reviews: Data, rubric: Rubric) -> Document:
-    """Return the judge's precision by category, and the agreement of any two readers."""
-    from judge.stats.review import ALL
+def described_run(run: Run) -> dict[str, Any]:
+    """Return what a list of runs says of one; raises `JudgeError` for a damaged run."""
+    from judge.comparing.run_choice import known_model
 
-    codes = rubric.codes
-    head = columns(
-        f"code|{codes.label if codes else ' '}",
-        *("precision||rate", "finding_precision|finding precision|rate"),
-    )
-    rows = [
-        (
-            codes.text(exact["code"]) if codes and exact["code"] != ALL else exact["code"],
-            *map(Estimate.read, (exact, finding)),
-        )
-        for exact, finding in zip(reviews["precision"], reviews["finding_precision"], strict=True)
-    ]
-    readers = ", ".join(reviews["readers"]) or "nobody"
-    title = (
-        f"{counted(reviews['n_reviewed_errors'], 'error', 'errors')} of "
-        f"{counted(reviews['n_studies'], 'study', 'studies')}, reviewed by {readers}; "
-        f"{counted(reviews['missed'], 'missed error', 'missed errors')} added, "
-        f"{counted(reviews['stale'], 'review', 'reviews')} stale"
-    )
-    shown = [Table("precision", title, head, rows)]
-    if reviews["kappa"]:
-        head = columns(
-            "readers", "n|errors of both|count", "agreed||count", "kappa|Cohen's kappa|number"
-        )
-        pairs = [
-            (" and ".join(pair["readers"]), pair["n"], pair["agreed"], pair["kappa"])
-            for pair in reviews["kappa"]
+    summary, rubric = run.summary(), run.rubric
+    return {
+        "run": str(run.path),
+        "model": known_model(run),
+        "rubric": rubric.name,
+        "judge": summary["judge"]["name"],
+        "studies": summary["n_studies"],
+        "scored": summary["n_scored"],
+        "figures": {s.name: summary["statistics"][s.name] for s in rubric.shown("groups")},
+        "finished": run.manifest.get("finished"),
+    }
+
+
+def runs_document(described: Sequence[Data]) -> Document:
+    """Return a table of runs for each rubric, a row a run."""
+    tables = []
+    for name in dict.fromkeys(run["rubric"] for run in described):
+        rubric = rubrics.load(name)
+        shown = rubric.shown("groups")
+        rows = [
+            (
+                *(run["run"], run["model"] or NOTHING, run["judge"], run["studies"], run["scored"]),
+                *(_estimate({"statistics": run["figures"]}, statistic) for statistic in shown),
+                str(run["finished"] or NOTHING)[:16],
+            )
+            for run in described
+            if run["rubric"] == name
         ]
-        shown.append(Table("agreement", "Agreement", head, pairs))
-    return Document(title, tables=tuple(shown))
+        left = columns("run", "model", "judge", "studies||count", "scored||count")
+        head = [*left, *map(_column, shown), *columns("finished")]
+        tables.append(Table("runs", rubric.title, head, rows))
+    return Document(tables=tables)
+
+
+def readers_document(runs: Sequence[Run], layout: str) -> Document:
+    """Return a table of readers' runs with their main figures, a row a reader."""
+    rubric = runs[0].rubric
+    facts, rows = [("layout", layout), ("rubric", rubric.title)], []
+    for run in runs:
+        summary = run.summary()
+        name = summary["judge"]["name"]
+        figures = (_estimate(summary, statistic) for statistic in rubric.shown("groups"))
+        rows.append((name, summary["n_studies"], summary["n_scored"], *figures))
+        facts += [("note", f"{name}: {text}") for text in summary["notes"]]
+    left = columns("judge", "studies||count", "scored||count")
+    head = [*left, *map(_column, rubric.shown("groups"))]
+    return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])
