@@ -53,19 +53,14 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         plugins.BACKENDS.check_unique(kind)
     if not (kind == LEXICON or (kind in _MODULES and colon)):
         # Not so close that `llama3:8b`, a model's name, is taken for a slip.
-        kinds = [*_MODULES] if colon else [LEXICON]
-        slip = difflib.get_close_matches(kind.lower(), kinds, 1, 0.7)
-        if not spec.strip() or kind in _MODULES or slip:
-            raise JudgeError(
-                f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, vllm:MODEL, "
-                "ray:MODEL, hf:MODEL, or a model's name such as gpt-4o"
-            )
+        slip = difflib.get_close_matches(kind.lower(), [*_MODULES] if colon else [LEXICON], 1, 0.7)
         # At OpenAI only a fine-tuned model, ft:MODEL:..., has a colon; a server's is model2:8b.
         is_elsewhere = settings.base_urls or settings.environ.get("OPENAI_BASE_URL", "").strip()
-        if colon and kind.isalpha() and kind != "ft" and not is_elsewhere:
+        is_odd = colon and kind.isalpha() and kind != "ft" and not is_elsewhere
+        if not spec.strip() or kind in _MODULES or slip or is_odd:
             raise JudgeError(
-                f"no judge {kind}: in {spec!r}; there are {', '.join(map('{}:'.format, kinds))}; "
-                "with --base-url it may be any model's name"
+                f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, vllm:MODEL, "
+                "ray:MODEL, hf:MODEL, a model's name such as gpt-4o, or any name with --base-url"
             )
         kind, name = _API, spec
     if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):

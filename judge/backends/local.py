@@ -394,7 +394,8 @@ class TransformersJudge(LocalJudge):
                 batch = self._waiting[:BATCH]
                 prompts, rooms = [one.ids for one in batch], [one.room for one in batch]
                 answers = await asyncio.to_thread(self.generate, prompts, rooms)
-                for one, one.answer in zip(batch, answers, strict=True):
+                for one, answer in zip(batch, answers, strict=True):
+                    one.answer = answer
                     self._waiting.remove(one)
         ids = asked.answer or []
         ended = bool(ids) and ids[-1] == self.encoder.eos_id

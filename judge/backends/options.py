@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from judge import jsonio, official, plugins, rubrics
+from judge import jsonio, official, rubrics
 from judge.backends.base import Form, JudgeSettings
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
@@ -89,9 +89,6 @@ def prompt_and_reply(
 def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt:
     """Return the prompt of that name or path; raises `JudgeError` for another rubric's."""
     files = rubrics.prompt_files(rubric.name)
-    if name == rubric.prompt and name not in files and plugins.RUBRICS.packages(rubric.name):
-        wrong = f"has no prompt {name!r} in its folder prompts"
-        raise plugins.RUBRICS.error(rubric.name, wrong)
     prompt = official.load(str(files.get(name, name)), environ)
     if prompt.rubric != rubric.name:
         raise JudgeError(

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 from faultserver import Fault, FaultServer, always
@@ -17,7 +16,7 @@ from judge.backends.openai import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.rubrics import Rubric
 from judge.running import cached_client
-from judge.running.cost import Forecast, Prices, SpendingLimit, forecast
+from judge.running.cost import Prices, SpendingLimit, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
 from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.types import CompletionRequest, Usage
@@ -51,39 +50,6 @@ def test_an_unknown_price_is_no_number(model: str, url: str | None) -> None:
     assert prices.dollars(Usage(1000, 1000)) is None
     request = CompletionRequest("chat", model, (), {"max_tokens": 10})
     assert prices.at_most(request) is None
-
-
-# Foretold
-
-
-def coming(
-    runner: Runner,
-    n: int,
-    after: int,
-    *,
-    model: str = "model-x",
-    url: str | None = None,
-    concurrency: int = 4,
-    reask: int = 1,
-    **asking: Any,
-) -> Forecast:
-    """What judging n studies, after those that were judged, would take."""
-    settings = backends.JudgeSettings(base_url=url, sends=False, **asking)
-    judge = backends.load(model, runner.rubric, settings)
-    policy = RequestPolicy(concurrency=concurrency, reask=reask)
-    with JudgeSession(runner.rubric, judge, policy, runner.cache) as opened:
-        found = forecast(opened, study_set(n, after))
-    assert found is not None
-    return found
-
-
-def test_dollars_are_those_of_the_model(server: FaultServer, runner: Runner) -> None:
-    runner(4, model="gpt-4o")  # a server of our own, under the name of the one that costs
-    found = coming(runner, 100, 4, model="gpt-4o")
-    used = found.usage
-    dollars = (2.5 * used.prompt_tokens + 10 * used.completion_tokens) / 1e6
-    assert found.dollars == pytest.approx(dollars)
-    assert coming(runner, 1, 4, model="model-x", url=server.url).dollars is None
 
 
 # A limit

@@ -51,19 +51,16 @@ class _Batch:
     status: str = "validating"
     errors: list[dict[str, Any]] = field(default_factory=list)
     executed: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
     written: dict[str, bytes] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        done = {name: self.counts[name] for name in ("completed", "failed")}
         return {
             "id": self.id,
             "status": self.status,
             "errors": {"data": self.errors} if self.errors else None,
             "output_file_id": self.files.get("output"),
             "error_file_id": self.files.get("error"),
-            "request_counts": {"total": len(self.lines), **done},
             "metadata": self.metadata,
         }
 
@@ -202,10 +199,8 @@ class Batches:
         self._stats.studies[custom_id] = key
         response = {"status_code": reply.status, "body": json.loads(reply.body)}
         if reply.status != 200:
-            batch.counts["failed"] += 1
             self._write(batch, "error", custom_id, response)
             return
-        batch.counts["completed"] += 1
         self._stats.answered[custom_id] += 1
         self._stats.usage = plus(self._stats.usage, reply.usage)
         self._write(batch, "output", custom_id, response)

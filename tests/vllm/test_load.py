@@ -117,8 +117,6 @@ LAST = "(APIServer pid=7) RuntimeError: Engine core initialization failed. See r
             f"ERROR 11-20 [core.py:9] ValueError: Free memory on device (1.5/22.1 GiB)\n{LAST}",
             "(1.5/22.1 GiB)",
         ),
-        (f"torch.OutOfMemoryError: CUDA out of memory. Tried\n{LAST}", "CUDA out of memory"),
-        ("1 validation error\n  Value error, odd thing [type=value_error, x]", "odd thing"),
         ("KeyError: '\x1b[31msomething\x1b[0m new\x07'\n ^^^^", "'something new'"),
     ],
 )
