@@ -32,11 +32,6 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _MISSING = {"", "nan", "inf", "-inf", "none", "null", "n/a", "na", "unknown", "-"}
-_COMPARISON = re.compile(
-    r"\b(?:unchanged|compar(?:ed|ison)|prior|previous(?:ly)?|interval|new(?:ly)?|stable|again"
-    r"|since|worsen(?:ed|ing)|improv(?:ed|ing|ement)|(?:in|de)creased)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +155,6 @@ def _modality(text: str) -> str | None:
     code = text.strip().lower()
     code = _DICOM.get(code, code)
     return code if code in MODALITIES else None
-
-
-def mentions_prior(report: str) -> bool:
-    """Whether a report seems to compare with a prior examination, judged by single words."""
-    return _COMPARISON.search(report) is not None
 
 
 def _parse_object(field: str, text: str) -> list[tuple[str, str]]:
