@@ -230,7 +230,7 @@ def cancel(options: _Cancel) -> None:
 
 async def _cancelled(batch: Batch) -> str:
     from judge.backends.base import TIMEOUT
-    from judge.backends.servers import Connection
+    from judge.backends.openai import Connection
     from judge.batching.batch_run import ENDED, Provider
 
     connection = Connection(batch.server, TIMEOUT)

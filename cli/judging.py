@@ -38,8 +38,8 @@ _SEED = 20260101
 _LONGEST = 400
 _HELP = """
 
-    PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV, Parquet,
-    or text with a report a line; gzipped too; - is standard input. PREDS alone may have both.
+    PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV or
+    Parquet; gzipped too; - is standard input. PREDS alone may have both.
     With several files of candidates before REFS, each is a model, and a leaderboard follows.
 
     \b
@@ -279,7 +279,7 @@ class _Check(StudyOptions):
 
     preds: str = argument()
     refs: str | None = argument("[REFS]")
-    columns: Mapping[str, Any] = column_option(*ROLES, "reference_id")
+    columns: Mapping[str, Any] = column_option(*ROLES)
     form: str = format_option("table", "json")
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # OpenAI takes no more questions in a batch.
 _MOST_REQUESTS = 50_000
 ROLES = ("id", "candidate", "reference", "class", "patient")
-_ALL_ROLES = (*ROLES, "reference_id", "prior", "context")
+_ALL_ROLES = (*ROLES, "prior", "context")
 _RAY = {
     "address": "ray_address",
     "replicas": "ray_replicas",
@@ -108,7 +108,7 @@ class ReportOptions:
         """Return the fields that have unusual names, and how the files are read."""
         from judge.studies import NamedFields
 
-        names = {role: self.columns.get(role) for role in (*ROLES, "reference_id")}
+        names = {role: self.columns.get(role) for role in ROLES}
         return NamedFields(
             study_class=names.pop("class"),
             several=getattr(self, "references", None) is not None,
@@ -144,8 +144,6 @@ class StudyOptions(ReportOptions):
 
         Raises `click.UsageError` for options that do not go with one or several references.
         """
-        if "reference_id" in self.columns and not self.references:
-            raise click.UsageError("--column reference_id goes with --references")
         if self.shard is None:
             return None
         if self.references:
@@ -163,9 +161,9 @@ class ContextOptions:
 
     no_context: bool = option("--no-context", "Show the judge nothing but the two reports.")
     modality: str | None = option(
-        "--modality xr|ct|mr|us|mg|FIELD",
-        "Radiographs, CT, MR, ultrasound, mammograms, or the field that says so. The built-in "
-        "judge reads chest radiographs only.",
+        "--modality xr|ct|mr|us|mg",
+        "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest radiographs "
+        "only.",
     )
 
 
@@ -208,7 +206,7 @@ class JudgeOptions:
     )
     reply: Literal["auto", "text", "structured"] = option(
         "--reply",
-        "Ask for text in the rubric's layout, or for JSON (by schema, tool call or plain). auto: "
+        "Ask for text in the rubric's layout, or for JSON (by schema or plain). auto: "
         "text from GREEN models and hf:, else structured.",
         rare=True,
         default="auto",
@@ -229,7 +227,7 @@ class RunningOptions(JudgeOptions):
     )
     concurrency: int | None = option(
         "--concurrency N",
-        "The most requests at a time. Default: 16, or 128 for each server of vLLM.",
+        "The most requests at a time. Default: 16, or 128 for each vLLM.",
     )
     min_coverage: float = option(
         "--min-coverage SHARE",

@@ -39,8 +39,8 @@ class Reward(AbstractContextManager["Reward"]):
     Parameters
     ----------
     rubric, judge, options
-        As in `judge.annotate`; the judge is shown only the fields that `context_fields`,
-        `prior_field` and `modality` name: TRL's columns, or keys of verl's `extra_info`.
+        As in `judge.annotate`; the judge is shown only the fields that `context_fields`
+        and `prior_field` name: TRL's columns, or keys of verl's `extra_info`.
     measure
         A measure of the rubric; by default the score with the rubric's name, or its only score.
     report
@@ -167,7 +167,7 @@ class Reward(AbstractContextManager["Reward"]):
         columns: Mapping[str, Sequence[Any]],
     ) -> list[float | str]:
         context = dict(self._context)
-        names = {*context["context"], context["prior"], context["modality"]}
+        names = {*context["context"], context["prior"]}
         context_columns = {name: column for name, column in columns.items() if name in names}
         for name, column in {"reference": references, **context_columns}.items():
             if len(column) != len(completions):

@@ -14,8 +14,7 @@ from judge.comparing.comparison import ComparedRuns, comparison_signature, read_
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.running.folder import Run
-from judge.stats.bootstrap import units_of
-from judge.stats.intervals import Codes, inverse, mean_interval
+from judge.stats.intervals import Codes, inverse, mean_interval, units_of
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix, groups_of
 from judge.stats.significance import Comparison, compare
@@ -167,6 +166,6 @@ def _figure(part: ScoreMatrix, model: int, metric: Metric) -> dict[str, float | 
     known = ~np.isnan(column)
     units = part.clusters[known] if part.clusters is not None and part.is_clustered else None
     mean = mean_interval(column[known], None, units)
-    mean = inverse(mean) if metric.kind == "inverse" and mean.value else mean
+    mean = inverse(mean) if metric.kind == "inverse" else mean
     half = None if mean.high is None or mean.value is None else mean.high - mean.value
     return {"n": mean.n, "value": mean.value, "plus_minus": half}

@@ -20,7 +20,7 @@ from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.running.folder import Run
 from judge.signature import Signature
 from judge.stats.intervals import Values, sum_measures
-from judge.stats.metric import Metric, find, rubric_metrics
+from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.table import OUTCOMES, fields_of
@@ -127,8 +127,6 @@ def compare_runs(
     `references` of all. Raises `JudgeError` that says what differs.
     """
     compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
-    if how is not None and how.primary is not None:
-        how = replace(how, primary=find(compared.panel.metrics, how.primary).name)
     comparison = compare(
         compared.panel,
         sort=sort,
@@ -443,7 +441,7 @@ def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Seq
     """Return one line that names everything that changes a number of the comparison.
 
     It has a digest over the models and signatures of the runs in any order;
-    the resamples, the seed and the family of tests only where something was tested.
+    the resamples and the seed only where something was tested.
     """
     lines = sorted(f"{run.model}\t{run.run.signature}" for run in compared.runs)
     judges = sorted({f"{run.rubric}={run.judge}" for run in compared.runs})
@@ -463,8 +461,7 @@ def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Seq
             f"resamples:{how.resamples}",
             f"flips:{how.flips}",
             f"seed:{how.seed}",
-            f"family:{how.family}",
-            *([f"primary:{how.primary}"] if how.primary else []),
+            "family:table",
             f"numpy:{version('numpy')}",
         ]
     parts.append(f"version:{plugins.version()}")

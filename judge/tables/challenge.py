@@ -11,9 +11,8 @@ import pandas as pd
 
 from judge.comparing.challenge import NORMAL, challenge_figures, challenge_metrics
 from judge.figures import specs
-from judge.figures.comparison import comparison_figures
-from judge.figures.figure import Figure, FigureSet, short_names, with_unique_names
-from judge.figures.files import write_figures
+from judge.figures.comparison import comparison_figures, model_names
+from judge.figures.files import Figure, FigureSet, flat, with_unique_names, write_figures
 from judge.signature import safe_name
 from judge.stats.metric import Metric
 from judge.stats.significance import Comparison
@@ -23,14 +22,14 @@ from judge.tables.rexrank import ModelInfo, rexrank_files, write_texts
 
 
 def write_challenge(
-    comparisons: Mapping[str, Comparison], folder: Path, info: ModelInfo, top_sites: int
+    comparisons: Mapping[str, Comparison], folder: Path, info: ModelInfo
 ) -> list[Path]:
     """Write a folder for each section: figures, `tables.tex`, `tables.csv`, ReXrank's columns."""
     files: list[Path] = []
     for section, comparison in comparisons.items():
         place = folder / safe_name(section)
         frame = challenge_figures(comparison)
-        files += write_figures(_figures(comparison, frame, top_sites), place)
+        files += write_figures(_figures(comparison, frame), place)
         texts = rexrank_files(comparison, info) | {
             "tables.csv": frame.assign(signature=comparison.signature).to_csv(index=False),
             "tables.tex": _latex(comparison, frame, section),
@@ -39,16 +38,16 @@ def write_challenge(
     return files
 
 
-def _figures(comparison: Comparison, frame: pd.DataFrame, top_sites: int) -> FigureSet:
-    figures = comparison_figures(comparison, top_sites=top_sites)
-    models = [comparison.panel.models[model] for model in comparison.order]
-    names = short_names(models)
+def _figures(comparison: Comparison, frame: pd.DataFrame) -> FigureSet:
+    figures = comparison_figures(comparison)
+    by_number = model_names(comparison)
+    names = [by_number[model] for model in comparison.order]
     panels = list(dict.fromkeys(frame["dataset"]))
     gains = []
     for metric in challenge_metrics(comparison):
         values = frame[(frame["metric"] == metric.name) & (frame["study_class"] == NORMAL)]
         rows = [
-            {"panel": row["dataset"], "name": names[models.index(row["model"])], "series": ""}
+            {"panel": row["dataset"], "name": flat(row["model"]), "series": ""}
             | {"value": None if pd.isna(row["gain"]) else row["gain"], "low": None, "high": None}
             for row in values.to_dict("records")
         ]

@@ -148,7 +148,7 @@ def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
 
 
 def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
-    """Say how far unread studies could move the rates, and if a class has more of them."""
+    """Say how far unread studies could move the rates."""
     n = summary["n_unparsed"] + summary["n_failed"]
     lines, ends = [], []
     for statistic in rubric.shown("groups"):
@@ -158,13 +158,6 @@ def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
     if ends:
         which = "1 unread study were" if n == 1 else f"{n:,} unread studies were all"
         lines.append(f"If the {which} best or worst: {', '.join(ends)}")
-    if uneven := summary.get("unread_by_class"):
-        others = uneven["others"]
-        lines.append(
-            f"Unread studies are more frequent in the class {uneven['study_class']}: "
-            f"{uneven['n_unread']:,} of {uneven['n_studies']:,}, and {others['n_unread']:,} of "
-            f"{others['n_studies']:,} others (Fisher's exact test, p = {uneven['p']:.2g})"
-        )
     return lines
 
 

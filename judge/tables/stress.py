@@ -49,7 +49,7 @@ def facts(report: Report) -> list[Fact]:
 
 def tables(report: Report) -> list[Table]:
     """Return the tables that have rows."""
-    builders = (_detection, _matrix, _alarms, _by_k, _wrong_way, _stability, _hostile)
+    builders = (_detection, _alarms, _by_k, _wrong_way, _stability, _hostile)
     return [table for build in builders if (table := build(report)).rows]
 
 
@@ -96,14 +96,6 @@ def _detection(report: Report) -> Table:
     return _table("detection", title, "one error", rows, labels and labels | _LOST)
 
 
-def _matrix(report: Report) -> Table:
-    names = {category["name"]: category["name"] for category in report["categories"]}
-    labels = ", ".join(category["label"] for category in report["categories"])
-    rows = [(name, row | row["categories"]) for name, row in _by_change(report["matrix"], "class")]
-    title = f"Category assigned by the judge: candidates with an error of {labels}"
-    return _table("matrix", title, "one error", rows, {"n": "read", **names, "none": "none"})
-
-
 def _alarms(report: Report) -> Table:
     score, level, whole = report["score"], report["level"], report["false_alarms_all"]
     labels = {
@@ -144,7 +136,6 @@ def _stability(report: Report) -> Table:
             ("candidates read each time", f"{repeats['n']:,} ({repeats['lost']:,} not)"),
             (f'flip between "no {level}" and some', _cell(repeats["flips"])),
             ("SD of the score within a candidate", repeats["score_sd"]),
-            ("ICC(1,1) of the number of errors", _cell(repeats["icc"])),
         )
     columns = (Column("figure", "figure"), Column("value", "value", "number"))
     return Table("stability", "Asked again", columns, rows)

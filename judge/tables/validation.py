@@ -49,7 +49,6 @@ def tables(validation: Data) -> list[Table]:
         *(_level(validation, key) for key in levels),
         _limits(validation),
         _errors(validation),
-        _preference(validation),
         _alternative(validation),
     ]
     return [table for table in shown if table.rows]
@@ -174,35 +173,16 @@ def _limits(validation: Data) -> Table:
 
 def _errors(validation: Data) -> Table:
     head = columns(
-        *("rater", "errors", "recall||rate"),
-        "precision||rate",
+        *("rater", "recall||rate", "precision||rate"),
     )
     rows = [
-        (_rater(entry), *_cells(entry, "label", "recall", "precision"))
-        for entry in validation["errors"]
-        if not (entry["is_reader"] and entry["category"])
+        (_rater(entry), *_cells(entry, "recall", "precision")) for entry in validation["errors"]
     ]
     note = (
         "recall: the share of the readers' errors that the rater has too; precision: the share of "
         "the rater's errors that a reader has too."
     )
     return Table("errors", "Errors matched by category and words", head, rows, note)
-
-
-def _preference(validation: Data) -> Table:
-    head = columns(
-        *("quantity|readers order by", "judge", "n|pairs|count", "accuracy|ordered alike|share"),
-        *("n_ties|tied by judge|count", "n_undefined|by readers|count"),
-    )
-    rows = [
-        (
-            *(entry["label"], f"{entry['judge']}: {entry['measure']}", entry["n"]),
-            *(Estimate.read(entry), *_cells(entry, "n_ties", "n_undefined")),
-        )
-        for entry in validation["preference"]
-        if entry["n"]
-    ]
-    return Table("preference", "Two candidates of one study, in the readers' order", head, rows)
 
 
 def _alternative(validation: Data) -> Table:

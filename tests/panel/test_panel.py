@@ -15,7 +15,7 @@ from support import EXAMPLES, Invoke
 import judge
 from judge import rubrics
 from judge.pages.run import index, overview
-from judge.rubrics.facts.parse import Fact, to_annotation
+from judge.rubrics.facts import Fact, to_annotation
 from judge.running.aggregate import Aggregation, numbers
 from judge.running.folder import Run
 from judge.types import (

@@ -123,7 +123,6 @@ def test_models_are_compared_by_one_rule(folder: Path, invoke: Invoke) -> None:
 def test_options_that_do_not_go_together(folder: Path, invoke: Invoke) -> None:
     refs = folder / "refs.json"
     for file, words, named in (
-        (EXAMPLES / "refs.json", ("--column", "reference_id=who"), "--references"),
         (refs, ("--references", "best", "--shard", "1/2"), "--shard"),
         (refs, ("--references", "best", "--by", "nothing"), "nothing"),
     ):
