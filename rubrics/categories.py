@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Literal
 
-from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
+from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic, Where
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
 ERROR = "error"
@@ -22,44 +21,37 @@ CATEGORY = Facet(
 )
 
 ERRORS = Statistic(
-    "errors",
-    "errors per study",
-    "mean",
-    ("n_significant", "n_insignificant"),
+    *("errors", "errors per study", "mean", ("n_significant", "n_insignificant")),
     higher_is_better=False,
     study_label="errors",
     shown=frozenset({"compare"}),
 )
 
 
-def no_error(grade: str, named: str) -> Statistic:
-    """Return the share of the studies without an error of a grade, `named` in words."""
+def none_of(name: str, label: str, measure: str, words: str, *shown: Where) -> Statistic:
+    """Return the share of the scored studies of which `measure` is 0, studies without `words`."""
     return Statistic(
-        f"no_{grade}_error",
-        f"no {grade} error",
-        "rate",
-        (f"n_{grade}",),
+        *(name, label, "rate", (measure,)),
         higher_is_better=True,
-        definition=f"studies without {named}",
-        study_label=named,
+        definition=f"studies without {words}",
+        study_label=words,
+        shown=frozenset(shown),
     )
 
 
-def no_urgent(mistake: Literal["missed", "false"], measure: str, words: str) -> Statistic:
+def no_error(grade: str, named: str) -> Statistic:
+    """Return the share of the studies without an error of a grade, `named` in words."""
+    name, label = f"no_{grade}_error", f"no {grade} error"
+    return none_of(name, label, f"n_{grade}", named, "groups", "compare")
+
+
+def no_urgent(mistake: str, measure: str, words: str, *shown: Where) -> Statistic:
     """Return the share of the studies in which no urgent finding is missed, or is false.
 
     It is the scored studies of which `measure`, the number of such findings, is 0 / the scored
     studies. A study without an urgent finding counts as one in which none is missed.
     """
-    return Statistic(
-        f"no_{mistake}_urgent",
-        f"no {mistake} urgent finding",
-        "rate",
-        (measure,),
-        higher_is_better=True,
-        definition=f"studies without {words}",
-        study_label=words,
-    )
+    return none_of(f"no_{mistake}_urgent", f"no {mistake} urgent finding", measure, words, *shown)
 
 
 def error_item(
