@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
+from typing import Literal
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic, Where
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
@@ -76,8 +76,8 @@ def name_words(text: str) -> list[str]:
 
 _CATEGORIES = {
     Category.FALSE_FINDING: (
-        *("false finding", "false prediction", "false prediction of finding"),
-        *("false report of finding", "false report of finding in candidate"),
+        *("false finding", "false prediction of finding", "false report of finding"),
+        *("false prediction", "false report of finding in candidate"),
     ),
     Category.MISSING_FINDING: (
         *("missing finding", "omitted finding", "omission of finding", "missed finding"),
@@ -144,18 +144,17 @@ def _named(text: str) -> Category | None:
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
     """Return the measures that count a kind's items: `n_GRADE`, then `GRADE_CODE`."""
 
-    def counting(name: str, label: str, labels: Mapping[str, str]) -> Measure:
-        return Measure(name, label, is_whole=True, counts=Counted(kind.name, labels))
+    def counting(name: str, label: str, role: Literal["count", "other"], **facets: str) -> Measure:
+        return Measure(name, label, role=role, is_whole=True, counts=Counted(kind.name, facets))
 
     by_grade = [
-        replace(counting(f"n_{grade.name}", grade.label, {grades.name: grade.name}), role="count")
+        counting(f"n_{grade.name}", grade.label, "count", **{grades.name: grade.name})
         for grade in grades.labels
     ]
     by_both = [
         counting(
-            f"{grade.name}_{code.name}",
-            f"{grade.label}: {code.label}",
-            {grades.name: grade.name, codes.name: code.name},
+            *(f"{grade.name}_{code.name}", f"{grade.label}: {code.label}", "other"),
+            **{grades.name: grade.name, codes.name: code.name},
         )
         for grade in grades.labels
         for code in codes.labels
@@ -167,26 +166,18 @@ class ItemCounter:
     """Counts items by the measures that count some, in the order of these."""
 
     def __init__(self, measures: Iterable[Measure]) -> None:
-        self._none: dict[str, int] = {}
-        self._of_kind: dict[str, list[tuple[str, tuple[tuple[str, str], ...]]]] = {}
-        for measure in measures:
-            if counted := measure.counts:
-                self._none[measure.name] = 0
-                labels = tuple(counted.labels.items())
-                self._of_kind.setdefault(counted.kind, []).append((measure.name, labels))
+        self._counted = {m.name: (m.counts.kind, m.counts.labels) for m in measures if m.counts}
 
     def __call__(self, annotation: Annotation) -> dict[str, int]:
         """Return how many items each of the measures finds."""
-        counts = self._none.copy()
-        for item in annotation.items:
-            carried = item.labels
-            for name, labels in self._of_kind.get(item.kind, ()):
-                for facet, value in labels:
-                    if value not in carried.get(facet, ()):
-                        break
-                else:
-                    counts[name] += 1
-        return counts
+        return {
+            name: sum(
+                item.kind == kind
+                and all(value in item.labels.get(facet, ()) for facet, value in labels.items())
+                for item in annotation.items
+            )
+            for name, (kind, labels) in self._counted.items()
+        }
 
 
 SIGNIFICANCE = "significance"

@@ -14,7 +14,6 @@ from functools import cache, partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, create_model
-from pydantic_core import PydanticCustomError
 
 from judge.rubrics.contract import Measure, Order, Parse, Rubric, mean_of
 from judge.rubrics.replies import ReplyModel, Text, read_json, validate_reply
@@ -48,7 +47,7 @@ def _number(value: object) -> float:
         return float(digits[1])
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
         return float(value)
-    raise PydanticCustomError("score is no number", "a score is one number")
+    raise ValueError("a score is one number")
 
 
 class _Aspects(ReplyModel):
