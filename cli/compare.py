@@ -241,8 +241,7 @@ def challenge(options: _Challenge) -> None:
     from judge.comparing.challenge import challenge_comparisons
     from judge.comparing.run_choice import choice
     from judge.figures import check_figures
-    from judge.tables.challenge import write_challenge
-    from judge.tables.rexrank import read_model_info
+    from judge.tables.rexrank import read_model_info, write_challenge
 
     check_figures(options.out)
     info = read_model_info(options.model_info) if options.model_info else {}

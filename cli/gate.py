@@ -106,7 +106,7 @@ def gate(options: _Gate) -> None:
     """
     from judge.comparing import gate as gates
     from judge.comparing.run_choice import RunChoice
-    from judge.tables.gate import gate_document
+    from judge.tables.comparison import gate_document
 
     earlier = options.against or options.drift
     if options.against and options.drift:

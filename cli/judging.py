@@ -322,17 +322,13 @@ def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
         return
     summaries = [run.summary for run in finished.values()]
     if len(finished) > 1 and options.form == "json":
-        from judge.tables.data import as_json
+        from judge.tables.forms import as_json
 
         emit(as_json({summary["section"]: summary for summary in summaries}))
         return
     rubric = Run(next(iter(finished.values())).path).rubric
     for summary in summaries:
         print_summary(summary, rubric, options.form)
-    if len(finished) > 1:
-        from judge.tables.run import tracks_table
-
-        print_document(Document(tables=[tracks_table(summaries, rubric)]))
 
 
 @options
@@ -362,7 +358,7 @@ def check(options: _Check) -> None:
     ]
     if options.form == "json":
         by_section = {description["section"]: description for description in checked}
-        from judge.tables.data import as_json
+        from judge.tables.forms import as_json
 
         emit(as_json(checked[0] if len(checked) == 1 else by_section))
         return

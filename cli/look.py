@@ -100,7 +100,7 @@ def errors(options: _Errors) -> None:
     """
     from judge.comparing.recurring import recurring_in
     from judge.comparing.run_choice import choice
-    from judge.tables.recurring import as_data, recurring_document
+    from judge.tables.recurring import recurring_document
 
     require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")
     require(options.form in ("table", "md"), "--format table or md", "top")
@@ -112,7 +112,7 @@ def errors(options: _Errors) -> None:
         patient_field=options.patient_field,
     )
     document = recurring_document(recurring, options.top, complete=options.form == "csv")
-    print_document(document, options.form, as_data(recurring))
+    print_document(document, options.form, recurring.data)
     if options.form == "table" and document.tables:
         note("judge audit RUN STUDY_ID shows one of the examples")
 

@@ -129,7 +129,7 @@ def _write(tracks: Iterable[ScoredReports]) -> None:
 
 
 def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
-    from judge.tables.metrics import metric_table
+    from judge.tables.comparison import metric_table
     from judge.tables.run import class_facts
 
     several = len(tracks) > 1
@@ -146,5 +146,5 @@ def _print(tracks: Sequence[ScoredReports], by: Sequence[str]) -> None:
     for grouping in by or ("",):
         fields = grouping.split(",") if grouping else []
         figures = {track.section: track.figures(fields) for track in tracks}
-        tables.append(metric_table(f"Metrics of {tracks[0].model}", figures, fields))
+        tables.append(metric_table(f"Metrics of {tracks[0].model}", figures))
     print_document(Document(facts=facts, tables=tables))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from judge.cli.options import argument, command, format_option, option, options
 from judge.cli.output import emit, note, print_document, print_summary
 from judge.signature import Signature
-from judge.tables.data import as_json
 from judge.tables.document import Column, Document, Table, columns
+from judge.tables.forms import as_json
 from judge.text import NOTHING, counted
 from judge.types import JudgeError
 

@@ -1,22 +1,25 @@
-"""A comparison in the columns of ReXrank's result tables, a CSV for each group of studies."""
+"""A comparison in the columns of ReXrank's result tables, and the files of its challenge."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from judge.comparing.challenge import challenge_figures
+from judge.figures.comparison import comparison_figures
+from judge.figures.files import write_figures
 from judge.signature import safe_name
 from judge.stats.metric import REXRANK_COLUMNS
 from judge.stats.scores import Group
 from judge.stats.significance import Comparison, model_order
 from judge.studies.load import load
-from judge.tables.data import rows_as_csv
+from judge.tables.forms import rows_as_csv
 from judge.types import JudgeError
 
 ModelInfo = Mapping[str, Mapping[str, str]]
 """By model, the columns of ReXrank's tables that no run has."""
 
-_INFO_COLUMNS = {"Date": "date", "Institution": "institution", "Model URL": "url"}
+_INFO_COLUMNS = {"date": "Date", "institution": "Institution", "url": "Model URL"}
 _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 
@@ -26,16 +29,15 @@ def read_model_info(path: str) -> ModelInfo:
     A CSV has the columns `model`, `date`, `institution` and `url`; JSON may have the same in
     objects by model. Raises `JudgeError` for a file without any of the three.
     """
-    frame = load(path, "model info")
-    columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
-    models = map(str, columns.get("model", frame.index))
-    known = {name: columns[key] for name, key in _INFO_COLUMNS.items() if key in columns}
-    if not known:
+    frame = load(path, "model info").rename(columns=lambda name: str(name).strip().lower())
+    if "model" in frame:
+        frame = frame.set_index("model")
+    known = frame[[name for name in _INFO_COLUMNS if name in frame]].rename(columns=_INFO_COLUMNS)
+    if known.empty:
         raise JudgeError(f"{path} needs the columns model, date, institution and url")
-    return {
-        model: {name: str(cells[row] or "") for name, cells in known.items()}
-        for row, model in enumerate(models)
-    }
+    known.index = known.index.map(str)
+    texts = known.map(lambda cell: str(cell or ""))
+    return texts[~texts.index.duplicated(keep="last")].to_dict("index")
 
 
 def as_rexrank(
@@ -82,3 +84,18 @@ def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
     except OSError as error:
         raise JudgeError(f"cannot write to {folder}: {error.strerror}") from error
     return [folder / name for name in texts]
+
+
+def write_challenge(
+    comparisons: Mapping[str, Comparison], folder: Path, info: ModelInfo, top_sites: int
+) -> list[Path]:
+    """Write a folder for each section: figures, `tables.csv` and ReXrank's columns."""
+    files: list[Path] = []
+    for section, comparison in comparisons.items():
+        place = folder / safe_name(section)
+        frame = challenge_figures(comparison)
+        figures = comparison_figures(comparison, top_sites=top_sites)
+        files += write_figures(figures, place)
+        tables = frame.assign(signature=comparison.signature).to_csv(index=False)
+        files += write_texts({**rexrank_files(comparison, info), "tables.csv": tables}, place)
+    return files

@@ -16,11 +16,8 @@ from judge.running.folder import Run
 from judge.stats.metric import KNOWN
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare
-from judge.tables.comparison import comparison_document
-from judge.tables.data import as_csv
-from judge.tables.latex import as_latex
-from judge.tables.leaderboard import board, differences_table
-from judge.tables.markdown import as_markdown
+from judge.tables.comparison import board, comparison_document, differences_table
+from judge.tables.forms import as_csv, as_latex, as_markdown
 
 FEW = Resampling(1, resamples=100, flips=100)
 METRICS = ("bleu2", "radcliq")

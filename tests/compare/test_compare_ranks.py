@@ -10,7 +10,7 @@ from panels import COST, INVERSE, RATE, SCORE, panel_of
 
 from judge.stats.scores import group_cells, rank_shares
 from judge.stats.significance import Resampling, compare, compare_pairs
-from judge.tables.leaderboard import ranks_table
+from judge.tables.comparison import ranks_table
 
 HOW = Resampling(seed=7, resamples=400, flips=200)
 RNG = np.random.default_rng(5)

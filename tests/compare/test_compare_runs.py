@@ -15,8 +15,8 @@ from judge import rubrics
 from judge.comparing.comparison import compare_runs
 from judge.comparing.run_choice import RunChoice, choice
 from judge.stats.significance import Comparison, Resampling
+from judge.tables.comparison import leaderboard_tables
 from judge.tables.document import Table
-from judge.tables.leaderboard import leaderboard_tables
 
 Two = tuple[Path, Path]
 
