@@ -127,8 +127,8 @@ def compare(options: _Compare) -> None:
     judge compare RUN RUN --by study_class --html models.html
     judge compare A=RUN B=RUN --by change --allow judge
     """
+    from judge.comparing.alignment import choice
     from judge.comparing.comparison import compare_runs, records
-    from judge.comparing.run_choice import choice
     from judge.figures import available, draw_figures, page_figures
     from judge.files import write_html
     from judge.pages.comparison import MARK, page, wanted
@@ -191,8 +191,8 @@ def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -
 
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
     """Print the models' leaderboard, as `judge compare` does without further options."""
+    from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.run_choice import RunChoice
     from judge.stats.significance import Resampling
 
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
@@ -235,13 +235,12 @@ class _Challenge(AllowOptions, MetricFileOptions, _Figures):
 def challenge(options: _Challenge) -> None:
     """Make every figure and table of the ReXrank challenge that comes from a judge.
 
-    Give one RUN for each model, data set, section and rubric. The data sets are the values of the
-    field `dataset`; without it a run is one data set, named after its file of references.
+    Give one RUN for each model, section and rubric. The data sets are the values of the field
+    `dataset` of its studies.
     """
-    from judge.comparing.challenge import challenge_comparisons
-    from judge.comparing.run_choice import choice
+    from judge.comparing.alignment import choice
     from judge.figures import check_figures
-    from judge.tables.rexrank import read_model_info, write_challenge
+    from judge.tables.rexrank import challenge_comparisons, read_model_info, write_challenge
 
     check_figures(options.out)
     info = read_model_info(options.model_info) if options.model_info else {}

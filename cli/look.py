@@ -98,8 +98,8 @@ def errors(options: _Errors) -> None:
     Counts the studies with each and names some, for judge audit RUN STUDY_ID. With two runs of one
     rubric on the same studies, a paired test says which model makes an error more often.
     """
+    from judge.comparing.alignment import choice
     from judge.comparing.recurring import recurring_in
-    from judge.comparing.run_choice import choice
     from judge.tables.recurring import recurring_document
 
     require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")

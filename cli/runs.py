@@ -49,7 +49,7 @@ def runs(options: _Runs) -> None:
 
 def _described(folders: Sequence[Path]) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
     """Yield each run for JSON, and the texts of its figures for the table."""
-    from judge.comparing.run_choice import known_model
+    from judge.comparing.alignment import known_model
     from judge.running.folder import MANIFEST, Run
     from judge.tables.run import headline_figures
 

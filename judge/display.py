@@ -39,7 +39,8 @@ class Displayed:
 
 def _document(result: Displayed, *, complete: bool = False) -> Document:
     """Return what is printed of a result; `complete` has all groups, for DataFrames."""
-    from judge.comparing.leaderboard import Leaderboard, RecurringErrors
+    from judge.comparing.leaderboard import Leaderboard
+    from judge.comparing.recurring import Recurring
     from judge.running.folder import Rates, Run
     from judge.stress.report import StressReport
     from judge.tables import comparison, recurring, run, stress, validation
@@ -52,8 +53,8 @@ def _document(result: Displayed, *, complete: bool = False) -> Document:
             return run.run_document(result.summary, result.rubric, complete=complete)
         case Leaderboard():
             return comparison.comparison_document(result.comparison, complete=complete)
-        case RecurringErrors():
-            return recurring.recurring_document(result.recurring, complete=complete)
+        case Recurring():
+            return recurring.recurring_document(result, complete=complete)
         case Validation():
             return validation.validation_document(result.data)
         case StressReport():

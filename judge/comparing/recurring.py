@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from judge import rubrics
 from judge.backends import lexicon
+from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import comparison_signature, read_scores
-from judge.comparing.run_choice import RunChoice
-from judge.rubrics.contract import Rubric
+from judge.display import Displayed
+from judge.rubrics.contract import Label, Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
 from judge.stats.intervals import wilson
@@ -42,8 +42,8 @@ _MADE_BY = (
 )
 
 
-@dataclass(frozen=True)
-class Recurring:
+@dataclass(frozen=True, repr=False)
+class Recurring(Displayed):
     """What recurs in one run, or in two on the same studies, as JSON's types.
 
     `data` has what made it and `errors`, an entry a group. Of one run each has `n_errors`, of
@@ -90,23 +90,15 @@ def recurring_in(
     summary = run.summary()
     if choices[0].model:
         summary = {**summary, "model": choices[0].model}
-    errors = [(group, groups.numbers(group)) for group in groups.errors]
-
-    def order(error: tuple[Group, dict[str, Any]]) -> tuple[object, ...]:
-        group, numbers = error
-        counts = (-numbers[name] for name in ("k", "n_grave", "n_errors"))
-        return *counts, _place(group, run.rubric)
-
+    in_order = sorted(groups.errors, key=lambda group: _place(group, run.rubric))
+    errors = [{**_named(group, run.rubric), **groups.numbers(group)} for group in in_order]
+    errors.sort(key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")])
     data = {
         **{name: summary.get(name) for name in _MADE_BY},
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
-        "notes": [*summary["notes"], *groups.notes()],
-        "errors": [
-            {**_named(group, run.rubric), **numbers}
-            for group, numbers in sorted(errors, key=order)
-            if numbers["k"] >= least
-        ],
+        "notes": summary["notes"],
+        "errors": [error for error in errors if error["k"] >= least],
     }
     return Recurring(run.rubric, data, summary)
 
@@ -123,7 +115,10 @@ def _between(
     runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
-    _check_categories(runs, names)
+    if any(run.reading for run in runs):
+        raise JudgeError(
+            f"{names}: a reader's errors are not compared; judge errors RUN lists them"
+        )
     is_scored = np.asarray(compared.aligned.is_scored.all(axis=1))
     if not is_scored.any():
         raise JudgeError(
@@ -156,7 +151,6 @@ def _between(
         return error["test"] is None, -abs(k - n), -error["n_either"]
 
     version = str(lexicon.load().version)
-    both = zip(models, (first, second), strict=True)
     data = {
         "signature": f"{comparison_signature(compared, _USUAL, ())}|errors:{min_studies}+{version}",
         "rubric": rubric.name,
@@ -167,10 +161,7 @@ def _between(
         "min_studies": min_studies,
         "findings_by": version,
         "n_tested": len(tested),
-        "notes": [
-            *compared.notes,
-            *(f"{model}: {note}" for model, side in both for note in side.notes()),
-        ],
+        "notes": compared.notes,
         "errors": sorted(errors, key=order),
     }
     return Recurring(rubric, data)
@@ -185,32 +176,19 @@ def _tests(panel: ScoreMatrix, studies: Sequence[tuple[set[str], set[str]]]) -> 
     """Test each group as a rate; Holm's correction is for all of them."""
     if not studies:
         return []
-    values = {}
-    for number, sides in enumerate(studies):
-        has_error = [[study_id in side for side in sides] for study_id in panel.study_ids]
-        values[f"error group {number}"] = np.array(has_error, float)
+    ids = np.array(panel.study_ids)
+    values = {
+        f"error group {number}": np.stack([np.isin(ids, [*side]) for side in sides], 1).astype(
+            float
+        )
+        for number, sides in enumerate(studies)
+    }
     metrics = tuple(
         Metric(name, name, "rate", higher_is_better=False, study_label=name) for name in values
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})
     how = replace(_USUAL, flips=max(_USUAL.flips, _FLIPS_A_TEST * len(studies)))
     return [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
-
-
-def _check_categories(runs: Sequence[Run], names: str) -> None:
-    tally = rubrics.load(runs[0].manifest["rubric"]).tally
-    if tally is None:
-        return
-    parts = {tally.kind, tally.rows, tally.columns}
-    for name in (tally.rows, tally.columns):
-        parts |= {label.name for label in runs[0].rubric.facet(name).labels}
-    readings = [run.reading or {"lacks": (), "own": ()} for run in runs]
-    used = {(frozenset(r["lacks"]) & parts, frozenset(r["own"])) for r in readings}
-    if len(used) > 1:
-        raise JudgeError(
-            f"{names} do not have the same categories and levels, since a reader was not asked for "
-            "them or has others; judge errors RUN shows each by itself"
-        )
 
 
 class _ErrorGroups:
@@ -222,37 +200,19 @@ class _ErrorGroups:
                 f"{rubric.title} grades nothing that it lists: it has no errors to group"
             )
         self.errors: dict[Group, list[tuple[str, int, bool]]] = defaultdict(list)
-        self.n_studies = self.n_listed = self.n_several = 0
-        self.n_stated: float = 0
-        self.stated = _error_counts(rubric)
-        ids = None if wanted is None else set(wanted)
+        self.n_studies = 0
         for record in run.records():
-            is_scored = record["outcome"] == OUTCOMES[Annotated]
-            if is_scored and (ids is None or record["study_id"] in ids):
-                self._add(record, rubric)
-        if ids is not None and self.n_studies != len(ids):
+            is_wanted = wanted is None or record["study_id"] in wanted
+            if is_wanted and record["outcome"] == OUTCOMES[Annotated]:
+                self.n_studies += 1
+                for group, grade in _groups(record, rubric):
+                    error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
+                    self.errors[group].append(error)
+        if wanted is not None and self.n_studies != len(wanted):
             raise JudgeError(
-                f"the annotations of {run.path} hold {self.n_studies:,} of {len(ids):,} studies "
+                f"the annotations of {run.path} hold {self.n_studies:,} of {len(wanted):,} studies "
                 "that its table has scored; judge its studies again"
             )
-
-    def _add(self, record: Mapping[str, Any], rubric: Rubric) -> None:
-        self.n_studies += 1
-        self.n_stated += sum(record["measures"][name] or 0 for name in self.stated)
-        for item in errors_of(record, rubric):
-            grade, tally = rubric.grade(item), rubric.tally
-            has_rows = tally is not None and tally.kind == item.kind
-            categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
-            groups = [
-                Group(item.kind, category, finding)
-                for category in dict.fromkeys(categories or (None,))
-                for finding in dict.fromkeys(_findings(item, record["candidate"]) or (None,))
-            ]
-            self.n_listed += 1
-            self.n_several += len(groups) > 1
-            for group in groups:
-                error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
-                self.errors[group].append(error)
 
     def studies(self, group: Group) -> set[str]:
         return {study_id for study_id, _, _ in self.errors.get(group, ())}
@@ -273,17 +233,17 @@ class _ErrorGroups:
             "examples": shown[:_EXAMPLES],
         }
 
-    def notes(self) -> Iterator[str]:
-        if self.n_several:
-            yield (
-                f"{self.n_several:,} of {self.n_listed:,} errors are about several findings "
-                "or of several categories, and counted for each"
-            )
-        if self.stated and self.n_stated != self.n_listed:
-            yield (
-                f"the answers state {self.n_stated:,.0f} errors and list {self.n_listed:,}: what "
-                "recurs is counted of those that are listed"
-            )
+
+def _groups(record: Mapping[str, Any], rubric: Rubric) -> Iterator[tuple[Group, Label]]:
+    """Yield the groups of a record's errors, each with the grade of the error."""
+    for item in errors_of(record, rubric):
+        tally = rubric.tally
+        has_rows = tally is not None and tally.kind == item.kind
+        categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
+        findings = _findings(item, record["candidate"])
+        for category in dict.fromkeys(categories or (None,)):
+            for finding in dict.fromkeys(findings or (None,)):
+                yield Group(item.kind, category, finding), rubric.grade(item)
 
 
 def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
@@ -293,18 +253,6 @@ def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
         item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit)
         if rubric.kind(item.kind).graded_by is not None and rubric.grade(item).tone != "good":
             yield item
-
-
-def _error_counts(rubric: Rubric) -> list[str]:
-    """Return the measures that count errors; an answer may state more of them than it lists."""
-    counting = [
-        rubric.counting(kind.name, {str(kind.graded_by): label.name})
-        for kind in rubric.graded
-        for label in rubric.facet(str(kind.graded_by)).labels
-        if label.tone != "good"
-    ]
-    is_clear = all(len(measures) == 1 for measures in counting)
-    return [measures[0].name for measures in counting] if is_clear else []
 
 
 def _findings(item: Item, candidate: str) -> Sequence[str]:
@@ -319,12 +267,9 @@ def _findings(item: Item, candidate: str) -> Sequence[str]:
 
 
 def _named(group: Group, rubric: Rubric) -> dict[str, str | None]:
-    if group.category is None or rubric.codes is None:
-        label = rubric.kind(group.kind).label
-    elif group.category in {label.name for label in rubric.codes.labels}:
+    label = rubric.kind(group.kind).label
+    if group.category is not None and rubric.codes is not None:
         label = rubric.codes.text(group.category)
-    else:  # a reader's own, in the other of two runs
-        label = group.category.replace("_", " ")
     return {"category": group.category, "category_label": label, "finding": group.finding}
 
 

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from judge.comparing.run_choice import known_model
+from judge.comparing.alignment import known_model
 from judge.pages import run as page
 from judge.pages.bundle import PACKET, as_json
 from judge.readers.sample import SAMPLE, Sample, kept_sample

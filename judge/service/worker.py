@@ -184,8 +184,8 @@ def _check(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compare(request: Mapping[str, Any]) -> dict[str, Any]:
+    from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
     from judge.pages import comparison as comparison_page
     from judge.pages.bundle import as_json

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from judge.comparing.challenge import challenge_figures
+import numpy as np
+import pandas as pd
+
+from judge.comparing.alignment import RunChoice
+from judge.comparing.comparison import compare_runs
+from judge.comparing.metric_files import MetricFile
 from judge.figures.comparison import comparison_figures
 from judge.figures.files import write_figures
+from judge.running.folder import Run
 from judge.signature import safe_name
-from judge.stats.metric import REXRANK_COLUMNS
-from judge.stats.scores import Group
+from judge.stats.intervals import inverse, mean_interval
+from judge.stats.metric import REXRANK_COLUMNS, Metric
+from judge.stats.scores import Group, ScoreMatrix, groups_of
 from judge.stats.significance import Comparison, model_order
 from judge.studies.load import load
 from judge.tables.forms import rows_as_csv
@@ -86,6 +93,35 @@ def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
+def challenge_comparisons(
+    choices: Sequence[RunChoice],
+    *,
+    sort: str | None = None,
+    allow: Collection[str] = (),
+    patient_field: str | None = None,
+    metrics: Sequence[MetricFile] = (),
+) -> dict[str, Comparison]:
+    """Compare models by class and by the field `dataset`, for each section that was judged.
+
+    Raises `JudgeError` for studies without a class or a data set, and as `compare_runs` does.
+    """
+    sections: dict[str, list[RunChoice]] = {}
+    for choice in choices:
+        sections.setdefault(str(Run(choice.path).manifest["section"]), []).append(choice)
+    return {
+        section: compare_runs(
+            of_section,
+            None,
+            sort=sort,
+            by=["study_class", "dataset"],
+            allow=allow,
+            patient_field=patient_field,
+            metrics=metrics,
+        )[1]
+        for section, of_section in sections.items()
+    }
+
+
 def write_challenge(
     comparisons: Mapping[str, Comparison], folder: Path, info: ModelInfo, top_sites: int
 ) -> list[Path]:
@@ -93,9 +129,48 @@ def write_challenge(
     files: list[Path] = []
     for section, comparison in comparisons.items():
         place = folder / safe_name(section)
-        frame = challenge_figures(comparison)
         figures = comparison_figures(comparison, top_sites=top_sites)
         files += write_figures(figures, place)
-        tables = frame.assign(signature=comparison.signature).to_csv(index=False)
+        tables = _frame(comparison).assign(signature=comparison.signature).to_csv(index=False)
         files += write_texts({**rexrank_files(comparison, info), "tables.csv": tables}, place)
     return files
+
+
+def _frame(comparison: Comparison) -> pd.DataFrame:
+    """Return one row a data set, class, model, and score or rate; first those of all data sets.
+
+    `plus_minus` is 1.96 standard errors of `value`, as ReXrank prints them. `gain`, in the rows of
+    normal studies, is (normal - abnormal) / abnormal of a figure of which more is better.
+    """
+    panel = comparison.panel
+    metrics = [m for m in panel.metrics if m.what != "count" and m.kind != "ratio"]
+    parts = [*groups_of(panel, ["study_class"]), *groups_of(panel, ["dataset", "study_class"])]
+    frame = pd.DataFrame(
+        {
+            "dataset": key.get("dataset", "all data sets"),
+            "study_class": key["study_class"],
+            "model": name,
+            "metric": metric.name,
+            **_figure(part, model, metric),
+        }
+        for key, part in parts
+        for model, name in enumerate(panel.models)
+        for metric in metrics
+    )
+    keys = ["dataset", "model", "metric"]
+    abnormal = frame[frame["study_class"] == "abnormal"].set_index(keys)["value"]
+    of_same = abnormal.reindex(pd.MultiIndex.from_frame(frame[keys])).to_numpy()
+    higher = [metric.name for metric in metrics if metric.higher_is_better]
+    has_gain = (frame["study_class"] == "normal") & frame["metric"].isin(higher) & (of_same > 0)
+    frame["gain"] = ((frame["value"] - of_same) / of_same).where(has_gain)
+    return frame
+
+
+def _figure(part: ScoreMatrix, model: int, metric: Metric) -> dict[str, float | None]:
+    column = part.values[metric.name][:, model]
+    known = ~np.isnan(column)
+    units = part.clusters[known] if part.clusters is not None and part.is_clustered else None
+    mean = mean_interval(column[known], None, units)
+    mean = inverse(mean) if metric.kind == "inverse" and mean.value else mean
+    half = None if mean.high is None or mean.value is None else mean.high - mean.value
+    return {"n": mean.n, "value": mean.value, "plus_minus": half}

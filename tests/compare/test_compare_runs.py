@@ -12,8 +12,8 @@ from judged_runs import same_text as said
 from support import Invoke
 
 from judge import rubrics
+from judge.comparing.alignment import RunChoice, choice
 from judge.comparing.comparison import compare_runs
-from judge.comparing.run_choice import RunChoice, choice
 from judge.stats.significance import Comparison, Resampling
 from judge.tables.comparison import leaderboard_tables
 from judge.tables.document import Table

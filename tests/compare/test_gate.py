@@ -12,8 +12,8 @@ import pytest
 from judged_runs import COPIED, REFS, fail, judged
 from support import EXAMPLES, Invoke
 
+from judge.comparing.alignment import RunChoice
 from judge.comparing.gate import Gate, gate
-from judge.comparing.run_choice import RunChoice
 from judge.types import JudgeError
 
 COPIES = 20
