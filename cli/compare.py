@@ -83,10 +83,6 @@ class _Figures:
         "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first that "
         "most models have.",
     )
-    model_info: str | None = option(
-        "--model-info FILE",
-        "A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
-    )
     top_sites: int = option(
         "--top-sites N", "The largest N sites that the heat map of ranks shows.", default=30
     )
@@ -138,7 +134,7 @@ def compare(options: _Compare) -> None:
     has_figures = bool(options.figures or options.html)
     require(has_figures, "--figures or --html", "highlight", "top_sites")
     require(options.tests, "--tests", "flips", "family", "primary", "resamples", "seed")
-    require(options.form == "rexrank", "--format rexrank", "out", "model_info")
+    require(options.form == "rexrank", "--format rexrank", "out")
     if options.form == "rexrank" and options.by and not options.out:
         raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
     check_outputs(options.html, options.figures, MARK)
@@ -172,20 +168,19 @@ def compare(options: _Compare) -> None:
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
-        _rexrank(comparison, options.out, options.model_info)
+        _rexrank(comparison, options.out)
     else:
         _print(comparison, compared, options.form, columns, options.table)
 
 
-def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
-    from judge.tables.rexrank import as_rexrank, read_model_info, rexrank_files, write_texts
+def _rexrank(comparison: Comparison, out: Path | None) -> None:
+    from judge.tables.rexrank import as_rexrank, rexrank_files, write_texts
 
-    info = read_model_info(model_info) if model_info else {}
     if out:
-        for file in write_texts(rexrank_files(comparison, info), out):
+        for file in write_texts(rexrank_files(comparison), out):
             note(f"ReXrank's columns  {file}")
     else:
-        emit(as_rexrank(comparison, info))
+        emit(as_rexrank(comparison))
     note_once(comparison.notes)
 
 
@@ -240,10 +235,9 @@ def challenge(options: _Challenge) -> None:
     """
     from judge.comparing.alignment import choice
     from judge.figures import check_figures
-    from judge.tables.rexrank import challenge_comparisons, read_model_info, write_challenge
+    from judge.tables.rexrank import challenge_comparisons, write_challenge
 
     check_figures(options.out)
-    info = read_model_info(options.model_info) if options.model_info else {}
     comparisons = challenge_comparisons(
         [choice(run) for run in options.runs],
         sort=options.sort,
@@ -251,6 +245,6 @@ def challenge(options: _Challenge) -> None:
         metrics=options.read_files(),
         patient_field=options.patient_field,
     )
-    files = write_challenge(comparisons, options.out, info, options.top_sites)
+    files = write_challenge(comparisons, options.out, options.top_sites)
     note_once(text for comparison in comparisons.values() for text in comparison.notes)
     note(f"challenge  {len(files)} files in {options.out}")

@@ -5,7 +5,6 @@ An error that has two categories, or names two findings, is counted for each.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
@@ -22,11 +21,12 @@ from judge.sentences import lines
 from judge.stats.intervals import wilson
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
-from judge.stats.significance import PairTest, Resampling, compare_pairs
+from judge.stats.significance import Resampling, compare_pairs
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Edit, Item, JudgeError
 
 _EXAMPLES = 3
+_Error = tuple[str, int, bool]
 _TONES = (None, "good", "mild", "notable", "serious", "critical")
 _USUAL = Resampling()
 _FLIPS_A_TEST = 200
@@ -86,12 +86,14 @@ def recurring_in(
         least = min_studies or FEWEST_TESTED
         return _between(choices, least, common=common, allow=allow, patient_field=patient_field)
     run, least = Run(choices[0].path), min_studies or FEWEST
-    groups = _ErrorGroups(run, run.rubric)
-    summary = run.summary()
+    rubric, summary = run.rubric, run.summary()
     if choices[0].model:
         summary = {**summary, "model": choices[0].model}
-    in_order = sorted(groups.errors, key=lambda group: _place(group, run.rubric))
-    errors = [{**_named(group, run.rubric), **groups.numbers(group)} for group in in_order]
+    groups = _grouped(run, rubric)
+    errors = [
+        {**_named(group, rubric), **_numbers(groups[group], summary["n_scored"])}
+        for group in sorted(groups, key=lambda group: _place(group, rubric))
+    ]
     errors.sort(key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")])
     data = {
         **{name: summary.get(name) for name in _MADE_BY},
@@ -100,7 +102,7 @@ def recurring_in(
         "notes": summary["notes"],
         "errors": [error for error in errors if error["k"] >= least],
     }
-    return Recurring(run.rubric, data, summary)
+    return Recurring(rubric, data, summary)
 
 
 def _between(
@@ -127,22 +129,31 @@ def _between(
         )
     panel = compared.panel.take(is_scored.nonzero()[0])
     rubric, models = runs[0].rubric, [run.model for run in compared.runs]
-    first, second = (_ErrorGroups(run, rubric, panel.study_ids) for run in runs)
-    groups = sorted({*first.errors, *second.errors}, key=lambda group: _place(group, rubric))
-    studies = {group: (first.studies(group), second.studies(group)) for group in groups}
+    n, wanted = len(panel.study_ids), set(panel.study_ids)
+    first, second = (_grouped(run, rubric, wanted) for run in runs)
+    groups = sorted({*first, *second}, key=lambda group: _place(group, rubric))
+    studies = {
+        group: tuple(
+            {study_id for study_id, _, _ in side.get(group, ())} for side in (first, second)
+        )
+        for group in groups
+    }
     tested = [group for group in groups if len(set.union(*studies[group])) >= min_studies]
     tests = dict(zip(tested, _tests(panel, [studies[group] for group in tested]), strict=True))
     errors = []
     for group in groups:
         ids, other_ids = studies[group]
-        sides = (first.numbers(group, ids - other_ids), second.numbers(group, other_ids - ids))
+        sides = (
+            _numbers(first.get(group, ()), n, ids - other_ids),
+            _numbers(second.get(group, ()), n, other_ids - ids),
+        )
         errors.append(
             {
                 **_named(group, rubric),
                 "n_either": len(ids | other_ids),
                 "models": dict(zip(models, sides, strict=True)),
                 "ratio": len(ids) / len(other_ids) if other_ids else None,
-                "test": _plain(tests[group]) if group in tests else None,
+                "test": tests.get(group),
             }
         )
 
@@ -157,7 +168,7 @@ def _between(
         "runs": [run.described() for run in compared.runs],
         "patient_field": panel.patient_field if panel.is_clustered else None,
         "n_studies": len(is_scored),
-        "n_scored": len(panel.study_ids),
+        "n_scored": n,
         "min_studies": min_studies,
         "findings_by": version,
         "n_tested": len(tested),
@@ -167,71 +178,63 @@ def _between(
     return Recurring(rubric, data)
 
 
-def _plain(test: PairTest) -> dict[str, Any]:
-    plain = {name: value for name, value in asdict(test).items() if name not in ("a", "b")}
-    return {**plain, "significant": test.is_significant}
-
-
-def _tests(panel: ScoreMatrix, studies: Sequence[tuple[set[str], set[str]]]) -> list[PairTest]:
+def _tests(panel: ScoreMatrix, studies: Sequence[Sequence[set[str]]]) -> list[dict[str, Any]]:
     """Test each group as a rate; Holm's correction is for all of them."""
     if not studies:
         return []
-    ids = np.array(panel.study_ids)
-    values = {
-        f"error group {number}": np.stack([np.isin(ids, [*side]) for side in sides], 1).astype(
-            float
-        )
-        for number, sides in enumerate(studies)
-    }
+    values = {}
+    for number, sides in enumerate(studies):
+        has_error = [[study_id in side for side in sides] for study_id in panel.study_ids]
+        values[f"error group {number}"] = np.array(has_error, float)
     metrics = tuple(
         Metric(name, name, "rate", higher_is_better=False, study_label=name) for name in values
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})
     how = replace(_USUAL, flips=max(_USUAL.flips, _FLIPS_A_TEST * len(studies)))
-    return [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
+    tests = [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
+    plain = [{**asdict(test), "significant": test.is_significant} for test in tests]
+    return [{name: test[name] for name in test if name not in ("a", "b")} for test in plain]
 
 
-class _ErrorGroups:
-    """A run's errors by group, each with its study and grade."""
+def _grouped(
+    run: Run, rubric: Rubric, wanted: Collection[str] | None = None
+) -> dict[Group, list[_Error]]:
+    """Return a run's errors by group, each with its study, how grave it is, and if it is grave."""
+    if not rubric.graded:
+        raise JudgeError(f"{rubric.title} grades nothing that it lists: it has no errors to group")
+    errors: dict[Group, list[_Error]] = {}
+    n = 0
+    for record in run.records():
+        is_wanted = wanted is None or record["study_id"] in wanted
+        if is_wanted and record["outcome"] == OUTCOMES[Annotated]:
+            n += 1
+            for group, grade in _groups(record, rubric):
+                error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
+                errors.setdefault(group, []).append(error)
+    if wanted is not None and n != len(wanted):
+        raise JudgeError(
+            f"the annotations of {run.path} hold {n:,} of {len(wanted):,} studies that its table "
+            "has scored; judge its studies again"
+        )
+    return errors
 
-    def __init__(self, run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> None:
-        if not rubric.graded:
-            raise JudgeError(
-                f"{rubric.title} grades nothing that it lists: it has no errors to group"
-            )
-        self.errors: dict[Group, list[tuple[str, int, bool]]] = defaultdict(list)
-        self.n_studies = 0
-        for record in run.records():
-            is_wanted = wanted is None or record["study_id"] in wanted
-            if is_wanted and record["outcome"] == OUTCOMES[Annotated]:
-                self.n_studies += 1
-                for group, grade in _groups(record, rubric):
-                    error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
-                    self.errors[group].append(error)
-        if wanted is not None and self.n_studies != len(wanted):
-            raise JudgeError(
-                f"the annotations of {run.path} hold {self.n_studies:,} of {len(wanted):,} studies "
-                "that its table has scored; judge its studies again"
-            )
 
-    def studies(self, group: Group) -> set[str]:
-        return {study_id for study_id, _, _ in self.errors.get(group, ())}
-
-    def numbers(self, group: Group, among: Collection[str] | None = None) -> dict[str, Any]:
-        """Return a group's numbers, with examples among these studies, or of all."""
-        errors = self.errors.get(group, ())
-        gravest: dict[str, int] = {}
-        for study_id, weight, _ in errors:
-            gravest[study_id] = max(weight, gravest.get(study_id, 0))
-        shown = [study_id for study_id in gravest if among is None or study_id in among]
-        shown.sort(key=lambda study_id: -gravest[study_id])
-        studies = wilson(len(gravest), self.n_studies)
-        return {
-            "n_errors": len(errors),
-            "n_grave": sum(is_grave for _, _, is_grave in errors),
-            **{name: getattr(studies, name) for name in ("k", "n", "value", "low", "high")},
-            "examples": shown[:_EXAMPLES],
-        }
+def _numbers(
+    errors: Sequence[_Error], n: int, among: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Return a group's numbers of `n` studies, with examples among these, or of all."""
+    gravest: dict[str, int] = {}
+    for study_id, weight, _ in errors:
+        gravest[study_id] = max(weight, gravest.get(study_id, 0))
+    shown = [study_id for study_id in gravest if among is None or study_id in among]
+    shown.sort(key=lambda study_id: -gravest[study_id])
+    studies = wilson(len(gravest), n)
+    return {
+        "n_errors": len(errors),
+        "n_grave": sum(is_grave for _, _, is_grave in errors),
+        **{name: getattr(studies, name) for name in ("k", "n", "value", "low", "high")},
+        "examples": shown[:_EXAMPLES],
+    }
 
 
 def _groups(record: Mapping[str, Any], rubric: Rubric) -> Iterator[tuple[Group, Label]]:

@@ -19,7 +19,7 @@ from judge.rubrics.categories import CATEGORY
 from judge.stress.report import StressReport
 from judge.study.marks import segments
 from judge.study.view import cell, judged_view
-from judge.tables.stress import facts, tables
+from judge.tables.stress import stress_document
 
 MARK = "<!doctype html><!-- judge stress -->"
 """How such a file begins, so that the program knows it again."""
@@ -105,10 +105,11 @@ def _pieces(
             break
         yield f"packet-{number}", as_json(views)
     level = (data["level"] or {"label": ""})["label"]
+    document = stress_document(data)
     overview = {
         "notes": [data["judge"]["note"]] if data["judge"]["note"] else [],
-        "facts": [{"name": name, "value": value} for name, value in facts(data)],
-        "tables": [table.plain() for table in tables(data)],
+        "facts": [{"name": name, "value": value} for name, value in document.facts],
+        "tables": [table.plain() for table in document.tables],
         "rubric": declared(rubric),
         "outcomes": [label.format(level=level) for label in OUTCOMES.values()],
         "signature": data["signature"],

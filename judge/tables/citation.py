@@ -21,12 +21,7 @@ _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
     "rate": ("for rates by Wilson's score method", (_WILSON,)),
     "ratio": ("for ratios by a bootstrap", (source("efron1993bootstrap"),)),
 }
-_CONTEXT = {
-    "context": "the patient's context",
-    "prior": "an earlier report",
-    "modality": "modality",
-}
-_NONE = "none"
+_TOLD = ("prompt", "sampling", "samples", "reask", "context", "prior", "modality")
 Works = tuple[Source, ...]
 
 
@@ -106,7 +101,7 @@ def citation(
         rubric.sources,
         f", version {parts['rubric'].partition(':')[2]} of the rubric in {tool}",
         (program(version),),
-        f". {_judge(manifest, parts)} {_context(parts)}{_coverage(summary, parts)} ",
+        f". {_judge(manifest, parts)} {_coverage(summary, parts)} ",
         f"Over all studies, {figures}. ",
         *_intervals(summary, [*shown]),
         f"The signature of the run is {summary['signature']}.",
@@ -131,38 +126,26 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     if "reading" in manifest:
         return f"The reader was {judge['name'].removeprefix('reader:')}."
     note = f" ({judge['note']})" if judge["note"] else ""
+    judges = [parts]
+    if combined and combined["of"] == "judge":
+        judges = [Signature.parse(part["signature"]) for part in combined["parts"]]
+    text = f"Judged by {_listed([_settings(one) for one in judges])}{note}."
     if not combined:
-        return f"The judge was {judge['version']}{note}{_settings(parts)}."
-    rule = f"a study's numbers were combined by the rule {combined['rule']}"
-    if combined["of"] == "judge":
-        signatures = [Signature.parse(part["signature"]) for part in combined["parts"]]
-        judges = [f"{signature['judge']}{_settings(signature)}" for signature in signatures]
-        return f"The judges were {'; '.join(judges)}{note}; {rule}."
+        return text
     names = _listed([part["name"] for part in combined["parts"]])
     return (
-        f"The judge was {judge['version']}{note}{_settings(parts)}. Each candidate was compared "
-        f"with those of the references {names} that its study has, and {rule}."
+        f"{text} A study's numbers are those of the {combined['of']}s {names}, combined by the "
+        f"rule {combined['rule']}."
     )
 
 
 def _settings(parts: Mapping[str, str]) -> str:
-    settings = []
-    if (prompt := parts.get("prompt", _NONE)) != _NONE:
-        settings.append(f"with the prompt {prompt}")
-    if sampling := parts.get("sampling"):
-        settings.append(f"with {sampling.replace(',', ', ')}")
-    if (n := parts.get("reask", "0")) != "0":
-        settings.append(f"up to {n} more times where an answer could not be parsed")
-    return f", asked {', '.join(settings)}" if settings else ""
-
-
-def _context(parts: Mapping[str, str]) -> str:
-    known = [
-        f"{label} ({parts[name].replace(',', ', ')})"
-        for name, label in _CONTEXT.items()
-        if parts.get(name, _NONE) != _NONE
+    """Return a judge with what it was asked with and told, as the signature names these."""
+    told = [
+        f"{name} {parts[name]}" for name in _TOLD if parts.get(name, "none") not in ("none", "0")
     ]
-    return f"The judge was given {_listed(known)}. " if known else ""
+    settings = f" ({'; '.join(told).replace(',', ', ')})" if told else ""
+    return f"{parts['judge']}{settings}"
 
 
 def _coverage(summary: Mapping[str, Any], parts: Mapping[str, str]) -> str:

@@ -199,13 +199,7 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
     rubric = names.pop() if len(names) == 1 else None
     if rubric and (name := rubrics.load(rubric).title) not in by.label:
         title += f", {name}"
-    figures = [
-        Column(
-            *(m.name, m.short if rubric else m.label, _kinds(m)[0]),
-            better="high" if m.higher_is_better else "low",
-        )
-        for m in metrics
-    ]
+    figures = [Column(m.name, m.short if rubric else m.label, _kinds(m)[0]) for m in metrics]
     rank = Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank")
     note = "" if index else definitions((m.label, m.definition) for m in metrics)
     return Table("leaderboard", title, [rank, _MODEL, *figures], rows, note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from judge.text import NOTHING, number, percent
 from judge.types import JudgeError
@@ -51,15 +51,11 @@ Cell = str | int | float | Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its `name` in CSV, the `label` that people read, and how its cells are printed.
-
-    `better` says which end is the best, whose figure LaTeX prints in bold.
-    """
+    """A column: its `name` in CSV, the `label` that people read, and how its cells are printed."""
 
     name: str
     label: str
     kind: Kind = "text"
-    better: Literal["high", "low"] | None = None
     digits: int = 3
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -148,7 +147,7 @@ def _one_line(text: str) -> str:
 
 
 def as_latex(document: Document) -> str:
-    """Return the tables as LaTeX, the best of each column in bold, and the rest as comments."""
+    """Return the tables as LaTeX, and the rest as comments."""
     lines = [*document.head, *document.signatures]
     comments = [f"% {name} {_one_line(text)}" for name, text in lines]
     tables = map(_latex_table, document.tables)
@@ -156,38 +155,17 @@ def as_latex(document: Document) -> str:
 
 
 def _latex_table(table: Table) -> str:
-    best = [_best(table, index) for index in range(len(table.columns))]
     n_left = table.n_left
-    rows = []
-    for row, cells in enumerate(table.texts):
+    rows = [[latex(cell) for cell in table.head]]
+    for cells in table.texts:
         numbers = (_NEGATIVE.sub(_MINUS, cell) for cell in cells[n_left:])
-        texts = map(latex, (*cells[:n_left], *numbers))
-        rows.append(
-            [
-                rf"\textbf{{{text}}}" if row in rows_of_best else text
-                for text, rows_of_best in zip(texts, best, strict=True)
-            ]
-        )
+        rows.append([*map(latex, (*cells[:n_left], *numbers))])
+    head, *body = map(_latex_row, rows)
     columns = "l" * n_left + "r" * (len(table.head) - n_left)
-    head = _latex_row([latex(cell) for cell in table.head])
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]
-    lines += [*map(_latex_row, rows), r"\bottomrule", r"\end{tabular}"]
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
     note = [f"% {_one_line(table.note)}"] if table.note else []
-    return "\n".join([f"% {_one_line(table.title)}", *lines, *note])
-
-
-def _best(table: Table, index: int) -> set[int]:
-    """Return the rows whose figure is the best of a column, but for rounding."""
-    better = table.columns[index].better
-    values = {
-        number: cell.value
-        for number, row in enumerate(table.rows)
-        if isinstance(cell := row[index], Estimate) and cell.value is not None
-    }
-    if better is None or not values:
-        return set()
-    best = (max if better == "high" else min)(values.values())
-    return {n for n, value in values.items() if math.isclose(value, best, abs_tol=1e-12)}
+    title = f"% {_one_line(table.title)}"
+    return "\n".join([title, *lines, r"\bottomrule", r"\end{tabular}", *note])
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judge.tables.document import Cell, Column, Document, Estimate, Fact, Table, cell_text
+from judge.tables.document import Cell, Column, Document, Estimate, Table, cell_text
 from judge.text import NOTHING, counted
 
 _DETECTION = {
@@ -21,19 +21,12 @@ Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
 def stress_document(report: Report) -> Document:
     """Return what is printed of a stress test."""
-    title = f"Stress test of {report['judge']['name']}"
-    signatures = (("signature", report["signature"]),)
-    return Document(title, tuple(facts(report)), (), tuple(tables(report)), signatures=signatures)
-
-
-def facts(report: Report) -> list[Fact]:
-    """Return the facts above the tables."""
     judge, candidates, runs = report["judge"], report["candidates"], report["runs"]
     hostile = [row["changed"] for row in report["hostile_all"]]
     n_changed, n_hostile = (sum(rate[name] for rate in hostile) for name in ("k", "n"))
     lost = [f"{n:,} {why}" for why, n in runs[0]["lost"].items() if n]
     studies = counted(candidates["n_studies"], "study", "studies")
-    lines = [
+    facts = [
         ("errors found", _text(report["detection_all"]["found"])),
         ("false alarms", _text(report["false_alarms_all"]["any"])),
         ("changed by hostile texts", f"{n_changed:,} of {n_hostile:,}" if n_hostile else NOTHING),
@@ -44,11 +37,15 @@ def facts(report: Report) -> list[Fact]:
         ("not read", ", ".join(lost) or NOTHING),
         ("figures of", f"{runs[0]['path']}, of {len(runs)} repeats" if runs[1:] else NOTHING),
     ]
-    return [(name, value) for name, value in lines if value != NOTHING]
+    return Document(
+        f"Stress test of {judge['name']}",
+        tuple(fact for fact in facts if fact[1] != NOTHING),
+        tables=tuple(table for table in _tables(report) if table.rows),
+        signatures=(("signature", report["signature"]),),
+    )
 
 
-def tables(report: Report) -> list[Table]:
-    """Return the tables that have rows."""
+def _tables(report: Report) -> list[Table]:
     whole, alarms = report["detection_all"], report["false_alarms_all"]
     score, level = report["score"], report["level"]
     detection = {name: label for name, label in _DETECTION.items() if whole[name] is not None}
@@ -62,7 +59,7 @@ def tables(report: Report) -> list[Table]:
     }
     wrong_way = {"count": "fewer errors found", "score": "a better score"}
     rates = report["monotone"]["wrong_way"]
-    shown = [
+    return [
         _table(
             *("detection", "One error that was put in", "one error"),
             [*of_classes, *([("all", whole)] if of_classes else [])],
@@ -100,7 +97,6 @@ def tables(report: Report) -> list[Table]:
             {"changed": "changed a reading"} | {name: name for name in _EFFECTS},
         ),
     ]
-    return [table for table in shown if table.rows]
 
 
 def _table(name: str, title: str, head: str, rows: Rows, labels: Mapping[str, str]) -> Table:

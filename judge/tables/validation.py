@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judge.stats.metric import MINUS
-from judge.tables.document import Document, Estimate, Fact, Table, table_of
+from judge.tables.document import Document, Estimate, Table, table_of
 from judge.text import number
 
 _METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
@@ -15,33 +15,16 @@ Data = Mapping[str, Any]
 
 def validation_document(validation: Data) -> Document:
     """Return what is printed of judges beside readers."""
-    return Document(
-        "Judges and readers",
-        tuple(fact for fact in facts(validation) if fact[0] != "note"),
-        tuple(validation["notes"]),
-        tuple(tables(validation)),
-        signatures=(("signature", validation["signature"]),),
-    )
-
-
-def facts(validation: Data) -> list[Fact]:
-    """Return the facts above the tables, and the notes."""
     judges = ", ".join(f"{judge['name']} ({judge['judge']})" for judge in validation["judges"])
-    lines = [
+    facts = [
         ("judges", judges),
         ("readers", ", ".join(reader["name"] for reader in validation["readers"])),
         ("studies", f"{validation['n_studies']:,} judged and read"),
+        *([("significant", validation["significant"])] if "significant" in validation else []),
+        ("resampled by", validation["patient_field"] or "study"),
     ]
-    if "significant" in validation:
-        lines.append(("significant", validation["significant"]))
-    lines.append(("resampled by", validation["patient_field"] or "study"))
-    return lines + [("note", note) for note in validation["notes"]]
-
-
-def tables(validation: Data) -> list[Table]:
-    """Return the tables that have rows."""
     levels = [key for key in validation if key.startswith("no_") and key.endswith("_error")]
-    shown = [
+    tables = [
         _judges(validation),
         _agreement(validation),
         *(_level(validation, key) for key in levels),
@@ -50,7 +33,13 @@ def tables(validation: Data) -> list[Table]:
         _preference(validation),
         _alternative(validation),
     ]
-    return [table for table in shown if table.rows]
+    return Document(
+        "Judges and readers",
+        tuple(facts),
+        tuple(validation["notes"]),
+        tuple(table for table in tables if table.rows),
+        (("signature", validation["signature"]),),
+    )
 
 
 def _judges(validation: Data) -> Table:
