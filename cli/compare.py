@@ -101,9 +101,6 @@ class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
     highlight: tuple[str, ...] = option(
         "--highlight MODEL", "Print this model in bold in the figures (repeatable)."
     )
-    out: Path | None = option(
-        "--out DIR", "With --format rexrank: a CSV of all studies and of each group of --by here."
-    )
     form: str = format_option(
         *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
         text="csv has one table, pairs and errors are csv with --table tests and errors, rexrank "
@@ -134,9 +131,6 @@ def compare(options: _Compare) -> None:
     has_figures = bool(options.figures or options.html)
     require(has_figures, "--figures or --html", "highlight", "top_sites")
     require(options.tests, "--tests", "flips", "family", "primary", "resamples", "seed")
-    require(options.form == "rexrank", "--format rexrank", "out")
-    if options.form == "rexrank" and options.by and not options.out:
-        raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
     check_outputs(options.html, options.figures, MARK)
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
@@ -168,20 +162,12 @@ def compare(options: _Compare) -> None:
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
-        _rexrank(comparison, options.out)
+        from judge.tables.rexrank import as_rexrank
+
+        emit(as_rexrank(comparison))
+        note_once(comparison.notes)
     else:
         _print(comparison, compared, options.form, columns, options.table)
-
-
-def _rexrank(comparison: Comparison, out: Path | None) -> None:
-    from judge.tables.rexrank import as_rexrank, rexrank_files, write_texts
-
-    if out:
-        for file in write_texts(rexrank_files(comparison), out):
-            note(f"ReXrank's columns  {file}")
-    else:
-        emit(as_rexrank(comparison))
-    note_once(comparison.notes)
 
 
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:

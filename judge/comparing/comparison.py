@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -35,49 +34,22 @@ _CONTEXT = ("context", "prior", "modality")
 class ComparedRun:
     """A compared run: `model` is its row, `shown` its name in messages.
 
-    `outcomes` counts the studies that are compared by how they ended, empty until these are known.
+    `judge` has the judge's settings, and `prompt` the context that it was given. `outcomes` counts
+    the studies that are compared by how they ended, empty until these are known.
     """
 
+    run: Run
     model: str
     shown: str
-    run: Run
+    rubric: str
+    section: str
+    judge: str
+    prompt: str
     outcomes: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def rubric(self) -> str:
-        """The rubric's name."""
-        return str(self.run.manifest["rubric"])
-
-    @property
-    def section(self) -> str:
-        """The section that was judged."""
-        return str(self.run.manifest["section"])
-
-    @cached_property
-    def parts(self) -> Signature:
-        """The run's signature in parts."""
-        return Signature.parse(self.run.signature)
-
-    @property
-    def judge(self) -> str:
-        """The judge with its settings."""
-        settings = [self.parts[name] for name in _SETTINGS if name in self.parts]
-        return " ".join([self.run.manifest["judge"]["version"], *settings])
-
-    @property
-    def prompt(self) -> str:
-        """The prompt, and the context that the judge was given."""
-        context = [f"{name} {self.parts[name]}" for name in _CONTEXT if name in self.parts]
-        return " ".join([self.parts.get("prompt", "none"), *context])
-
-    @property
-    def n_left_out(self) -> int:
-        """How many studies `--allow-missing` kept out of the run."""
-        return sum(self.run.summary()["omitted"].values())
 
     def described(self) -> dict[str, Any]:
         """Return a description of the run as JSON's types."""
-        names = ("model", "rubric", "judge", "prompt", "section", "n_left_out")
+        names = ("model", "rubric", "judge", "prompt", "section")
         counts = {f"n_{name}": self.outcomes.get(name, 0) for name in OUTCOMES.values()}
         return {
             "run": self.shown,
@@ -86,7 +58,24 @@ class ComparedRun:
             "n_studies": sum(self.outcomes.values()),
             "n_scored": counts.pop("n_annotated"),
             **counts,
+            "n_left_out": sum(self.run.summary()["omitted"].values()),
         }
+
+
+def _opened(choice: RunChoice) -> ComparedRun:
+    run = Run(choice.path)
+    parts, manifest = Signature.parse(run.signature), run.manifest
+    settings = [parts[name] for name in _SETTINGS if name in parts]
+    context = [f"{name} {parts[name]}" for name in _CONTEXT if name in parts]
+    return ComparedRun(
+        run,
+        choice.model or model_of_run(run),
+        choice.shown,
+        str(manifest["rubric"]),
+        str(manifest["section"]),
+        " ".join([manifest["judge"]["version"], *settings]),
+        " ".join([parts.get("prompt", "none"), *context]),
+    )
 
 
 @dataclass(frozen=True)
@@ -200,8 +189,7 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
     opened_runs: dict[tuple[str, str], ComparedRun] = {}
     first: dict[str, tuple[ComparedRun, RunChoice]] = {}
     for chosen in choices:
-        run = Run(chosen.path)
-        new = ComparedRun(chosen.model or model_of_run(run), chosen.shown, run)
+        new = _opened(chosen)
         model = new.model
         same = opened_runs.setdefault((model, new.rubric), new)
         if same is not new:
@@ -265,7 +253,12 @@ def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
     for name in dict.fromkeys(run.rubric for run in runs):
         same = [run for run in runs if run.rubric == name]
         settings += [
-            (f"version of {name}", "judge rescore", same, lambda run: run.parts["rubric"]),
+            (
+                f"version of {name}",
+                "judge rescore",
+                same,
+                lambda run: Signature.parse(run.run.signature)["rubric"],
+            ),
             (f"judge of {name}", "--allow judge", same, lambda run: run.judge),
             (f"prompt of {name}", "--allow prompt", same, lambda run: run.prompt),
         ]

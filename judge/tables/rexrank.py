@@ -10,6 +10,7 @@ from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import MetricFile
 from judge.figures.comparison import comparison_figures
 from judge.figures.files import write_figures
+from judge.files import replacing
 from judge.running.folder import Run
 from judge.signature import safe_name
 from judge.stats.metric import REXRANK_COLUMNS
@@ -17,7 +18,6 @@ from judge.stats.scores import Group
 from judge.stats.significance import Comparison, model_order
 from judge.tables.comparison import comparison_document
 from judge.tables.forms import as_csv, rows_as_csv
-from judge.types import JudgeError
 
 _BY = ("study_class", "dataset", "dataset,study_class")
 _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
@@ -43,7 +43,7 @@ def as_rexrank(comparison: Comparison, group: Group | None = None) -> str:
     return rows_as_csv(rows)
 
 
-def rexrank_files(comparison: Comparison) -> dict[str, str]:
+def _by_group(comparison: Comparison) -> dict[str, str]:
     """Return `rexrank.csv` of all studies and a `rexrank_GROUP.csv` for each group, by name."""
     files: dict[str, str] = {}
     for group in comparison.groups:
@@ -52,17 +52,6 @@ def rexrank_files(comparison: Comparison) -> dict[str, str]:
             name += "-2"
         files[f"{name}.csv"] = as_rexrank(comparison, group) + "\n"
     return files
-
-
-def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write files into a folder that is made where it is missing; return their paths."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text, "utf-8")
-    except OSError as error:
-        raise JudgeError(f"cannot write to {folder}: {error.strerror}") from error
-    return [folder / name for name in texts]
 
 
 def challenge_comparisons(
@@ -96,5 +85,8 @@ def write_challenge(
         place = folder / safe_name(section)
         files += write_figures(comparison_figures(comparison, top_sites=top_sites), place)
         tables = as_csv(comparison_document(comparison, complete=True)) + "\n"
-        files += write_texts({**rexrank_files(comparison), "tables.csv": tables}, place)
+        for name, text in {**_by_group(comparison), "tables.csv": tables}.items():
+            with replacing(place / name) as staged:
+                staged.write_text(text, "utf-8")
+            files.append(place / name)
     return files

@@ -75,9 +75,6 @@ def headline(summary: Data, rubric: Rubric, *, figures: bool = True) -> list[Fac
             for statistic in rubric.shown("head")
             if (figure := _estimate(summary, statistic)).why and figure.value is not None
         ]
-    if modes := summary.get("reply_modes"):
-        shown = ", ".join(f"{mode} {n}" for mode, n in modes.items())
-        facts.append(("replies asked for by", shown))
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
     facts += [("note", note) for note in summary["notes"]]
@@ -99,7 +96,8 @@ def _statistics(summary: Data, statistics: Iterable[Statistic]) -> list[Fact]:
 def _estimate(block: Data, statistic: Statistic) -> Estimate:
     data = block["statistics"][statistic.name]
     n_undefined = data.get("n_undefined")
-    return Estimate.read(data, note=f"({n_undefined} undefined)" if n_undefined else "")
+    note = f"({n_undefined} undefined)" if n_undefined else ""
+    return Estimate.read(data, _KINDS[statistic.kind], note)
 
 
 def _column(statistic: Statistic) -> Column:
@@ -124,10 +122,8 @@ _DRAWN = {
 def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
     runs = readings["runs"]
     facts = [("readings", f"{run['reader']}: {run['n']:,} ({run['run']})") for run in runs]
-    sampling = _DRAWN[readings["drawn"]]
-    if readings["drawn_by"]:
-        sampling += f", in strata by {', '.join(readings['drawn_by'])}"
-    facts.append(("drawn", sampling))
+    strata = f", in strata by {', '.join(by)}" if (by := readings["drawn_by"]) else ""
+    facts.append(("drawn", f"{_DRAWN[readings['drawn']]}{strata}"))
     labels = {statistic.name: statistic.label for statistic in rubric.statistics}
     facts += [
         ("note", f"{labels[name]} is not corrected: {why}")
@@ -165,8 +161,8 @@ def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Tab
         replace(_rates_table(part, rubric, complete=complete), title=f"Rates{by}")
         for part, by in zip(parts, titles, strict=True)
     ]
-    for part in parts:
-        shown += _corrected_tables(part, rubric, complete=complete)
+    if "readings" in summary:
+        shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
         shown.append(_tally_table(summary, rubric, rubric.tally))
     for name, title, key in (
@@ -215,39 +211,33 @@ def _groups(summary: Data) -> tuple[list[Column], list[tuple[list[str], Data]]]:
     return [Column(name, label) for name, label in zip(by, labels, strict=True)], rows
 
 
-def _corrected_tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
-    """Return a table for each statistic that readings correct, a row a group and one for all."""
+def _corrected_table(summary: Data, rubric: Rubric) -> Table:
+    """Return each statistic that readings correct, a row a group and one for all."""
     groups, blocks = _groups(summary)
-    tables = []
+    rows: list[tuple[Cell, ...]] = []
     for statistic in rubric.statistics:
-        if "corrected" not in summary["statistics"][statistic.name]:
-            continue
         kind = "share" if statistic.kind == "rate" else "number"
-        figures = [
-            *columns(f"judge|judge|{_KINDS[statistic.kind]}", f"corrected||{kind}"),
-            *columns(f"readings_alone|readings alone|{kind}", "read||fraction"),
-            Column("worth", "judge is worth", "number", digits=0),
-        ]
-        rows: list[tuple[Cell, ...]] = [
-            (*keys, _estimate(block, statistic), *_corrected(block, statistic))
-            for keys, block in blocks
-        ]
-        left = [*columns("statistic"), *groups] if complete else groups
-        if complete:
-            rows = [(statistic.name, *row) for row in rows]
-        title = f"{statistic.label}, with the judge's bias taken out"
-        tables.append(Table("corrected", title, [*left, *figures], rows))
-    return tables
-
-
-def _corrected(block: Data, statistic: Statistic) -> tuple[Cell, ...]:
-    fixed = block["statistics"][statistic.name]["corrected"]
-    read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
-    if why := fixed["why_not"]:
-        return Estimate(None, why=why, note=f"({why})"), None, read, None
-    alone = Estimate(fixed["labels"], fixed["labels_low"], fixed["labels_high"])
-    worth = Estimate(fixed["worth"], note="reading" if round(fixed["worth"]) == 1 else "readings")
-    return Estimate.read(fixed), alone, read, worth
+        for keys, block in blocks:
+            fixed = block["statistics"][statistic.name].get("corrected")
+            if fixed is None:
+                continue
+            read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
+            cells: tuple[Cell, ...] = (_estimate(block, statistic),)
+            if why := fixed["why_not"]:
+                cells += Estimate(None, why=why, note=f"({why})"), None, read, None
+            else:
+                ends = fixed["labels"], fixed["labels_low"], fixed["labels_high"]
+                cells += Estimate.read(fixed, kind), Estimate(*ends, kind=kind), read
+                cells += (Estimate(fixed["worth"]),)
+            rows.append((statistic.name, *keys, *cells))
+    figures = [
+        *columns("judge||number", "corrected||number", "readings_alone|readings alone|number"),
+        *columns(
+            "read||fraction", Column("worth", "judge is worth (readings)", "number", digits=0)
+        ),
+    ]
+    head = columns("statistic", *groups, *figures)
+    return Table("corrected", "With the judge's bias taken out", head, rows)
 
 
 def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
