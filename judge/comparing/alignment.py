@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,6 @@ class AlignedRuns:
     study_ids: tuple[str, ...]
     rows: tuple[NDArray[np.intp], ...]
 
-    def take(self, wanted: NDArray[Any]) -> AlignedRuns:
-        """Return the same runs on some of the studies, given by number or by truth values."""
-        ids = tuple(np.array(self.study_ids, object)[wanted].tolist())
-        return replace(self, study_ids=ids, rows=tuple(rows[wanted] for rows in self.rows))
-
     def columns(self, run: int, names: Iterable[str]) -> dict[str, list[Any]]:
         """Return columns of a run's table, one value a study; None where it has none."""
         wanted = list(names)
@@ -67,9 +62,8 @@ class AlignedRuns:
     def field(self, name: str, remedy: str = "") -> tuple[list[object] | None, str]:
         """Return a field's value of each study, of the runs that have it, and a note.
 
-        Values are the same where they read the same, and a run without a value says nothing.
-        Where runs contradict each other a field with a `remedy` raises `JudgeError`; another is
-        None, and the note says so. None too where no run has the field.
+        Where runs contradict each other it is None and the note says so; with a `remedy` they raise
+        `JudgeError`. None too where no run has the field.
         """
         having = [index for index in range(len(self.runs)) if name in self._fields(index)]
         merged: list[object] = [None] * len(self.study_ids)
@@ -92,11 +86,10 @@ class AlignedRuns:
         return {"study_class", *self.runs[run].manifest["fields"]}
 
     def patients(self, patient_field: str | None = None) -> tuple[str, NDArray[np.intp]] | None:
-        """Return the field that names the patients and each study's patient, by number.
+        """Return the field that names the patients and each study's patient, by number, or None.
 
-        The field is by default the first of the usual ones that a run has, and `none` sets
-        patients aside. None where there is none. A study without a patient is a patient of its
-        own. Raises `JudgeError` where no run has the field and where runs disagree.
+        The field is by default the first of the usual ones; `none` sets patients aside. A study
+        without one is its own. Raises `JudgeError` where no run has the field or runs disagree.
         """
         if patient_field == "none":
             return None
@@ -111,12 +104,10 @@ class AlignedRuns:
         return name, patient_numbers(column or ())
 
     def differing_texts(self, side: str) -> list[tuple[str, str, list[str]]]:
-        """Return the studies of which runs judged different `references`, or `candidates`.
+        """Return two runs and the studies whose `references` differ, or `candidates`.
 
-        Each entry has the name of an earlier run, of a later one, and the ids. Runs of one file,
-        read in one way, agree by its digest; of other files the texts are compared, white space
-        aside. A text that a run does not have is no other. Raises `JudgeError` where the
-        annotations of a run lack a study of its table.
+        Runs of one file agree by its digest; of others the texts are compared, white space aside. A
+        text that a run has not is no other. Raises `JudgeError` where annotations are missing.
         """
         known: dict[str, tuple[bytes, str]] = {}
         differing: dict[tuple[str, str], list[str]] = {}
@@ -151,10 +142,7 @@ def align(
     runs: Sequence[tuple[str, Run]],
     choose: Callable[..., Collection[str]] = set.intersection,
 ) -> AlignedRuns:
-    """Align named runs on the studies that all have, or that `choose` makes of their sets of ids.
-
-    `set.union` takes those that any has.
-    """
+    """Align named runs on the studies that all have, or that `choose` makes of their ids."""
     ids = [run.columns([])["study_id"].to_pylist() for _, run in runs]
     study_ids = tuple(sorted(choose(*map(set, ids))))
     rows = []
@@ -216,11 +204,7 @@ def model_of_run(run: Run) -> str:
 
 
 def known_model(run: Run) -> str | None:
-    """Return the model that a run says it is about, None where it does not.
-
-    That is its manifest's `model`, its field `model` where that is the same for all studies, or
-    what the predictions' file is named after.
-    """
+    """Return the model of a run: of its manifest, its field `model`, or its file's name."""
     if model := run.manifest.get("model"):
         return str(model)
     if "model" in run.manifest["fields"]:

@@ -32,11 +32,7 @@ _CONTEXT = ("context", "prior", "modality")
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A compared run: `model` is its row, `shown` its name in messages.
-
-    `judge` has the judge's settings, and `prompt` the context that it was given. `outcomes` counts
-    the studies that are compared by how they ended, empty until these are known.
-    """
+    """A run, its row `model`, its name `shown` in messages, and how its studies ended."""
 
     run: Run
     model: str
@@ -103,9 +99,8 @@ def compare_runs(
 ) -> tuple[ComparedRuns, Comparison]:
     """Open runs, align them and compare them; without `how` nothing is tested.
 
-    Runs of several rubrics on one model become one row. `common` compares on the studies that all
-    runs have; `allow` names what may differ: the `judge` or the `prompt` of a rubric's runs, the
-    `references` of all. Raises `JudgeError` that says what differs.
+    `common` compares on the studies that all have; `allow` names what may differ, of `ALLOWED`.
+    Raises `JudgeError` that says what differs.
     """
     compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
     if how is not None and how.primary is not None:
@@ -181,11 +176,7 @@ def read_scores(
 
 
 def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
-    """Open the runs.
-
-    Raises `JudgeError` where two runs of one rubric are of one model, and where runs of several
-    rubrics would share a row by a guessed name but judged different files of predictions.
-    """
+    """Open the runs; raises `JudgeError` where two are of one rubric and model, or seem so."""
     opened_runs: dict[tuple[str, str], ComparedRun] = {}
     first: dict[str, tuple[ComparedRun, RunChoice]] = {}
     for chosen in choices:
@@ -215,10 +206,7 @@ _Differing = tuple[str, str, Mapping[str, Sequence[str]]]
 def check(
     runs: Sequence[ComparedRun], aligned: AlignedRuns, allow: Collection[str], *, common: bool
 ) -> list[str]:
-    """Raise `JudgeError` that lists all that differs and must not; return notes of the rest.
-
-    `allow` names what may differ: `judge`, `prompt`, `references`.
-    """
+    """Raise `JudgeError` that lists all that differs and must not; return notes of the rest."""
     allowed = {f"--allow {what}" for what in allow}
     differing = [*_settings(runs), *_references(runs, aligned)]
     n = len(aligned.study_ids)
@@ -393,11 +381,7 @@ def records(
 
 
 def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Sequence[str]) -> str:
-    """Return one line that names everything that changes a number of the comparison.
-
-    It has a digest over the models and signatures of the runs in any order;
-    the resamples, the seed and the family of tests only where something was tested.
-    """
+    """Return one line that names everything that changes a number of the comparison."""
     lines = sorted(f"{run.model}\t{run.run.signature}" for run in compared.runs)
     judges = sorted({f"{run.rubric}={run.judge}" for run in compared.runs})
     panel = compared.panel

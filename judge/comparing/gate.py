@@ -81,28 +81,12 @@ def gate(
     patient_field: str | None = None,
     how: Resampling | None = None,
 ) -> Gate:
-    """Check a run against an earlier one and against limits.
+    """Check a run against limits, and against an `earlier` one on the same studies.
 
-    Args:
-        run: The run to check.
-        earlier: The run to compare with, on the same studies.
-        drift: The two runs asked one judge the same questions: a difference in either direction
-            fails. Without it only a worse figure does.
-        floors: The least value allowed of a metric, or of `scored`, the share of studies scored.
-        ceilings: The greatest value allowed.
-        metrics: The metrics to compare; by default the scores and rates of the run's rubric.
-        max_drop: How much worse a figure may be, in the metric's units.
-        non_inferior: Fail too where a drop of more than `max_drop` cannot be excluded, because
-            the 95% interval of the difference reaches beyond it.
-        common: Compare on the studies that both runs have.
-        allow: What may differ between the runs: "judge", "prompt", "references".
-        patient_field: As in `judge compare`.
-        how: How to resample.
-
-    Raises:
-        JudgeError: For runs that cannot be compared, an unknown metric, and limits that make no
-            sense.
-
+    A figure fails where it is worse than the earlier one by more than `max_drop`, in its units;
+    `drift` fails on a difference in either direction, and `non_inferior` where the 95% interval
+    reaches beyond `max_drop`. `floors` and `ceilings` may name `scored`, the share of studies that
+    were scored. Raises `JudgeError` for an unknown metric and as `compare_runs` does.
     """
     how = how or Resampling()
     chosen = [replace(run, model="run")]
@@ -111,7 +95,7 @@ def gate(
     compared, comparison = compare_runs(
         chosen, how, common=common, allow=allow, patient_field=patient_field
     )
-    if len(names := {run.rubric for run in compared.runs}) > 1:
+    if len(names := dict.fromkeys(run.rubric for run in compared.runs)) > 1:
         raise JudgeError(f"the runs are of {' and '.join(names)}: give two runs of one rubric")
     if drift and (differing := compared.aligned.differing_texts("candidates")):
         ids = differing[0][2]

@@ -38,11 +38,7 @@ class MetricFile:
     columns: tuple[tuple[Metric, Values], ...]
 
     def on(self, study_ids: Sequence[str], models: Sequence[str]) -> dict[Metric, Values]:
-        """Return each metric's values, studies by models; NaN is a study without a value.
-
-        Raises `JudgeError` where the file names no model and there are several, or where nothing
-        in it is about these models and studies.
-        """
+        """Return each metric's values, studies by models; raises `JudgeError` for none."""
         if None in self.models and len(models) > 1:
             raise JudgeError(
                 f"{self.path} does not say which model it is about; add a column 'model' with "

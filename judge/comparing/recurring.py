@@ -75,11 +75,7 @@ def recurring_in(
     allow: Collection[str] = (),
     patient_field: str | None = None,
 ) -> Recurring:
-    """Return the errors that recur in one run, or in two of one rubric on their common studies.
-
-    Raises `JudgeError` for a rubric whose items are not graded, for more than two runs, and of two
-    as `compare_runs` does.
-    """
+    """Return the errors that recur in one run, or in two; raises `JudgeError` as `compare_runs`."""
     if len(choices) > 2:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     if len(choices) > 1:

@@ -79,16 +79,7 @@ def citation(
     rubric: Rubric,
     packages: Sequence[str] = (),
 ) -> Citation:
-    """Return the paragraph about a run.
-
-    Args:
-        manifest: The run's manifest.
-        summary: The run's summary.
-        parts: The parts of the run's signature by name.
-        rubric: The run's rubric.
-        packages: Names and versions of the packages that add the rubric, if any.
-
-    """
+    """Return the paragraph about a run; `packages` are those that add its rubric, with versions."""
     version = parts.get("version", "unknown")
     model = f"of {summary['model']} " if summary.get("model") else ""
     tool = f"{_listed(packages)}, run with judge {version}" if packages else f"judge {version}"

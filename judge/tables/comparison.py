@@ -56,10 +56,9 @@ def comparison_document(
     *,
     complete: bool = False,
 ) -> Document:
-    """Return what is printed of a comparison.
+    """Return what is printed of a comparison; `metrics` are the columns of its leaderboards.
 
-    `metrics` are the columns of the leaderboards, by default all. `complete` is for CSV: all
-    groups, metrics and pairs, each with columns that say which.
+    `complete` is for CSV: all groups, metrics and pairs, each with columns that say which.
     """
     return Document(
         f"Comparison of {counted(len(comparison.panel.models), 'model', 'models')}",
@@ -169,10 +168,7 @@ def _kinds(metric: Metric) -> tuple[Kind, Kind]:
 
 
 def _models(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> list[int]:
-    """Return the models of a table of these metrics, by rank.
-
-    A table of one rubric has the models that were judged by it.
-    """
+    """Return the models of a table by rank; of one rubric those that were judged by it."""
     is_one_rubric = len({metric.rubric for metric in metrics}) == 1
     return [
         model
@@ -182,10 +178,7 @@ def _models(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> 
 
 
 def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Table:
-    """Return the leaderboard of a group, ranked by the metric that was chosen.
-
-    A figure whose denominator is not the group's number of studies says so.
-    """
+    """Return the leaderboard of a group; a figure of fewer studies than the group's says so."""
     group, by = comparison.groups[index], comparison.sorted_by
     rows = [
         (
@@ -210,9 +203,8 @@ def error_tables(
 ) -> dict[str, Table]:
     """Return the errors of each model by category and level, a table for each rubric.
 
-    How many, and how many per scored study. `panel` has the studies of one group, whose fields are
-    `key`; models come in `order`. An error with several categories is counted in each of them, and
-    once in the last column.
+    How many, and how many per scored study; an error with several categories is in each of them,
+    and once in the last column. `panel` has the studies of the group `key`.
     """
     tables = {}
     for rubric in map(rubrics.load, panel.tallies):
@@ -271,10 +263,7 @@ def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[Pai
 def differences_table(
     comparison: Comparison, index: int, metric: Metric, *, complete: bool = False
 ) -> Table:
-    """Return the paired tests of a group by a metric, the better model of each pair first.
-
-    Of many models each is shown with the next in rank, and all pairs where it is `complete`.
-    """
+    """Return the paired tests of a group by a metric, of many models those of next ranks."""
     group, models = comparison.groups[index], comparison.panel.models
     tests: Sequence[PairTest] = comparison.tests[index][metric.name]
     more = ""
@@ -351,22 +340,22 @@ Figures = tuple[Mapping[str, object], Sequence[tuple[Metric, Score]]]
 
 def metric_table(title: str, sections: Mapping[str, Sequence[Figures]]) -> Table:
     """Return one table: for each group and metric how many studies and the figure, by section."""
-    head = columns("group|studies of", "metric")
-    rows: dict[tuple[str, str], dict[str, tuple[Metric, Score]]] = {}
+    head, empty = columns("group|studies of", "metric"), dict[str, Cell]()
+    names = dict.fromkeys(sections, ("studies", "figure"))
+    if len(sections) > 1:
+        names = {section: (f"{section}: studies", section) for section in sections}
+    for studies, label in names.values():
+        head += columns(f"{studies}||count", f"{label}||number")
+        empty |= {studies: 0, label: None}
+    rows: dict[tuple[str, str], dict[str, Cell]] = {}
     for section, parts in sections.items():
-        names = (f"{section}: studies", section) if len(sections) > 1 else ("studies", "figure")
-        head += columns(f"{names[0]}||count", f"{names[1]}||number")
+        studies, label = names[section]
         for key, cells in parts:
             for metric, cell in cells:
-                rows.setdefault((group_name(key), metric.label), {})[section] = metric, cell
-    shown: list[tuple[Cell, ...]] = []
-    for names, by_section in rows.items():
-        row: list[Cell] = [*names]
-        for section in sections:
-            metric, cell = by_section.get(section, (None, None))
-            row += [cell.n, figure(cell, metric)] if metric and cell else [0, None]
-        shown.append(tuple(row))
-    return Table("metrics", title, head, shown)
+                group = group_name(key)
+                row = rows.setdefault((group, metric.label), {**empty, "group": group})
+                row |= {"metric": metric.label, studies: cell.n, label: figure(cell, metric)}
+    return table_of("metrics", title, head, rows.values())
 
 
 def gate_document(gate: Gate) -> Document:
@@ -389,10 +378,7 @@ def gate_document(gate: Gate) -> Document:
 
 
 def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Return the whole comparison as JSON's types: boards, tests, ranks, correlations.
-
-    What has no value is null, never NaN. `runs` describes what was compared.
-    """
+    """Return the whole comparison as JSON's types; what has no value is null, never NaN."""
     panel = comparison.panel
     return {
         "signature": comparison.signature,

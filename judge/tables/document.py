@@ -23,10 +23,9 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its 95% interval, `k` of `n`, or `why` it has no value.
+    """A figure with its 95% interval, `k` of `n`, or `why` it has no value; then a `note`.
 
-    `note` is printed behind it. `kind` overrides that of the column, for tables with a different
-    figure in each row.
+    `kind` overrides that of the column.
     """
 
     value: float | None
@@ -118,10 +117,7 @@ def table_of(
     entries: Iterable[Mapping[str, Any]],
     note: str = "",
 ) -> Table:
-    """Return a table of what entries have under the names of the columns.
-
-    A figure may be as a summary or a report holds it.
-    """
+    """Return a table of what entries have under the columns' names, figures also as JSON."""
     shown = columns(*head)
     rows = [tuple(_as_cell(entry[column.name]) for column in shown) for entry in entries]
     return Table(name, title, shown, rows, note)
@@ -162,12 +158,7 @@ class Document:
         return tuple(dict.fromkeys(table.name for table in self.tables))
 
     def only(self, names: Collection[str]) -> Document:
-        """Return the document with the tables of these names alone.
-
-        Raises:
-            JudgeError: For a name that no table has.
-
-        """
+        """Return the tables of these names alone; raises `JudgeError` for another name."""
         for name in names:
             if name not in self.names:
                 there = ", ".join(self.names) or "none"

@@ -70,10 +70,7 @@ def as_frame(document: Document, name: str = "") -> pd.DataFrame:
 
 
 def _columns(document: Document, name: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the columns and the rows of all tables of a name, the signatures in each row.
-
-    A figure `x` has its interval, counts and reason in `x_low`, `x_high`, `x_k`, `x_n`, `x_why`.
-    """
+    """Return columns and rows of all tables of a name; a figure `x` has `x_low` ... `x_why` too."""
     name = name or next(iter(document.names), "")
     signatures = {
         label if label == "signature" else f"{label}_signature": line

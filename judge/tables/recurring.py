@@ -18,10 +18,7 @@ _Error = Mapping[str, Any]
 def recurring_document(
     recurring: Recurring, top: int | None = None, *, complete: bool = False
 ) -> Document:
-    """Return the errors that recur, the first `top` groups of them.
-
-    `complete` is for CSV: every group, with all counts, the tests, and the models' names.
-    """
+    """Return the errors that recur, the first `top` groups; `complete` has all, for CSV."""
     data, summary, rubric = recurring.data, recurring.summary, recurring.rubric
     n, of = counted(data["min_studies"], "study", "studies"), f"of {data['n_scored']:,} scored"
     finding = (

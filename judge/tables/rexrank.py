@@ -24,11 +24,7 @@ _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 
 def as_rexrank(comparison: Comparison, group: Group | None = None) -> str:
-    """Return the figures of a group, by default of all studies, as ReXrank's tables have them.
-
-    Figures have three decimals, and models come in the order of their rank. Columns of metrics
-    that were not computed are empty, as are those that no run has, such as the institution.
-    """
+    """Return the figures of a group by rank in ReXrank's columns; others are empty."""
     group = group or comparison.groups[0]
     metrics = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
     rows = []
@@ -62,10 +58,7 @@ def challenge_comparisons(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
 ) -> dict[str, Comparison]:
-    """Compare models by class and by the field `dataset`, for each section that was judged.
-
-    Raises `JudgeError` for studies without a class or a data set, and as `compare_runs` does.
-    """
+    """Compare models by class and `dataset`, for each section; raises as `compare_runs` does."""
     sections: dict[str, list[RunChoice]] = {}
     for choice in choices:
         sections.setdefault(str(Run(choice.path).manifest["section"]), []).append(choice)

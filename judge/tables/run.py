@@ -30,11 +30,7 @@ Data = Mapping[str, Any]
 
 
 def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Document:
-    """Return what is printed of a run.
-
-    `complete` is for CSV: one table of rates with all counts, and a row for all studies whose
-    groups are empty.
-    """
+    """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
     head = headline(summary, rubric)
     signatures = [("signature", summary["signature"])]
     if "readings" in summary:
@@ -241,10 +237,7 @@ def _corrected_table(summary: Data, rubric: Rubric) -> Table:
 
 
 def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
-    """Return the errors by category and grade: how many, and how many for each scored study.
-
-    An error with two categories is counted in both rows, and once in the last row.
-    """
+    """Return how many errors of each category and grade there are, and per scored study."""
     categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
     kind, is_wide = rubric.kind(tally.kind), len(grades) > _MOST_PAIRS
     head = [Column(tally.rows, categories.label)]

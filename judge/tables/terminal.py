@@ -62,10 +62,7 @@ def _facts(facts: Iterable[Fact]) -> Grid:
 
 
 def _table(table: Table, width: int) -> RenderableType:
-    """Return a table for a terminal of `width` characters, its text never read as markup.
-
-    Where a row does not fit in one line, its numbers take several, each figure whole.
-    """
+    """Return a table; in a row that is too wide numbers take several lines, each whole."""
     n_left = table.n_left
     rows = [
         [harmless(cell).replace("\n", " ").replace("\t", " ") for cell in row]

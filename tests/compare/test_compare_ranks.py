@@ -102,7 +102,7 @@ def test_one_study_or_patient_has_no_rank_shares(metric, n: int, clusters) -> No
     assert compare_pairs(panel, {}, HOW).rank_shares[metric.name] == (None, None)
     comparison = compare(panel, how=HOW)
     rows = ranks_table(comparison, 0, comparison.sorted_by).texts
-    assert rows[0] == ("a", "1", "n/a", "n/a")
+    assert rows[0] == ("a", "1", "n/a", "n/a", "n/a", "n/a")
 
 
 def near_nought(mean: float, n: int = 40) -> np.ndarray:
