@@ -40,7 +40,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "import": ("readers:import_", "Import radiologists' annotations as runs."),
         "validate": ("validate:validate", "Measure how well judges agree with readers."),
         "sample": ("readers:sample", "Draw a random sample of studies for readers."),
-        "reviews": ("readers:reviews", "Show how often reviewers agreed with the judge."),
         "stress": ("stress:stress", "Test a judge with known errors."),
     },
     "Keep track of runs, answers and prompts": {
@@ -128,20 +127,6 @@ class _Commands(click.Group):
         for title, names in command_groups().items():
             with formatter.section(title):
                 formatter.write_dl([(name, _short_help(name)) for name in names])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest those that are spelled like it."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from difflib import get_close_matches
-
-            if not (close := get_close_matches(args[0], self.list_commands(ctx))):
-                raise
-            guess = f"{error.message} Did you mean {' or '.join(close)}?"
-            raise click.UsageError(guess, ctx) from error
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
         with _user_errors():

@@ -82,8 +82,7 @@ def info(options: _Info) -> None:
     data = facts | {"models": dict(models.most_common())}
     print_document(Document(facts=lines), options.form, data)
     if options.check:
-        _list(unreadable)
-        sys.exit(1 if unreadable else 0)
+        _end(unreadable)
 
 
 @options
@@ -109,21 +108,12 @@ def import_(options: _Import) -> None:
         read_entries(folder) if (folder / DATABASE).exists() else answers_of(Run(folder))
         for folder in folders
     ]
-    n: Counter[str] = Counter()
     unreadable: list[Unreadable] = []
     with CompletionCache(place(options.cache, os.environ)) as opened:
-        for entry in _readable(chain.from_iterable(answers), unreadable):
-            present = opened.add(entry)
-            n["taken" if present is None else "kept"] += 1
-            n["differing"] += present not in (None, entry.completion)
-    _list(unreadable)
-    note(
-        f"{n['taken']:,} entries taken, {n['kept']:,} were there already, "
-        f"{len(unreadable):,} refused"
-    )
-    if n["differing"]:
-        note(f"{n['differing']:,} of those that were there already have another answer: it stays")
-    sys.exit(1 if unreadable else 0)
+        entries = _readable(chain.from_iterable(answers), unreadable)
+        is_new = Counter(opened.add(entry) is None for entry in entries)
+    note(f"{is_new[True]:,} entries added, {is_new[False]:,} were there already")
+    _end(unreadable)
 
 
 @options
@@ -145,20 +135,16 @@ def prune(options: _Prune) -> None:
     from judge.cache import CompletionCache, place
     from judge.cache.store import read_entries
 
-    older_than, model = options.older_than, options.model
-    if older_than is None and model is None:
+    if options.older_than is None and options.model is None:
         raise click.UsageError("give --older-than, --model or both")
-    limit = datetime.now(UTC) - timedelta(days=older_than or 0)
+    limit = datetime.now(UTC) - timedelta(days=options.older_than or 0)
     folder = place(options.cache, os.environ)
     keys = [
         entry.key
         for entry in _readable(read_entries(folder), [])
-        if (older_than is None or entry.time < limit) and model in (None, entry.model)
+        if entry.time < limit and options.model in (None, entry.model)
     ]
-    if not keys:
-        note("nothing to remove")
-        return
-    if not options.yes:
+    if keys and not options.yes:
         click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True)
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
@@ -176,11 +162,13 @@ def _readable(
             unreadable.append(entry)
 
 
-def _list(unreadable: Sequence[Unreadable]) -> None:
+def _end(unreadable: Sequence[Unreadable]) -> None:
+    """Name the damaged entries; exit with code 1 if there are any."""
     for entry in unreadable[:_SHOWN]:
         note(f"{entry.name}: {entry.reason}")
-    if len(unreadable) > _SHOWN:
-        note(f"... and {len(unreadable) - _SHOWN:,} more")
+    if unreadable:
+        note(f"{len(unreadable):,} entries cannot be read")
+    sys.exit(1 if unreadable else 0)
 
 
 @click.group("batch")
@@ -243,7 +231,7 @@ def cancel(options: _Cancel) -> None:
 
 async def _cancelled(batch: Batch) -> str:
     from judge.backends.base import TIMEOUT
-    from judge.backends.servers import Connection
+    from judge.backends.openai import Connection
     from judge.batching.batch_run import ENDED, Provider
 
     connection = Connection(batch.server, TIMEOUT)

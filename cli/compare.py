@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from judge.stats.metric import Metric
     from judge.stats.significance import Comparison
 
-_ALIASES = {"pairs": "tests", "errors": "errors"}
-"""Formats that are a table as CSV."""
-
 
 @options
 class _Studies(AlignOptions):
@@ -102,9 +99,8 @@ class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
         "--highlight MODEL", "Print this model in bold in the figures (repeatable)."
     )
     form: str = format_option(
-        *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
-        text="csv has one table, pairs and errors are csv with --table tests and errors, rexrank "
-        "has ReXrank's columns.",
+        *("table", "md", "latex", "csv", "json", "rexrank"),
+        text="csv has one table, rexrank has ReXrank's columns.",
     )
 
 
@@ -190,8 +186,6 @@ def _print(
 ) -> None:
     from judge.tables.comparison import as_data, comparison_document
 
-    if form in _ALIASES:
-        form, tables = "csv", (_ALIASES[form],)
     document = comparison_document(comparison, compared, columns, complete=form == "csv")
     is_json = form == "json"
     data = as_data(comparison, [run.described() for run in compared.runs]) if is_json else None

@@ -163,7 +163,7 @@ def _ask_again(options: _Drift, path: Path) -> Path:
     usual = command_for(rubric).make_context(rubric.name, [str(path)]).params
     asked = RunOptions(**usual | values | {"columns": columns, "cache": options.cache})
     name = arguments["judge_name"] or LEXICON
-    studies = limited(read_context(rubric, asked, str(path), None, asked.section), options.limit)
+    studies = limited(read_context(rubric, asked, str(path), None), options.limit)
     session = asked.session(rubric.name, name, repeat=int(today.strftime("%Y%m%d")))
     with watching() as listener:
         finished = judge_studies(

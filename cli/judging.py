@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.options import argument, command, format_option, options
-from judge.cli.output import emit, note, print_document, print_summary
+from judge.cli.output import note, print_document, print_summary
 from judge.cli.progress import (
     Owner,
     end_uncovered,
@@ -26,7 +26,6 @@ from judge.rubrics import Rubric
 from judge.signature import safe_name
 from judge.tables.document import Document
 from judge.text import counted
-from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
@@ -54,7 +53,7 @@ _HELP = """
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """The studies of one model or section, and where their run goes."""
+    """The studies of one model, and where their run goes."""
 
     studies: StudySet
     n_read: int
@@ -69,49 +68,43 @@ def command_for(rubric: Rubric) -> click.Command:
     def run(options: RunOptions) -> None:
         from judge.backends import LEXICON
 
-        names = options.judge or (LEXICON,)
-        if len(names) > 1 and not options.dry_run:
-            raise click.UsageError("several --judge go with --dry-run only")
         shard, batches = options.chosen_shard(), options.batch_policy()
         owner = click.get_current_context().find_object(Owner)
-        budget = owner.budget if owner else None
-        sessions = [options.session(rubric.name, name, budget) for name in names]
+        name = options.judge or LEXICON
+        session = options.session(rubric.name, name, owner.budget if owner else None)
         if batches is not None:
             from judge.batching.batch_run import require_batch_judge
 
-            for session in sessions:
-                require_batch_judge(session)
+            require_batch_judge(session)
         tasks = _read_tasks(rubric, options)
         if not options.judge:
-            note(f"No --judge given: using {LEXICON}, {sessions[0].judge.note}.")
-        questions = {
-            label: _questions(task.studies, shard, options) for label, task in tasks.items()
-        }
+            note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
+        questions = [_questions(task.studies, shard, options) for task in tasks.values()]
         if options.dry_run or len(tasks) > 1:
-            every = [study for studies in questions.values() for study in studies]
+            every = [study for studies in questions for study in studies]
             say = click.echo if options.dry_run else note
-            forecast(sessions, every, in_batches=batches is not None, say=say)
+            forecast(session, every, in_batches=batches is not None, say=say)
         if options.dry_run:
             return
         # --max-cost is for all runs together.
-        budget = sessions[0].budget
-        sessions += [options.session(rubric.name, names[0], budget) for _ in [*tasks][1:]]
+        others = [options.session(rubric.name, name, session.budget) for _ in [*tasks][1:]]
         finished = {}
-        with shared_servers(sessions):
-            for session, (label, task) in zip(sessions, tasks.items(), strict=True):
+        with shared_servers([session, *others]):
+            for next_session, asked, (label, task) in zip(
+                [session, *others], questions, tasks.items(), strict=True
+            ):
                 if len(tasks) > 1:
                     note(f"judging {label}")
                 with watching() as listener:
-                    asking = _in_batches(session, questions[label], batches, listener)
                     finished[label] = judge_studies(
-                        *(session, task.studies),
+                        *(next_session, task.studies),
                         out=task.out,
                         by=options.by,
                         arguments=task.arguments,
                         shard=shard,
                         references=options.references,
                         listener=listener,
-                        asking=asking,
+                        asking=_in_batches(next_session, asked, batches, listener),
                     )
         _print(finished, options)
         left_out = [(task.n_read, task.n_left_out) for task in tasks.values()]
@@ -123,50 +116,40 @@ def command_for(rubric: Rubric) -> click.Command:
 
 
 def _read_tasks(rubric: Rubric, options: RunOptions) -> dict[str, _Task]:
-    """Return the studies of each model or section by its name, and say how they were read."""
+    """Return the studies of each model by its name, and say how they were read."""
+    from judge.studies.join import ONLY_IN_PREDS
+
     preds = options.files[:-1] or options.files
     refs = options.files[-1] if len(options.files) > 1 else None
-    sections = options.sections
-    if len(preds) > 1:
-        if options.model is not None or len(sections) > 1:
-            raise click.UsageError("several models go with one --section and without --model")
-        if refs == "-":
-            raise click.UsageError("standard input is read once: name a file for REFS")
-    is_several = len(preds) > 1 or len(sections) > 1
+    is_several = len(preds) > 1
+    if is_several and (options.model is not None or refs == "-"):
+        raise click.UsageError("several models go without --model, and with a file for REFS")
     if is_several and options.form not in ("table", "json"):
-        raise click.UsageError("several models or sections go with --format table and json")
+        raise click.UsageError("several models go with --format table and json")
     tasks: dict[str, _Task] = {}
     folders = {""}
     for path in preds:
-        for section in sections:
-            studies = read_context(rubric, options, path, refs, section)
-            label = str(section) if len(sections) > 1 else studies.model or path
-            folder = safe_name(label)
-            if label in tasks or (is_several and options.out and folder in folders):
-                raise click.UsageError(
-                    f"{path}: {label!r} has no folder of its own below --out; rename it"
-                )
-            folders.add(folder)
-            fields = "; ".join(
-                f"{side} from {studies.read_from[side]}" for side in ("candidate", "reference")
+        studies = read_context(rubric, options, path, refs)
+        label = studies.model or path
+        folder = safe_name(label)
+        if label in tasks or (is_several and options.out and folder in folders):
+            raise click.UsageError(
+                f"{path}: {label!r} has no folder of its own below --out; rename it"
             )
-            note(f"{label}: {fields}" if is_several else fields)
-            n_left_out = _left_out(studies)
-            tasks[label] = _Task(
-                limited(studies, options.limit),
-                len(studies) + n_left_out,
-                n_left_out,
-                options.out / folder if options.out and is_several else options.out,
-                {
-                    **options.arguments,
-                    "preds": path,
-                    "refs": refs,
-                    "section": section,
-                    "judge_name": next(iter(options.judge), None),
-                },
-            )
-    if len(sections) > 1:
-        check_sections_differ(task.studies for task in tasks.values())
+        folders.add(folder)
+        fields = "; ".join(
+            f"{side} from {studies.read_from[side]}" for side in ("candidate", "reference")
+        )
+        note(f"{label}: {fields}" if is_several else fields)
+        # REFS may have some of the studies alone: the others were not to be judged.
+        n_left_out = sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
+        tasks[label] = _Task(
+            limited(studies, options.limit),
+            len(studies) + n_left_out,
+            n_left_out,
+            options.out / folder if options.out and is_several else options.out,
+            {**options.arguments, "preds": path, "refs": refs, "judge_name": options.judge},
+        )
     return tasks
 
 
@@ -174,7 +157,6 @@ def read_studies(
     options: ReportOptions,
     preds: str,
     refs: str | None,
-    section: str | None,
     reserved: Collection[str] = (),
 ) -> StudySet:
     """Read the studies of two files as the options say; raises `JudgeError` as `read_pair`."""
@@ -184,16 +166,14 @@ def read_studies(
         preds,
         refs,
         fields=options.named_fields(),
-        section=section,
+        section=options.section,
         allow_missing=options.allow_missing,
         model=options.model,
         reserved=reserved,
     )
 
 
-def read_context(
-    rubric: Rubric, options: RunOptions, preds: str, refs: str | None, section: str | None
-) -> StudySet:
+def read_context(rubric: Rubric, options: RunOptions, preds: str, refs: str | None) -> StudySet:
     """Read the studies, and what the judge is shown beside their reports."""
     from judge.stats.table import reserved_names
     from judge.studies.study_set import attach_context
@@ -203,42 +183,11 @@ def read_context(
         raise click.UsageError("--no-context and --column context exclude each other")
     by_default = None if rubric.takes_context else ()
     return attach_context(
-        read_studies(options, preds, refs, section, reserved_names(rubric)),
+        read_studies(options, preds, refs, reserved_names(rubric)),
         context=() if options.no_context else context or by_default,
         prior=options.columns.get("prior"),
         modality=options.modality,
     )
-
-
-def read_sections(options: ReportOptions, preds: str, refs: str | None) -> list[StudySet]:
-    """Read the studies once for each section that `--section` names; raises as `read_pair`."""
-    sets = [read_studies(options, preds, refs, section) for section in options.sections]
-    check_sections_differ(sets)
-    return sets
-
-
-def check_sections_differ(sets: Iterable[StudySet]) -> None:
-    """Raise `JudgeError` where most candidates are one text, taken for findings and impression."""
-    texts = {
-        studies.section: dict(zip(studies.study_ids, studies.candidates, strict=True))
-        for studies in sets
-    }
-    findings, impression = texts.get("findings", {}), texts.get("impression", {})
-    both = [study_id for study_id in findings if impression.get(study_id)]
-    n_same = sum(findings[study_id] == impression[study_id] for study_id in both)
-    if n_same > len(both) / 2:
-        raise JudgeError(
-            f"{n_same:,} of {len(both):,} candidates are one text for findings and impression: "
-            "give each section a field or a heading, or name one --section"
-        )
-
-
-def _left_out(studies: StudySet) -> int:
-    """Return how many of the references' studies were left out."""
-    from judge.studies.join import ONLY_IN_PREDS
-
-    # REFS may have some of the studies alone: the others were not to be judged.
-    return sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
 
 
 def limited(studies: StudySet, n: int | None) -> StudySet:
@@ -320,15 +269,8 @@ def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
         paths = {model: run.path for model, run in finished.items()}
         print_leaderboard(paths, options.by, options.form)
         return
-    summaries = [run.summary for run in finished.values()]
-    if len(finished) > 1 and options.form == "json":
-        from judge.tables.forms import as_json
-
-        emit(as_json({summary["section"]: summary for summary in summaries}))
-        return
-    rubric = Run(next(iter(finished.values())).path).rubric
-    for summary in summaries:
-        print_summary(summary, rubric, options.form)
+    (result,) = finished.values()
+    print_summary(result.summary, Run(result.path).rubric, options.form)
 
 
 @options
@@ -351,24 +293,14 @@ def check(options: _Check) -> None:
     """
     from judge.running.preview import described, facts
 
-    shard = options.chosen_shard()
-    checked = [
-        described(_questions(limited(studies, options.limit), shard, options))
-        for studies in read_sections(options, options.preds, options.refs)
-    ]
-    if options.form == "json":
-        by_section = {description["section"]: description for description in checked}
-        from judge.tables.forms import as_json
-
-        emit(as_json(checked[0] if len(checked) == 1 else by_section))
-        return
-    for description in checked:
-        lines = facts(description)
-        for study in description["first"]:
-            lines.append((f"study {study['study_id']}", ""))
-            lines.append(("reference", _cut(study["reference"])))
-            lines.append(("candidate", _cut(study["candidate"]) or "(empty)"))
-        print_document(Document(facts=lines))
+    studies = limited(read_studies(options, options.preds, options.refs), options.limit)
+    description = described(_questions(studies, options.chosen_shard(), options))
+    lines = facts(description)
+    for study in description["first"]:
+        lines.append((f"study {study['study_id']}", ""))
+        lines.append(("reference", _cut(study["reference"])))
+        lines.append(("candidate", _cut(study["candidate"]) or "(empty)"))
+    print_document(Document(facts=lines), options.form, description)
 
 
 def _cut(text: str) -> str:

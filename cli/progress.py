@@ -135,30 +135,29 @@ def _cost(progress: Progress) -> str:
 
 
 def forecast(
-    sessions: Sequence[JudgeSession],
+    session: JudgeSession,
     studies: StudySet | Sequence[Study],
     *,
     in_batches: bool = False,
     say: Callable[[str], None] = click.echo,
 ) -> None:
-    """Say what each judge would be asked about `studies`, and what it may cost; ask nothing."""
+    """Say what the judge would be asked about `studies`, and what it may cost; ask nothing."""
     from judge.running.cost import forecast as forecast_of
     from judge.running.cost import without_requests
 
-    for session in sessions:
-        with session:
-            expected = forecast_of(session, studies, in_batches=in_batches)
-            if expected is None:
-                among = counted(len(studies), "study", "studies")
-                note(f"{among}; {without_requests(session.judge)}.")
-                continue
-            if n := session.cache and session.cache.n_damaged:
-                note(f"{n:,} cached answers are damaged and would be asked for again.")
-            facts = {"judge": session.judge.name, "studies": f"{len(studies):,}"}
-            at_a_time = None if in_batches else session.concurrency
-            facts |= expected.facts(at_a_time, unseen="unknown until some are there: --limit 50")
-        for name, value in facts.items():
-            say(f"{name:<16}{value}")
+    with session:
+        expected = forecast_of(session, studies, in_batches=in_batches)
+        if expected is None:
+            among = counted(len(studies), "study", "studies")
+            note(f"{among}; {without_requests(session.judge)}.")
+            return
+        if n := session.cache and session.cache.n_damaged:
+            note(f"{n:,} cached answers are damaged and would be asked for again.")
+        facts = {"judge": session.judge.name, "studies": f"{len(studies):,}"}
+        at_a_time = None if in_batches else session.concurrency
+        facts |= expected.facts(at_a_time, unseen="unknown until some are there: --limit 50")
+    for name, value in facts.items():
+        say(f"{name:<16}{value}")
 
 
 def end_uncovered(

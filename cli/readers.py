@@ -1,12 +1,10 @@
-"""`judge import`, `judge sample` and `judge reviews`: what readers read and said."""
+"""`judge import` and `judge sample`: what readers read."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,9 +21,6 @@ from judge.cli.output import note, print_document
 from judge.cli.run_options import encoding_option, section_option
 from judge.tables.document import Cell, Column, Document, Table, columns
 from judge.text import group_value
-
-if TYPE_CHECKING:
-    from judge.running.folder import Run
 
 
 @options
@@ -73,6 +68,7 @@ def import_(options: _Import) -> None:
     from judge.readers.reader_runs import write_runs
     from judge.running.folder import Run
     from judge.studies.sections import known_section
+    from judge.tables.run import readers_document
 
     layout, files, reader, model = options.layout, options.files, options.reader, options.model
     section = known_section(options.section)
@@ -92,30 +88,9 @@ def import_(options: _Import) -> None:
         layout, readings, inputs, options.out, model=model, section=section, arguments=arguments
     )
     data = [{"run": str(run.path), **run.summary()} for run in runs]
-    print_document(_readers_document(runs, layout), options.form, data)
+    print_document(readers_document(runs, layout), options.form, data)
     for run in runs:
         note(f"run folder  {run.path}")
-
-
-def _readers_document(runs: Sequence[Run], layout: str) -> Document:
-    from judge.tables.run import headline_figures
-
-    facts, rows, head = [("layout", layout), ("rubric", runs[0].rubric.title)], [], []
-    readers_of: dict[str, list[str]] = {}
-    for run in runs:
-        summary, name = run.summary(), run.manifest["judge"]["name"]
-        for text in summary["notes"]:
-            readers_of.setdefault(text, []).append(name)
-        figures = headline_figures(summary, run.rubric)
-        head = [label for label, _ in figures]
-        counts = (summary[name] for name in ("n_studies", "n_scored"))
-        rows.append((name, *counts, *(text for _, text in figures)))
-    for text, names in readers_of.items():
-        facts.append(("note", text if len(names) == len(runs) else f"{', '.join(names)}: {text}"))
-    figure_columns = [Column(label, label, "number") for label in head]
-    left = columns("judge", "studies||count", "scored||count")
-    table = Table("readers", "Readers", [*left, *figure_columns], rows)
-    return Document(facts=facts, tables=[table])
 
 
 @options
@@ -184,38 +159,3 @@ def sample(options: _Sample) -> None:
     table = Table("sample", "Sample", head, rows)
     print_document(Document(facts=facts, tables=[table]), options.form, data)
     note(f"sample saved in {path / SAMPLE}")
-
-
-@options
-class _Reviews:
-    run: Path = argument()
-    form: str = format_option("table", "json", "csv", text="csv has every review.")
-
-
-@command("reviews")
-def reviews(options: _Reviews) -> None:
-    """Show how often the reviewers of RUN agreed with the judge.
-
-    Reviews are made on the pages of judge serve; each reader's last word about an error counts.
-    """
-    from judge.running.folder import Run
-    from judge.service import reviews as service_reviews
-    from judge.tables.run import reviews_document
-
-    opened = Run(options.run)
-    events = service_reviews.read(options.run)
-    if options.form == "csv":
-        click.echo(service_reviews.as_csv(events), nl=False)
-        return
-    wanted = {event.study_id for event in events}
-    errors = {
-        record["study_id"]: frozenset(service_reviews.errors_of(record, opened.rubric))
-        for record in (opened.records() if wanted else ())
-        if record["study_id"] in wanted
-    }
-    measures = service_reviews.measured(
-        events, lambda study_id: errors.get(study_id, frozenset()), opened.rubric
-    )
-    print_document(reviews_document(measures, opened.rubric), options.form, measures)
-    if options.form == "table":
-        note(measures["note"])

@@ -83,8 +83,8 @@ class ReportOptions:
 
     columns: Mapping[str, Any] = column_option(*ROLES)
     section: str | None = section_option(
-        "The part of the reports to use; several with commas. Default: findings if most references "
-        "have them, else the whole report."
+        "The part of the reports to use. Default: findings if most references have them, else the "
+        "whole report."
     )
     model: str | None = option(
         "--model NAME",
@@ -103,12 +103,6 @@ class ReportOptions:
         default=4,
         callback=lambda _context, _option, value: int(value * 1e9),
     )
-
-    @property
-    def sections(self) -> list[str | None]:
-        """The sections to judge one after the other; None for the usual one."""
-        names = [name.strip() for name in (self.section or "").split(",")]
-        return [name or None for name in dict.fromkeys(names)]
 
     def named_fields(self) -> NamedFields:
         """Return the fields that have unusual names, and how the files are read."""
@@ -181,7 +175,7 @@ class JudgeOptions:
 
     GROUP = "Judge"
 
-    judge: Any = option("--judge JUDGE", WHO)
+    judge: str | None = option("--judge JUDGE", WHO)
     prompt: str | None = option(
         "--prompt NAME|FILE", "The prompt, for judges that read one; judge prompts list names them."
     )
@@ -214,7 +208,7 @@ class JudgeOptions:
     )
     reply: Literal["auto", "text", "structured"] = option(
         "--reply",
-        "Ask for text in the rubric's layout, or for JSON (by schema, tool call or plain). auto: "
+        "Ask for text in the rubric's layout, or for JSON (by schema or plain). auto: "
         "text from GREEN models and hf:, else structured.",
         rare=True,
         default="auto",
@@ -235,7 +229,7 @@ class RunningOptions(JudgeOptions):
     )
     concurrency: int | None = option(
         "--concurrency N",
-        "The most requests at a time. Default: 16, or 128 for each server of vLLM.",
+        "The most requests at a time. Default: 16, or 128 for each vLLM.",
     )
     min_coverage: float = option(
         "--min-coverage SHARE",
@@ -372,14 +366,12 @@ class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
     columns: Mapping[str, Any] = column_option(
         *_ALL_ROLES, text="The judge is shown every context, and prior, the earlier report."
     )
-    judge: tuple[str, ...] = option("--judge JUDGE", f"{WHO} Repeatable with --dry-run.")
     by: tuple[str, ...] = by_option(
         "Group the rates by this field; a,b by combinations.", default=("study_class",)
     )
     out: Path | None = option(
         "--out DIR",
-        "The run folder; with several models or sections, their parent. Default: a new folder in "
-        "judge-runs.",
+        "The run folder; with several models, their parent. Default: a new folder in judge-runs.",
     )
     form: str = format_option("table", "json", "csv", "md")
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from judge.cli.options import argument, command, format_option, option, options
 from judge.cli.output import emit, note, print_document, print_summary
 from judge.signature import Signature
-from judge.tables.document import Column, Document, Table, columns
-from judge.tables.forms import as_json
-from judge.text import NOTHING, counted
+from judge.text import counted
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -30,77 +27,26 @@ def runs(options: _Runs) -> None:
 
     Shows the model, judge, studies, main figures and date of each. FOLDER may be a run itself.
     """
+    from judge.running.folder import MANIFEST, Run
     from judge.running.session import RUNS
+    from judge.tables.run import described_run, runs_document
 
     folders = options.folders or (RUNS,)
     if missing := [str(folder) for folder in options.folders if not folder.is_dir()]:
         raise JudgeError(f"no such folder: {', '.join(missing)}")
-    described = sorted(_described(folders), key=lambda row: str(row[0]["finished"]), reverse=True)
-    names = dict.fromkeys(run["rubric"] for run, _ in described)
-    if described or options.form == "json":
-        tables = [
-            _table(name, [row for row in described if row[0]["rubric"] == name]) for name in names
-        ]
-        print_document(Document(tables=tables), options.form, [run for run, _ in described])
-    else:
-        places = ", ".join(map(str, folders))
-        note(f"no run in {places}; judge green preds.json refs.json makes one")
-
-
-def _described(folders: Sequence[Path]) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
-    """Yield each run for JSON, and the texts of its figures for the table."""
-    from judge.comparing.alignment import known_model
-    from judge.running.folder import MANIFEST, Run
-    from judge.tables.run import headline_figures
-
-    try:
-        below = [
-            path
-            for folder in folders
-            if folder.is_dir()
-            for path in (folder, *folder.iterdir(), *folder.glob("*/*"))
-            if (path / MANIFEST).is_file()
-        ]
-    except OSError as error:
-        raise JudgeError(f"cannot list {error.filename}: {error.strerror}") from error
-    for path in dict.fromkeys(below):
+    pattern = (f"{below}{MANIFEST}" for below in ("", "*/", "*/*/"))
+    paths = [path.parent for glob in pattern for folder in folders for path in folder.glob(glob)]
+    described = []
+    for path in dict.fromkeys(paths):
         try:
-            run = Run(path)
-            summary, rubric = run.summary(), run.rubric
-            described = {
-                "run": str(path),
-                "model": known_model(run),
-                "rubric": rubric.name,
-                "judge": summary["judge"]["name"],
-                "studies": summary["n_studies"],
-                "scored": summary["n_scored"],
-                "figures": {
-                    statistic.name: summary["statistics"][statistic.name]
-                    for statistic in rubric.shown("groups")
-                },
-                "finished": run.manifest.get("finished"),
-            }
-            yield described, dict(headline_figures(summary, rubric))
+            described.append(described_run(Run(path)))
         except JudgeError as error:
             note(f"{path}: {error}")
-
-
-def _table(rubric: str, described: Sequence[tuple[dict[str, Any], dict[str, str]]]) -> Table:
-    from judge import rubrics
-
-    labels = list(dict.fromkeys(label for _, figures in described for label in figures))
-    rows = tuple(
-        (
-            *(run["run"], run["model"] or NOTHING, run["judge"]),
-            *(run[name] for name in ("studies", "scored")),
-            *(figures.get(label, "") for label in labels),
-            str(run["finished"] or NOTHING)[:16],
-        )
-        for run, figures in described
-    )
-    left = columns("run", "model", "judge", "studies||count", "scored||count")
-    right = [Column(name, name, "number") for name in (*labels, "finished")]
-    return Table("runs", rubrics.load(rubric).title, [*left, *right], rows)
+    described.sort(key=lambda run: str(run["finished"]), reverse=True)
+    if not described:
+        places = ", ".join(map(str, folders))
+        note(f"no run in {places}; judge green preds.json refs.json makes one")
+    print_document(runs_document(described), options.form, described)
 
 
 @options
@@ -185,7 +131,7 @@ def _print(run: Run, form: str) -> None:
 class _Cite:
     runs: tuple[Path, ...] = argument("RUN...")
     form: str = format_option(
-        *("text", "latex", "bibtex", "json"),
+        *("text", "latex", "bibtex"),
         text="text has both; latex the methods text, with \\cite; bibtex the references.",
     )
 
@@ -214,15 +160,7 @@ def cite(options: _Cite) -> None:
     ]
     works = distinct(source for text in citations for source in text.sources)
     bibtex = "\n\n".join(source.bibtex for source in works)
-    if options.form == "json":
-        rows = [
-            {"run": str(run.path), "signature": run.signature, "text": text.text}
-            | {"latex": text.latex, "works": [source.key for source in text.sources]}
-            for run, text in zip(opened, citations, strict=True)
-        ]
-        entries = [{"key": work.key, "short": work.short, "bibtex": work.bibtex} for work in works]
-        emit(as_json({"runs": rows, "works": entries}))
-    elif options.form == "latex":
+    if options.form == "latex":
         emit("\n\n".join(text.latex for text in citations))
     elif options.form == "bibtex":
         emit(bibtex)

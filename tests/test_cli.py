@@ -135,13 +135,6 @@ def test_options_that_would_do_nothing_are_refused(
     assert says in done.stderr
 
 
-def test_a_command_that_is_misspelled_is_guessed(invoke: Invoke) -> None:
-    done = invoke("gren", "preds.json")
-    assert done.exit_code == 2
-    assert "green" in done.stderr
-    assert "mean" not in invoke("xyz").stderr
-
-
 def test_a_run_is_printed_in_each_form(invoke: Invoke) -> None:
     done = invoke("green", PREDS, REFS, "--model", "maira2")
     assert done.exit_code == 0
@@ -403,69 +396,6 @@ def two_sections() -> tuple[str, str]:
     texts = dict.fromkeys(refs, "Findings: No effusion. Impression: Pneumothorax.")
     Path("preds.json").write_text(json.dumps(texts))
     return "preds.json", "refs.json"
-
-
-def test_each_section_is_a_run_and_all_stand_side_by_side(
-    invoke: Invoke, two_sections: tuple[str, str]
-) -> None:
-    done = invoke("green", *two_sections, "--section", "findings, report", "--out", "both")
-    assert done.exit_code == 0, done.stderr
-    for section in ("findings", "report"):
-        summary = json.loads(Path("both", section, "summary.json").read_text())
-        assert summary["section"] == section
-        invoke("green", *two_sections, "--section", section, "--out", f"alone-{section}")
-        alone = json.loads(Path(f"alone-{section}", "summary.json").read_text())
-        assert summary == alone
-    printed = json.loads(
-        invoke(
-            "green",
-            *two_sections,
-            "--section",
-            "findings,report",
-            "--out",
-            "both",
-            "--format",
-            "json",
-        ).stdout
-    )
-    assert list(printed) == ["findings", "report"]
-    assert printed["report"]["section"] == "report"
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--section", "findings,nope"), "unknown section 'nope'"),
-        (("--section", "findings,report", "--candidate-field", "nope"), "nope"),
-        (("--section", "findings,report", "--format", "csv"), "go with --format table and json"),
-    ],
-)
-def test_what_cannot_be_is_said_before_anything_is_judged(
-    invoke: Invoke, two_sections: tuple[str, str], more: tuple[str, ...], message: str
-) -> None:
-    done = invoke("green", *two_sections, *more, "--out", "run")
-    assert done.exit_code == 2
-    assert message in done.stderr
-    assert not Path("run").exists()
-
-
-@pytest.mark.parametrize("command", ["green", "metrics"])
-def test_one_text_is_not_taken_for_findings_and_for_impression(
-    invoke: Invoke, command: str
-) -> None:
-    sections = {"findings": "No effusion.", "impression": "Normal."}
-    Path("refs.json").write_text(json.dumps(dict.fromkeys("abc", sections)))
-    Path("preds.json").write_text(json.dumps(dict.fromkeys("abc", "No effusion.")))
-    line = ("preds.json", "refs.json", "--section", "findings,impression", "--out", "out.csv")
-    done = invoke(command, *line)
-    assert done.exit_code == 2
-    assert "--section" in done.stderr
-    assert not Path("out.csv").exists()
-    # A model may well say the same twice of some study.
-    apart = dict.fromkeys("ab", sections) | {"c": dict.fromkeys(sections, "Normal.")}
-    Path("preds.json").write_text(json.dumps(apart))
-    assert invoke(command, *line).exit_code == 0
-    assert invoke(command, *line[:2], "--section", "impression", "--out", "one.csv").exit_code == 0
 
 
 def test_metrics_have_a_table_for_each_field(invoke: Invoke) -> None:

@@ -82,7 +82,6 @@ def test_max_cost_is_for_all_of_them(
     ("options", "names"),
     [
         (("--model", "alder"), "--model"),
-        (("--section", "findings,impression"), "--section"),
         (("--format", "csv"), "--format"),
     ],
 )

@@ -20,7 +20,7 @@ __all__ = ["LEXICON", "TIMEOUT", "CountedNote", "Judge", "JudgeSettings", "load"
 LEXICON, _API = "lexicon", "openai"
 # The module of each kind of judge, with its function `load`. The kind is the part of a name before
 # the colon; a name without a colon is a model behind an API.
-_MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "transformers"}
+_MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "local"}
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:

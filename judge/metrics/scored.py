@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
 
@@ -20,17 +19,11 @@ _Group = tuple[dict[str, object], tuple[tuple[Metric, Cell], ...]]
 
 @dataclass(frozen=True, slots=True)
 class ScoredReports:
-    """The studies of one model and section, the path of their table, and the metrics so far."""
+    """The studies of one model, and their metrics so far."""
 
     studies: StudySet
     model: str
-    path: Path
     scores: list[Scores] = field(default_factory=list)
-
-    @property
-    def section(self) -> str:
-        """The section of the reports."""
-        return self.studies.section
 
     @property
     def fields(self) -> dict[str, tuple[object, ...]]:

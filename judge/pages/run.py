@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from judge import official
 from judge.pages.bundle import PACKET, as_json, page_file
 from judge.rubrics.contract import Measure, Rubric, Statistic
+from judge.rubrics.questions import split_answers
+from judge.running.records import study_of
 from judge.signature import Signature
 from judge.stats.table import FIXED, codes, fields_of, worst_order
-from judge.study.asked import AskedQuestions
+from judge.studies.study_set import JudgeContext
 from judge.study.view import cell, study_view
 from judge.tables.run import headline, run_title, tables
 from judge.text import group_value, number, percent
+from judge.types import JudgeError, Message, UnparsedError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judge.prompts import Prompt
     from judge.running.folder import Run
 
 MARK = "<!doctype html><!-- judge audit -->"
@@ -51,20 +61,82 @@ def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
         place = n_written // PACKET
         yield f"packet-{place}", as_json([study_view(record, run.rubric) for record in packet])
         if has_prompt(run.summary()):
-            yield f"asked-{place}", questions(packet, questions_of)
+            yield f"asked-{place}", as_json([questions_of.about(record) for record in packet])
         n_written += len(packet)
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
 
 
-def questions(records: Iterable[Mapping[str, Any]], questions_of: AskedQuestions) -> bytes:
-    """Return the questions about some studies as JSON, each as `AskedQuestions.about` has it."""
-    return as_json([questions_of.about(record) for record in records])
-
-
 def has_prompt(summary: Mapping[str, Any]) -> bool:
     """Return whether the run's judge was asked with a prompt."""
     return Signature.parse(summary["signature"]).get("prompt", "none") != "none"
+
+
+class AskedQuestions:
+    """The messages of a run's first question about each study.
+
+    A run keeps a digest of each prompt. `missing` says in a sentence why the messages cannot be
+    shown, for example since the prompt of that digest is not here; empty where they can.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._parts = Signature.parse(run.signature)
+        self._prompts: dict[str, Prompt] = {}
+        self.missing = ""
+        if run.combined is not None:
+            self.missing = "This run has no prompt of its own."
+            return
+        given = str((run.manifest["arguments"] or {}).get("prompt"))
+        for name in self._parts.get("prompt", "none").split(","):
+            shown, _, digest = name.rpartition("+")
+            for source in (shown.rpartition("@")[0], given):
+                with suppress(JudgeError):
+                    prompt = official.load(source, os.environ)
+                    if prompt.digest == digest:
+                        self._prompts[prompt.asks] = prompt
+                        break
+            else:
+                self.missing = f"The prompt {name} is not here: the run keeps its digest only."
+
+    def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `messages`, each with `step`, `role` and `text`, and `missing`."""
+        if self.missing:
+            return {"messages": [], "missing": self.missing}
+        try:
+            messages = [
+                {"step": step, "role": message.role, "text": message.content}
+                for step, asked in self._asked(record)
+                for message in asked
+            ]
+        except (JudgeError, UnparsedError, KeyError) as error:
+            return {"messages": [], "missing": f"The question cannot be made again: {error}."}
+        return {"messages": messages, "missing": ""}
+
+    def _asked(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Message]]]:
+        # With the context and the prior report that the judge was shown.
+        study, prior = study_of(record), _names(self._parts.get("prior", ""))
+        context = JudgeContext(_names(self._parts.get("context", "")), *prior).read(study.fields)
+        study = replace(study, context=context["context"], prior=context["prior"])
+        steps = self._run.rubric.steps
+        if steps is None:
+            (prompt,) = self._prompts.values()
+            yield "", prompt.about(study)
+            return
+        answers = split_answers(record["answer"]["text"]) if record["answer"] else {}
+        known: dict[str, str] = {}
+        while now := steps.coming(study, known):
+            for step in now:
+                yield step.name, self._prompts[step.asks].about(step.study)
+            if any(step.name not in answers for step in now):
+                return
+            known |= {step.name: answers[step.name] for step in now}
+
+
+def _names(part: str) -> tuple[str, ...]:
+    """Return the names of fields in a part of a signature, of which some are JSON strings."""
+    names = re.findall(r'"(?:[^"\\]|\\.)*"|[^",][^,]*', part)
+    return tuple(json.loads(name) if name.startswith('"') else name for name in names)
 
 
 def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
@@ -195,25 +267,25 @@ def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
     Where all scores are whole numbers each bin holds equally many of them, so that no gap is an
     artefact of the bins.
     """
-    values = [float(value) for value in table[score.name].dropna()]
-    whole = all(value.is_integer() for value in values)
-    low, high = (min(values), max(values)) if values else (0.0, 0.0)
+    values = table[score.name].dropna().to_numpy(dtype=float)
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    whole = not np.any(values % 1)
     if whole:
-        span = int(high - low) + 1
-        width = 1 if span <= _MAX_BARS else -(-span // _BINS)
-        n_bins = -(-span // width) if values else 0
-        bins = [(low + n * width, low + (n + 1) * width - 1) for n in range(n_bins)]
-        counts = Counter(int(value - low) // width for value in values)
+        width = 1.0 if high - low < _MAX_BARS else float((high - low) // _BINS + 1)
+        n_bins = int((high - low) // width) + 1 if len(values) else 0
     else:
         low, high = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
-        step = (high - low) / _BINS
-        bins = [(low + n * step, low + (n + 1) * step) for n in range(_BINS)]
-        counts = Counter(min(_BINS - 1, int((value - low) / step)) for value in values)
+        n_bins, width = _BINS, (high - low) / _BINS
+    places = np.minimum((values - low) // width, n_bins - 1).astype(int)
+    ends = [(low + n * width, low + (n + 1) * width - whole) for n in range(n_bins)]
+    counts = np.bincount(places, minlength=n_bins).tolist()
     return {
         **_measure(score),
         "n": len(values),
         "whole": whole,
-        "bins": [{"low": low, "high": high, "n": counts[n]} for n, (low, high) in enumerate(bins)],
+        "bins": [
+            {"low": low, "high": high, "n": n} for (low, high), n in zip(ends, counts, strict=True)
+        ],
     }
 
 

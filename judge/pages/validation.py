@@ -11,7 +11,6 @@ from judge.pages.bundle import PACKET, as_json, page_file
 from judge.pages.comparison import packet_numbers
 from judge.pages.run import declared
 from judge.stats.agreement import mean_of
-from judge.stats.intervals import Codes, Values
 from judge.study.view import judged_view
 from judge.tables.validation import validation_document
 from judge.text import group_value
@@ -28,36 +27,16 @@ MOST_RECORDS = 20_000
 def _shown_rows(validation: Mapping[str, Any], studies: RatedStudies) -> list[int]:
     """Return the rows of the studies whose reports the page has: all, or `MOST_RECORDS` records.
 
-    Where there are more, each cell of a count of a judge and a mean of the readers gives one study
-    in turn, the cells of the largest difference first, so that rare cells are complete.
+    Where there are more, those in which a judge and the mean of the readers differ most.
     """
-    n, n_wanted = len(studies.study_ids), MOST_RECORDS // len(studies.raters)
-    if n <= n_wanted:
-        return list(range(n))
-    n_judges = len(studies.judges)
-    turns: list[tuple[Codes, Codes, Values]] = []
-    totals = [row["quantity"] for row in validation["limits"] if not row["category"]]
-    for name in dict.fromkeys(totals):
+    n_judges, n_wanted = len(studies.judges), MOST_RECORDS // len(studies.raters)
+    totals = {row["quantity"] for row in validation["limits"] if not row["category"]}
+    gaps = np.zeros(len(studies.study_ids))
+    for name in totals:
         grid = studies.values[name]
-        readers = mean_of(grid[:, n_judges:])
-        for judge in grid[:, :n_judges].T:
-            rows = np.flatnonzero(~(np.isnan(judge) | np.isnan(readers)))
-            pairs = np.column_stack([judge[rows], readers[rows]])
-            cell = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-            turns.append((rows, _place_within(cell), np.abs(judge[rows] - readers[rows])))
-    if not turns:
-        return list(range(n_wanted))
-    rows, places, gaps = (np.concatenate(parts) for parts in zip(*turns, strict=True))
-    in_turn = rows[np.lexsort((rows, -gaps, places))]
-    return sorted(int(row) for row in list(dict.fromkeys(in_turn.tolist()))[:n_wanted])
-
-
-def _place_within(group: Codes) -> Codes:
-    order = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[order], group[order])
-    places = np.empty(len(group), dtype=np.intp)
-    places[order] = np.arange(len(group)) - starts
-    return places
+        gap = np.abs(grid[:, :n_judges] - mean_of(grid[:, n_judges:])[:, None])
+        gaps = np.fmax(gaps, np.nan_to_num(gap).max(axis=1))
+    return sorted(np.argsort(-gaps, kind="stable")[:n_wanted].tolist())
 
 
 def page(validation: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:

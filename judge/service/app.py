@@ -21,6 +21,7 @@ from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,10 +29,10 @@ from judge.address import is_loopback
 from judge.pages.bundle import READING, RESULTS, Frontend, content_type
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
+from judge.service import ProblemError, comparisons, jobs, readings, runs
 from judge.service.catalogue import Catalogue
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
-from judge.service.settings import ServiceSettings
+from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.types import JudgeError
 
 _ABOUT = """Finds out what radiology report-generation models get wrong, with evidence.
@@ -40,10 +41,7 @@ Errors are problem details (RFC 9457): JSON whose `detail` says what is wrong an
 # Nothing is sent to anyone, whatever the environment says; older versions of FastAPI ignore it.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 _BACKLOG = 128
-_MAX_HEAD = 2**16
-_MAX_CONNECTIONS = 256
-_IDLE_SECONDS = 15
-_SHUTDOWN_SECONDS = 3
+_MAX_BODY = 4 * MEGABYTE
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 COOKIE = "judge_session_{port}"
@@ -60,9 +58,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_UPLOADS = ("/v1/runs", "/v1/runs/check")
 _DATA = ("/v1/", "/data/", "/openapi")
-_COSTLY = ("/v1/comparison", "/data/comparison")
 _SIGN_IN_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>judge</title></head>
 <body><main><h1>Token needed</h1><form method="get">
@@ -79,20 +75,14 @@ def application(settings: ServiceSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = app.state.service = Service(
-            settings,
-            Catalogue(settings),
-            pairs.Pairs(settings),
-            jobs.Jobs(settings),
-            comparisons.Comparisons(settings),
-        )
+        parts = (Catalogue(settings), jobs.Jobs(settings), comparisons.Comparisons())
+        service = app.state.service = Service(settings, *parts)
         service.jobs.start_all()
         try:
             yield
         finally:
             await service.jobs.close()
             await service.comparisons.close()
-            await service.pairs.close()
 
     app = FastAPI(
         title="judge",
@@ -105,10 +95,10 @@ def application(settings: ServiceSettings) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app, settings)
-    for module in (pairs, runs, comparisons, readings):
+    app.add_middleware(GZipMiddleware)
+    for module in (runs, readings, comparisons):
         app.include_router(module.routes)
-    for router in (runs.data_routes, comparisons.data_routes, routes):
-        app.include_router(router)
+    app.include_router(routes)
     return Guard(app, settings)
 
 
@@ -127,8 +117,8 @@ class Guard:
             await self._app(scope, receive, send)
         if scope["type"] != "http":  # there are no web sockets
             return
-        is_upload = scope["method"] == "POST" and scope["path"] in _UPLOADS
-        limit = self._settings.max_upload if is_upload else self._settings.max_body
+        is_upload = (scope["method"], scope["path"]) == ("POST", "/v1/runs")
+        limit = self._settings.max_upload if is_upload else _MAX_BODY
         n_bytes = 0
 
         async def counted() -> Message:  # a request need not state its length
@@ -165,7 +155,7 @@ class Guard:
             return _token_needed(scope)
         if not is_safe and not _is_from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
-        if scope["path"].startswith(_COSTLY) and _is_from_elsewhere(headers):
+        if scope["path"].startswith("/data/comparison") and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of work.
             return as_problem(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")
@@ -303,21 +293,27 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
 
     Raises `JudgeError` where the address cannot be used or runs cannot be written.
     """
-    jobs.ensure_writable(settings.runs[0])
+    folder = settings.runs[0]
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise JudgeError(
+            f"cannot write runs to {folder}: {error.strerror}; name a folder with --runs"
+        ) from error
     with _listen(host, port) as listener:
         # Requests wait from now on until the application is up.
         _greet(settings, host, listener.getsockname()[1], say)
         config = uvicorn.Config(
             application(settings),
             http="h11",  # the only one with a limit on the head of a request
-            h11_max_incomplete_event_size=_MAX_HEAD,
-            limit_concurrency=_MAX_CONNECTIONS,
-            timeout_keep_alive=_IDLE_SECONDS,
+            h11_max_incomplete_event_size=2**16,
+            limit_concurrency=256,
+            timeout_keep_alive=15,
             backlog=_BACKLOG,
             access_log=False,  # it would hold study ids and tokens
             log_level="warning",
             server_header=False,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            timeout_graceful_shutdown=3,
             ws="none",
         )
         uvicorn.Server(config).run(sockets=[listener])
@@ -342,6 +338,5 @@ def _greet(settings: ServiceSettings, host: str, port: int, say: Callable[[str],
     say(f"Serving at {address} (Ctrl-C ends it); new runs go to {settings.runs[0]}.")
     if settings.token:
         say(f"Open it with its token: {address}?token={settings.token}")
-    say("Not for the internet: put it behind a proxy where others can reach it.")
     if not is_loopback(host):
-        say("Reachable from the network without TLS.")
+        say("Reachable from the network without TLS: not for the internet without a proxy.")

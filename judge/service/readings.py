@@ -42,9 +42,7 @@ CONTEXT = frozenset(
 """The fields of a study that a reader is shown. Any other may hold an opinion of the study or the
 model, such as a rating, a score or a class, or name the author of the candidate."""
 
-StudyId = Annotated[
-    str, InQuery(alias="id", max_length=10_000, description="Of the sample.", examples=["STUDY"])
-]
+StudyId = Annotated[str, InQuery(alias="id", max_length=10_000, examples=["STUDY"])]
 _IMAGE_FIELDS = ("image", "image_path", "images", "image_paths")
 _MOST_IMAGES = 50
 _JPEG = "image/jpeg"
@@ -56,7 +54,7 @@ class StudyReading(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    study_id: str = Field(max_length=10_000, description="Of the sample.", examples=["STUDY"])
+    study_id: str = Field(max_length=10_000, examples=["STUDY"])
     reader: ReaderName
     done: bool = Field(description="Whether the study is read to its end.")
     items: list[MarkedItem] = Field(
@@ -65,17 +63,13 @@ class StudyReading(BaseModel):
         description="`start` and `end` are in characters (Unicode code points) of the report "
         "`side`; an `edit` is for a rubric that corrects lines.",
     )
-    comment: str = Field(default="", max_length=20_000, description="In words.")
+    comment: str = Field("", max_length=20_000)
     texts: str | None = Field(
-        default=None,
-        max_length=100,
-        description="`texts` of the study as it was shown; other reports are refused (409).",
+        None, max_length=100, description="As shown with the study; other reports are refused."
     )
-    seconds: float | None = Field(
-        default=None, ge=0, le=10**7, description="How long the study was in view, so far."
-    )
+    seconds: float | None = Field(None, ge=0, le=10**7, description="In view, so far.")
     cannot_judge: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
-        default="", max_length=1000, description="Why the reader cannot judge the study."
+        "", max_length=1000, description="Why the reader cannot judge the study."
     )
 
 
@@ -83,9 +77,7 @@ class StudyReading(BaseModel):
 def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     """Show the studies that were drawn for reading, in that order, and how far this reader is.
 
-    `queue` has each study's `study_id` and `state` (new, begun, done, not judged), null where no
-    sample was drawn; `rubric` the kinds of items and their labels; `marked` those that the reader
-    has used.
+    `queue` is null where no sample was drawn; `marked` has the kinds that the reader has used.
     """
     _, opened = service.catalogue.open(run)
     if why := store.why_unreadable(opened.rubric):
@@ -117,9 +109,7 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
 @routes.post("/{run}/sample", status_code=201)
 def draw_sample(
     run: RunId,
-    n: Annotated[
-        int, Body(embed=True, ge=1, le=10**6, description="With those drawn.", examples=[100])
-    ],
+    n: Annotated[int, Body(embed=True, ge=1, le=10**6, examples=[100])],
     service: ServiceDep,
 ) -> Response:
     """Draw studies at random, by study class, as `judge sample RUN -n N` does."""
@@ -157,7 +147,7 @@ def show_image(
     run: RunId,
     service: ServiceDep,
     study_id: StudyId,
-    at: Annotated[int, InQuery(ge=0, le=1000, description="Which of the study's, from 0.")] = 0,
+    at: Annotated[int, InQuery(ge=0, le=1000)] = 0,
 ) -> Response:
     """Show an image that the study names in `image`, `image_path` or `images`.
 

@@ -13,6 +13,7 @@ from typing import Any
 from judge import rubrics
 from judge.comparing.comparison import ComparedRuns
 from judge.comparing.gate import Gate
+from judge.metrics.scored import ScoredReports
 from judge.rubrics.contract import Rubric, Tally
 from judge.stats.intervals import Estimate as Counted
 from judge.stats.metric import Metric
@@ -33,7 +34,8 @@ from judge.tables.document import (
     field_columns,
     table_of,
 )
-from judge.text import counted, group_value
+from judge.tables.run import class_facts
+from judge.text import counted, group_value, left_out
 
 _WIDEST = 6
 """Metrics that fit beside each other on a page."""
@@ -46,6 +48,7 @@ _CHECKS = (
     *("metric", "rule", "verdict", "n|studies|count", "baseline|earlier run|number"),
     *("value|run|number", "difference||difference", "p_holm|p (Holm)|p", "reason|why"),
 )
+_METRIC_COLUMNS = ("metric", "studies||count", "figure||number")
 _VERDICTS = ("fail", "undecided", "pass")
 
 
@@ -334,28 +337,25 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
     ]
 
 
-Figures = tuple[Mapping[str, object], Sequence[tuple[Metric, Score]]]
-"""A group of studies, by its fields' values (none: all studies), and its figures."""
-
-
-def metric_table(title: str, sections: Mapping[str, Sequence[Figures]]) -> Table:
-    """Return one table: for each group and metric how many studies and the figure, by section."""
-    head, empty = columns("group|studies of", "metric"), dict[str, Cell]()
-    names = dict.fromkeys(sections, ("studies", "figure"))
-    if len(sections) > 1:
-        names = {section: (f"{section}: studies", section) for section in sections}
-    for studies, label in names.values():
-        head += columns(f"{studies}||count", f"{label}||number")
-        empty |= {studies: 0, label: None}
-    rows: dict[tuple[str, str], dict[str, Cell]] = {}
-    for section, parts in sections.items():
-        studies, label = names[section]
-        for key, cells in parts:
-            for metric, cell in cells:
-                group = group_name(key)
-                row = rows.setdefault((group, metric.label), {**empty, "group": group})
-                row |= {"metric": metric.label, studies: cell.n, label: figure(cell, metric)}
-    return table_of("metrics", title, head, rows.values())
+def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
+    """Return a table of all studies, and one for each grouping with a row a group and metric."""
+    studies = scored.studies
+    facts = [("section", studies.section), ("studies", f"{len(studies):,}")]
+    if studies.omitted:
+        facts.append(("left out", left_out(studies.omitted)))
+    facts += class_facts(sum(studies.class_inferred), len(studies))
+    tables = []
+    for grouping in by or ("",):
+        fields = grouping.split(",") if grouping else []
+        entries = [
+            {"group": group_name(key), "metric": metric.label, "studies": cell.n}
+            | {"figure": figure(cell, metric)}
+            for key, cells in scored.figures(fields)
+            for metric, cell in cells
+        ]
+        head = (*(["group|studies of"] if fields else []), *_METRIC_COLUMNS)
+        tables.append(table_of("metrics", f"Metrics of {scored.model}", head, entries))
+    return Document(facts=facts, tables=tables)
 
 
 def gate_document(gate: Gate) -> Document:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from judge import rubrics
 from judge.rubrics.contract import Rubric, Statistic, Tally
 from judge.stats.table import by_grouping, fields_of, row_name
 from judge.tables.document import (
@@ -22,7 +23,10 @@ from judge.tables.document import (
     field_columns,
     table_of,
 )
-from judge.text import counted, group_value, left_out, number, percent
+from judge.text import NOTHING, counted, group_value, left_out, number, percent
+
+if TYPE_CHECKING:
+    from judge.running.folder import Run
 
 _COUNTS = ("studies", "scored", "unparsed", "failed")
 _KINDS: dict[str, Kind] = {"rate": "rate", "mean": "number", "ratio": "number"}
@@ -290,29 +294,54 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     return table_of("worst", "Worst studies", head, entries)
 
 
-def reviews_document(reviews: Data, rubric: Rubric) -> Document:
-    """Return the judge's precision by category, and the agreement of any two readers."""
-    from judge.stats.review import ALL
+def described_run(run: Run) -> dict[str, Any]:
+    """Return what a list of runs says of one; raises `JudgeError` for a damaged run."""
+    from judge.comparing.alignment import known_model
 
-    codes = rubric.codes
-    head = (
-        f"code|{codes.label if codes else ' '}",
-        *("precision||rate", "finding_precision|finding precision|rate"),
-    )
-    entries = [
-        {"code": codes.text(code) if codes and (code := exact["code"]) != ALL else exact["code"]}
-        | {"precision": exact, "finding_precision": finding}
-        for exact, finding in zip(reviews["precision"], reviews["finding_precision"], strict=True)
-    ]
-    title = (
-        f"{counted(reviews['n_reviewed_errors'], 'error', 'errors')} of "
-        f"{counted(reviews['n_studies'], 'study', 'studies')}, reviewed by "
-        f"{', '.join(reviews['readers']) or 'nobody'}; {reviews['missed']:,} missed errors added, "
-        f"{reviews['stale']:,} reviews stale"
-    )
-    shown = [table_of("precision", title, head, entries)]
-    if reviews["kappa"]:
-        head = ("readers", "n|errors of both|count", "agreed||count", "kappa|Cohen's kappa|number")
-        pairs = [{**pair, "readers": " and ".join(pair["readers"])} for pair in reviews["kappa"]]
-        shown.append(table_of("agreement", "Agreement", head, pairs))
-    return Document(title, tables=tuple(shown))
+    summary, rubric = run.summary(), run.rubric
+    return {
+        "run": str(run.path),
+        "model": known_model(run),
+        "rubric": rubric.name,
+        "judge": summary["judge"]["name"],
+        "studies": summary["n_studies"],
+        "scored": summary["n_scored"],
+        "figures": {s.name: summary["statistics"][s.name] for s in rubric.shown("groups")},
+        "finished": run.manifest.get("finished"),
+    }
+
+
+def runs_document(described: Sequence[Data]) -> Document:
+    """Return a table of runs for each rubric, a row a run."""
+    tables = []
+    for name in dict.fromkeys(run["rubric"] for run in described):
+        rubric = rubrics.load(name)
+        shown = rubric.shown("groups")
+        rows = [
+            (
+                *(run["run"], run["model"] or NOTHING, run["judge"], run["studies"], run["scored"]),
+                *(_estimate({"statistics": run["figures"]}, statistic) for statistic in shown),
+                str(run["finished"] or NOTHING)[:16],
+            )
+            for run in described
+            if run["rubric"] == name
+        ]
+        left = columns("run", "model", "judge", "studies||count", "scored||count")
+        head = [*left, *map(_column, shown), *columns("finished")]
+        tables.append(Table("runs", rubric.title, head, rows))
+    return Document(tables=tables)
+
+
+def readers_document(runs: Sequence[Run], layout: str) -> Document:
+    """Return a table of readers' runs with their main figures, a row a reader."""
+    rubric = runs[0].rubric
+    facts, rows = [("layout", layout), ("rubric", rubric.title)], []
+    for run in runs:
+        summary = run.summary()
+        name = summary["judge"]["name"]
+        figures = (_estimate(summary, statistic) for statistic in rubric.shown("groups"))
+        rows.append((name, summary["n_studies"], summary["n_scored"], *figures))
+        facts += [("note", f"{name}: {text}") for text in summary["notes"]]
+    left = columns("judge", "studies||count", "scored||count")
+    head = [*left, *map(_column, rubric.shown("groups"))]
+    return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])

@@ -50,8 +50,6 @@ def _tables(report: Report) -> list[Table]:
     score, level = report["score"], report["level"]
     detection = {name: label for name, label in _DETECTION.items() if whole[name] is not None}
     of_classes = _by(report["detection"], "class")
-    names = {category["name"]: category["name"] for category in report["categories"]}
-    labels = ", ".join(category["label"] for category in report["categories"])
     alarm_labels = {
         **({"significant": level["label"]} if level else {}),
         **({"any": "any error"} if alarms["any"] else {}),
@@ -64,13 +62,6 @@ def _tables(report: Report) -> list[Table]:
             *("detection", "One error that was put in", "one error"),
             [*of_classes, *([("all", whole)] if of_classes else [])],
             detection and detection | _LOST,
-        ),
-        _table(
-            "matrix",
-            f"Category assigned by the judge: candidates with an error of {labels}",
-            "one error",
-            [(name, row | row["categories"]) for name, row in _by(report["matrix"], "class")],
-            {"n": "read", **names, "none": "none"},
         ),
         _table(
             *("false_alarms", "Reports without an error of a finding", "nothing changed but"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from running import Runner, keys, study_set
 from support import REPLIES
 
 from judge import annotate
-from judge.backends.servers import Connection, Pool
 from judge.rubrics import Rubric
 from judge.running.engine import UnreadableError
 from judge.running.records import StudyResult
@@ -226,24 +224,3 @@ def test_a_dead_server_is_left_out(server: FaultServer, runner: Runner, pool: An
     assert all(isinstance(end.outcome, Annotated) for end in run(300).values())
     assert [line.split()[0] for line in runner.said] == [other.url]
     assert server.stats().requests == 300
-
-
-def test_a_server_that_is_back_is_asked_again(
-    server: FaultServer, pool: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other, _ = pool
-    said: list[str] = []
-    monkeypatch.setattr("judge.backends.servers._PAUSE", 0.0)
-    servers = Pool([(Connection(each.url), "none") for each in (other, server)], "m", said.append)
-    body = {"model": "m", "messages": [{"role": "user", "content": "study-0001"}]}
-
-    async def work() -> None:
-        other.set_faults(outage=Outage(Fault.UNAVAILABLE))
-        await servers.ask(body)
-        other.set_faults(outage=None)
-        await servers.ask(body)
-        await servers.aclose()
-
-    asyncio.run(work())
-    assert [line.split()[0] for line in said] == [other.url] * 2
-    assert other.stats().answered == 1

@@ -13,7 +13,7 @@ from faultserver import Fault, FaultServer, always
 from running import Runner, study_set
 
 from judge import backends, rubrics
-from judge.backends.servers import OPENAI_URL
+from judge.backends.openai import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.rubrics import Rubric
 from judge.running import cached_client

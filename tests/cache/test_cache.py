@@ -274,7 +274,7 @@ def test_another_cache_is_taken_in(tmp_path: Path, invoke: Invoke) -> None:
         put(cache, request("question 0"))
     done = invoke("cache", "import", one, "--cache", other)
     assert done.exit_code == 1
-    assert "3 entries taken, 1 were there already, 1 refused" in done.stderr
+    assert "3 entries added, 1 were there already" in done.stderr
     assert key(request("x")) in done.stderr
     assert sound(one) == sound(other)
     assert invoke("cache", "import", tmp_path / "none", "--cache", other).exit_code == 2
@@ -298,7 +298,7 @@ def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
         asked = invoke("cache", "prune", "--cache", path, "--model", "m", stdin=answer)
         assert asked.exit_code == 1
     assert len(sound(path)) == 5
-    assert "nothing" in prune("--model", "m", "--older-than", "99999")
+    assert "0 entries removed" in prune("--model", "m", "--older-than", "99999")
     # The answer without a time of its own counts from when it was kept.
     assert "1 entries removed" in prune("--model", "other", "--older-than", "1", "--yes")
     assert "3 entries removed" in prune("--model", "m", "--yes")

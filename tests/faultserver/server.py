@@ -165,8 +165,6 @@ class FaultServer:
         unknown = None if keys is None or sent in keys else Fault.WRONG_KEY
         if rest in ("chat/completions", "completions"):
             return await self._complete(request, await request.read(), unknown)
-        if rest == "models":
-            return web.json_response({"data": [{"owned_by": self.behaviour.owner}]})
         if rest == "files":
             upload = (await request.post())["file"]
             assert isinstance(upload, web.FileField)

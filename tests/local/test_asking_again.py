@@ -9,8 +9,7 @@ from typing import Any
 from faultserver import Behaviour, FaultServer
 
 from judge import prompts
-from judge.backends.local import Encoded
-from judge.backends.servers import NO_KEY, Connection, Pool
+from judge.backends.openai import NO_KEY, Connection, Pool
 from judge.backends.vllm import VLLMJudge
 from judge.prompts import GREEN
 from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
@@ -21,8 +20,8 @@ class Encoder:
 
     limit, eos_id, layout = 2048, 2, GREEN
 
-    def encode(self, messages: Sequence[Message]) -> Encoded:
-        return Encoded(tuple(map(ord, messages[-1].content)), 0)
+    def encode(self, messages: Sequence[Message]) -> list[int]:
+        return [*map(ord, messages[-1].content)]
 
 
 def questions(url: str = "http://127.0.0.1:1", **asked: object) -> VLLMJudge:
@@ -47,12 +46,8 @@ def again(asking: VLLMJudge) -> tuple[CompletionRequest, CompletionRequest | Non
     )
 
 
-def test_a_greedy_green_model_is_not_asked_the_same_again_and_that_is_said() -> None:
-    asking = questions()
-    assert not any(note.n for note in asking.counted)
-    assert [again(asking)[1] for _ in range(3)] == [None] * 3
-    (note,) = [note for note in asking.counted if note.n]
-    assert (note.n, note.text.split()[1]) == (3, "answers")
+def test_a_greedy_green_model_is_not_asked_the_same_again() -> None:
+    assert again(questions())[1] is None
 
 
 def test_a_green_model_that_samples_is_asked_again_with_another_seed() -> None:
@@ -63,7 +58,6 @@ def test_a_green_model_that_samples_is_asked_again_with_another_seed() -> None:
     assert other is not None
     assert (request.sampling["seed"], other.sampling["seed"]) == (3, 4)
     assert other.messages == request.messages
-    assert not any(note.n for note in asking.counted)
 
 
 def test_what_a_served_model_is_sent() -> None:

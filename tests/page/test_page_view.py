@@ -17,8 +17,7 @@ from judge.pages.run import _histogram, field_names, overview
 from judge.rubrics.categories import error_item
 from judge.rubrics.contract import Measure, Rubric
 from judge.running.folder import Run
-from judge.study.edits import changed_words, rows
-from judge.study.view import cell, study_view
+from judge.study.view import cell, changed_words, edit_rows, study_view
 from judge.types import Annotation, Edit, Study
 
 
@@ -122,7 +121,7 @@ def test_edit_rows_make_the_corrected_report(report: list[str], chosen: list) ->
         {"text": "", "edit": {"kind": e.kind, "line": e.line, "corrected": e.corrected}}
         for e in edits
     ]
-    found = list(rows(candidate, errors))
+    found = list(edit_rows(candidate, errors))
     corrected = rubric.editor(annotation, Study("1", "", candidate))
     before, after = (
         [

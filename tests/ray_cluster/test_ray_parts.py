@@ -14,6 +14,7 @@ import pytest
 from judge import backends, rubrics
 from judge.backends import local
 from judge.backends.base import (
+    Mode,
     OverloadError,
     RefusedError,
     StudyError,
@@ -22,8 +23,7 @@ from judge.backends.base import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.backends.ray import Replica, Replicas, passed
-from judge.backends.structured import Mode
+from judge.backends.ray import Replica, passed
 from judge.backends.vllm import Launch
 from judge.types import JudgeError
 
@@ -81,16 +81,12 @@ def test_its_answers_are_those_of_vllm(model: Path) -> None:
     assert (ray.name, vllm.name) == (f"ray:{model}", f"vllm:{model}")
     assert ray.version == vllm.version
     assert ray.billing_url is None
-    assert ray.log is None
 
 
-def test_each_replica_has_its_requests_and_the_gpus_that_its_flags_want(model: Path) -> None:
+def test_each_replica_has_its_requests(model: Path) -> None:
     servers = load("ray", model, ray_replicas=3).servers
     assert servers is not None
     assert servers.max_in_flight == 3 * 128
-    spread = load("ray", model, vllm_args=["--tensor-parallel-size=2", "-pp 3"]).servers
-    assert isinstance(spread, Replicas)
-    assert spread.gpus == 6
 
 
 @pytest.mark.parametrize(
@@ -115,16 +111,10 @@ def start(launch: Launch, version: str | None) -> str:
     return asyncio.run(Replica(launch, version).ready())[1]
 
 
-def test_a_node_without_the_same_model_says_so(model: Path, tmp_path: Path) -> None:
+def test_a_node_without_the_same_model_says_so(model: Path) -> None:
     version = local.find(str(model), {}).version
-    launch = Launch(str(model), {}, tmp_path / "log", {"JUDGE_VLLM": "/nowhere/vllm"})
+    launch = Launch(str(model), {}, {"JUDGE_VLLM": "/nowhere/vllm"})
     assert "/nowhere/vllm" in start(launch, version)
     assert "/nowhere/model" in start(replace(launch, model="/nowhere/model"), version)
     (model / "config.json").write_text('{"model_type": "mistral"}', "utf-8")
     assert str(model) in start(launch, version)
-
-
-def test_a_replica_that_is_placed_anew_sends_requests_away(model: Path, tmp_path: Path) -> None:
-    replica = Replica(Launch(str(model), {}, tmp_path / "log"), None)
-    reply = asyncio.run(replica.ask({}, "/completions", None))
-    assert isinstance(reply, UnavailableError)

@@ -437,7 +437,7 @@ def test_what_a_reader_was_not_asked_for_is_never_counted_as_none(
     ann = imported(invoke, tmp_path / "r", tmp_path / "readings.csv", options=options)["ann"].path
     assert invoke("green", ann, "--judge", "lexicon", "--out", "lexicon").exit_code == 0
     runs = ("lexi=lexicon", f"ann={ann}", "--allow", "judge")
-    text = invoke("compare", *runs, "--format", "errors").stdout
+    text = invoke("compare", *runs, "--format", "csv", "--table", "errors").stdout
     rows = [row for row in csv.DictReader(io.StringIO(text)) if row["model"] == "ann"]
     assert [row["all_k"] for row in rows] == ["12", "0"]
     assert {(row["false_finding_n"], row["false_finding_k"]) for row in rows} == {("0", "")}

@@ -17,6 +17,9 @@ from typing import Any, Self
 import httpx
 from support import EXAMPLES
 
+from judge.readers import journal
+from judge.service.catalogue import REVIEWS, Event
+
 PATIENCE = 60.0
 RATING = "RATING-OF-ANOTHER"
 PNG = b64decode(
@@ -24,11 +27,8 @@ PNG = b64decode(
     "k0c/7SNZt27D965tKN+09ff/rBMKpwVOGowlGFowpHFY4qHD4KAd8Ix/TBrwQyAAAAAElFTkSuQmCC"
 )
 """A grey ramp, 40 pixels wide."""
-PAIR = {
-    "reference": "The lungs are clear. Small left pleural effusion.",
-    "candidate": "The lungs are clear.",
-    "rubric": "green",
-}
+REVIEWS_AT = "/v1/runs/example-run/reviews"
+COMMENT = {"study_id": "ex-001", "reader": "anna", "verdict": "comment", "comment": "Clear."}
 
 
 class Served:
@@ -80,9 +80,6 @@ class Served:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(PATIENCE)
 
-    def annotate(self, **changes: object) -> httpx.Response:
-        return self.client.post("/v1/annotations", json=PAIR | changes)
-
     def start_run(self, n: int | None = None, **form: object) -> httpx.Response:
         """Upload the examples, or n studies whose references say their ids."""
         sides = ("preds", "refs")
@@ -117,6 +114,11 @@ def until(there: Callable[[], Any], patience: float = PATIENCE) -> Any:
             return found
         time.sleep(0.05)
     return None
+
+
+def all_events(run: Path) -> list[Event]:
+    """What was said in the reviews of a run, also what counts no longer."""
+    return journal.read(run / REVIEWS, Event)
 
 
 def is_problem(answer: httpx.Response, status: int) -> str:

@@ -250,7 +250,7 @@ def test_a_link_that_asks_for_what_is_not_there_says_so(
     with page.expect_response("**/runs/nope") as response:
         page.goto(f"{service.url}/runs/nope")
     assert response.value.status == 404
-    assert "no run 'nope'" in page.inner_text("main")
+    assert "no run 'nope'" in page.inner_text("body")
     assert len(seen.console) == 1  # the browser's own line about the 404
     seen.console.clear()
     show(page, f"{service.url}/runs/facts")

@@ -13,7 +13,7 @@ from faultserver import Behaviour, Fault, FaultServer, always, annotation_for
 from support import Invoke
 
 from judge import Run
-from judge.backends.servers import OPENAI_URL
+from judge.backends.openai import OPENAI_URL
 from judge.running import cached_client
 from judge.running.cost import Prices
 

@@ -98,7 +98,7 @@ def arguments(judge: backends.Judge) -> list[str]:
 def test_a_structured_reply_is_asked_for_in_a_chat_and_without_blanks(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     judge = load(folder, "--dtype=float32", timeout=10.0)
     assert judge.billing_url is None
     assert judge.request(STUDY).endpoint == "chat"
@@ -108,7 +108,7 @@ def test_a_structured_reply_is_asked_for_in_a_chat_and_without_blanks(
     assert answer.model == str(folder)
     assert answer.text.startswith("answer to ")
     assert judge.log is not None
-    assert judge.log.is_relative_to(tmp_path / "state")
+    assert judge.log.is_relative_to(tmp_path)
     assert not below(os.getpid())
     (config,) = [each for each in arguments(judge) if "structured-outputs" in each]
     assert json.loads(config.partition("=")[2])["disable_any_whitespace"] is True

@@ -109,7 +109,7 @@ class RunView {
   }
 
   drawReaders() {
-    if (this.base) this.readers.replaceChildren(readersSection(this.statistics, this.labels, `${this.base}/reviews.csv`));
+    if (this.base) this.readers.replaceChildren(readersSection(this.statistics, this.labels));
   }
 
   listing() {
@@ -219,7 +219,7 @@ class RunView {
       review: this.review,
       columns: [{
         key: "", letter: "", record, labels: this.labels, review: this.review,
-        asked: this.data.has_prompt ? async () => (await loadPacket("asked", packet))[place] : null,
+        asked: this.data.has_prompt ? async () => more.asked ?? (await loadPacket("asked", packet))[place] : null,
       }],
     };
   }
@@ -353,7 +353,7 @@ function scoresFigure({ name, label, n, bins, whole, higher_is_better: higher },
 }
 
 // The judge's precision among the errors that readers reviewed, and the readers' agreement.
-function readersSection(statistics, labels, file) {
+function readersSection(statistics, labels) {
   const { n_reviewed_errors: n, missed = 0, readers = [], precision, kappa = [], note } = statistics ?? {};
   if (!n && !missed) return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
   const name = (code) => (code === "all" ? "all" : labels.codes.labelOf.get(code).text);
@@ -365,6 +365,5 @@ function readersSection(statistics, labels, file) {
       title: "Agreement of two readers (Cohen's kappa)", head: ["readers", "errors both reviewed", "kappa"], n_left: 1,
       rows: kappa.map((pair) => [pair.readers.join(" and "), String(pair.n), number(pair.kappa, 2)]),
     }) : null,
-    note ? el("p", { class: "small" }, note) : null,
-    el("p", {}, el("a", { href: file, download: "" }, "All reviews as CSV")));
+    note ? el("p", { class: "small" }, note) : null);
 }

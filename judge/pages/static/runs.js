@@ -1,9 +1,8 @@
 // The runs of a service: starting one, its progress, and choosing those to compare. It also starts
 // the page: the view is named by the file, or by the address of the service.
 
-import { factList } from "./app.js";
 import { comparisonPage } from "./comparison.js";
-import { alarm, announce, begin, button, clipped, control, el, find, frame, grid, isolated, option } from "./dom.js";
+import { alarm, announce, begin, button, control, el, find, frame, grid, isolated, option } from "./dom.js";
 import { count } from "./format.js";
 import { comparison, sortHeading } from "./list.js";
 import { ask } from "./load.js";
@@ -12,7 +11,7 @@ import { stressPage } from "./stress.js";
 import { validationPage } from "./validation.js";
 
 const COLUMNS = {
-  run: (run) => run.name || run.id, state: (run) => run.state, model: (run) => run.model, rubric: (run) => run.rubric,
+  run: (run) => run.id, state: (run) => run.state, model: (run) => run.model, rubric: (run) => run.rubric,
   judge: (run) => run.judge, studies: (run) => run.n_studies, scored: (run) => run.n_scored,
   headline: (run) => run.headline?.[0]?.text, started: (run) => run.started,
 };
@@ -64,15 +63,14 @@ function compareForm(query, page) {
         el("button", { type: "submit", class: "main" }, "Compare"))));
 }
 
-// The options that most runs need; POST /v1/runs takes all that the command line does.
+// The options that most runs need; the command line has more.
 async function startForm(page) {
   const [{ rubrics }, { judges }] = await Promise.all([ask("/v1/rubrics"), ask("/v1/judges")]);
   const file = (name, label, required) => control(`start-${name}`, label, el("input", { type: "file", name, required }));
   const select = (name, label, options) => control(`start-${name}`, label, el("select", { name }, options));
   const text = (name, label, hint) => control(`start-${name}`, label, el("input", { name, placeholder: hint, maxlength: "200" }));
-  const check = button("Check", () => send("/v1/runs/check", checked));
   const start = el("button", { type: "submit", class: "main" }, "Judge");
-  const answer = el("div", { id: "checked", role: "status" });
+  const answer = el("div", { id: "refused", role: "status" });
   const form = el("form", {},
     el("div", { class: "controls" },
       file("preds", "Candidate reports", true), file("refs", "References (none where one file holds both)", false)),
@@ -81,48 +79,27 @@ async function startForm(page) {
       select("judge", "Judge", judges.map((judge) => option(judge.name, judgeLabel(judge)))),
       text("model", "Model", "from the file's name"), text("id_field", "ID column", "study_id"),
       text("candidate_field", "Report column", "prediction"), text("reference_field", "Reference column", "report")),
-    el("div", { class: "controls" }, check, start));
-  // After a change the result of the check no longer holds.
-  form.addEventListener("input", () => answer.replaceChildren());
+    el("div", { class: "controls" }, start));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send("/v1/runs", () => {
-      announce("The run has started.");
-      draw(page).catch(alarm);
-      return [];
-    });
-  });
-
-  function send(address, show) {
-    if (!form.reportValidity()) return;
     const body = new FormData(form);
     if (!(/** @type {File} */ (body.get("refs")).size)) body.delete("refs");
-    check.disabled = start.disabled = true;
-    answer.replaceChildren(el("p", { class: "small" }, "Reading the files ..."));
-    ask(address, { method: "POST", body })
-      .then((result) => answer.replaceChildren(...show(result)))
+    start.disabled = true;
+    answer.replaceChildren();
+    ask("/v1/runs", { method: "POST", body })
+      .then(() => {
+        announce("The run has started.");
+        return draw(page);
+      })
       .catch((error) => answer.replaceChildren(el("p", { class: "wrong" }, isolated(error.message))))
-      .finally(() => { check.disabled = start.disabled = false; });
-  }
+      .finally(() => { start.disabled = false; });
+  });
   return el("details", { id: "start" }, el("summary", {}, "Start a run"), form, answer);
 }
 
 function judgeLabel({ name, built_in: isBuiltIn, budget, left }) {
   const dollars = (sum) => (sum === null ? "?" : `$${(Math.floor(100 * sum + 1e-6) / 100).toFixed(2)}`);
   return `${name}${isBuiltIn ? " (built in)" : ""}${budget === null ? "" : ` (${dollars(left)} of ${dollars(budget)} left)`}`;
-}
-
-function checked({ facts, costs, first }) {
-  const list = (all) => factList(all.map(({ name, text }) => ({ name, value: text })));
-  const side = (name, text) => el("div", {}, el("h4", {}, name), el("div", { class: "text" }, clipped(text || "(empty)")));
-  return [
-    el("h2", {}, "Before it is judged"), list(facts),
-    el("h3", {}, "Expected cost"), list(costs),
-    el("details", {}, el("summary", {}, `The first ${count(first.length, "study", "studies")}`),
-      first.map(({ study_id: id, reference, candidate }) => el("div", { class: "sample" },
-        el("h3", {}, isolated(id)), side("Reference", reference), side("Candidate", candidate)))),
-    el("p", { class: "small" }, "No judge was asked and nothing is stored. Judge starts the run."),
-  ];
 }
 
 async function draw(page) {
@@ -154,7 +131,7 @@ function drawRuns(runs, page) {
 
 function runLine(run, page) {
   const { ticked } = page;
-  const name = run.name || run.id;
+  const name = run.id;
   const isFinished = run.state === "finished";
   const state = el("td", {}, stateOf(run, page));
   if (isActive(run)) follow(run, state, page);

@@ -185,8 +185,7 @@ function answer({ answer: reply = null, attempt = 0, outcome }, asked) {
   const facts = el("dl", { class: "facts" }, reply ? circumstances(reply, attempt).map(([name, value]) => fact(name, isolated(value))) : null);
   const open = async ({ target }) => {
     if (!target.open || !asked || question.childElementCount) return;
-    const { messages, missing, dollars } = await asked();
-    if (dollars !== null) facts.append(fact("price", `$${dollars.toFixed(dollars < 0.01 ? 6 : 4)}`));
+    const { messages, missing } = await asked();
     question.replaceChildren(el("h4", {}, "What was asked"), missing ? el("p", { class: "small" }, isolated(missing)) : "",
       ...listed(messages, ({ step, role, text }) => el("div", {}, el("p", { class: "small" }, isolated([step, role].filter(Boolean).join(": "))),
         el("pre", { class: "text", dir: "auto", tabindex: "0" }, clipped(text))), "p"));
