@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.comparing.comparison import ComparedRuns
 from judge.comparing.gate import Gate
-from judge.metrics.scored import ScoredReports
 from judge.rubrics.contract import Rubric, Tally
 from judge.stats.intervals import Estimate as Counted
 from judge.stats.metric import Metric
@@ -36,6 +35,9 @@ from judge.tables.document import (
 )
 from judge.tables.run import class_facts
 from judge.text import counted, group_value, left_out
+
+if TYPE_CHECKING:
+    from judge.metrics.scored import ScoredReports
 
 _WIDEST = 6
 """Metrics that fit beside each other on a page."""

@@ -37,7 +37,7 @@ def test_errors_are_those_of_the_annotations(
 ) -> None:
     runs = {name: stock[f"{rubric}-{name}"] for name in ("good", "bad")}
     found = data(invoke, *runs.values(), "--no-tests")["groups"][0]["errors"]
-    done = invoke("compare", *runs.values(), "--no-tests", "--format", "errors")
+    done = invoke("compare", *runs.values(), "--no-tests", "--format", "csv", "--table", "errors")
     rows = csv.DictReader(io.StringIO(done.stdout))
     printed = {(row["model"], row["level"]): int(row["all_k"]) for row in rows}
     assert printed == {
