@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -36,7 +36,6 @@ from judge.cli.output import (
     print_document,
     tracked,
 )
-from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.comparing.comparison import ComparedRuns
@@ -61,12 +60,6 @@ class _Tests(ResamplingOptions):
         "Flips of the permutation test of means. Default: 10000.",
         type=click.IntRange(min=100),
     )
-    family: Literal["table", "metric"] | None = option(
-        "--family", "Correct p values over all tests of a table (the default), or of each metric."
-    )
-    primary: str | None = option(
-        "--primary METRIC", "The metric chosen in advance; its tests are corrected on their own."
-    )
 
 
 @options
@@ -80,9 +73,6 @@ class _Figures:
         "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first that "
         "most models have.",
     )
-    top_sites: int = option(
-        "--top-sites N", "The largest N sites that the heat map of ranks shows.", default=30
-    )
 
 
 @options
@@ -95,9 +85,6 @@ class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
     table: tuple[str, ...] = table_option("leaderboard", "errors", "tests", "ranks", "correlations")
     figures: Path | None = figures_option()
     html: Path | None = html_option("Write a page with leaderboard, figures and studies.")
-    highlight: tuple[str, ...] = option(
-        "--highlight MODEL", "Print this model in bold in the figures (repeatable)."
-    )
     form: str = format_option(
         *("table", "md", "latex", "csv", "json", "rexrank"),
         text="csv has one table, rexrank has ReXrank's columns.",
@@ -124,9 +111,7 @@ def compare(options: _Compare) -> None:
     from judge.stats.metric import find
 
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
-    has_figures = bool(options.figures or options.html)
-    require(has_figures, "--figures or --html", "highlight", "top_sites")
-    require(options.tests, "--tests", "flips", "family", "primary", "resamples", "seed")
+    require(options.tests, "--tests", "flips", "resamples", "seed")
     check_outputs(options.html, options.figures, MARK)
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
@@ -141,20 +126,13 @@ def compare(options: _Compare) -> None:
     )
     panel = comparison.panel
     columns = tuple(dict.fromkeys(find(panel.metrics, name) for name in options.columns)) or None
-    if unknown := [name for name in options.highlight if name not in panel.models]:
-        known = ", ".join(panel.models)
-        raise JudgeError(f"--highlight {unknown[0]}: there is no such model, there are {known}")
     # A damaged run is found here, before the figures are drawn.
     studies = records(compared, wanted(comparison)) if options.html else {}
     # Files first: whoever reads the output may close it early, as head does.
-    top_sites, highlight = options.top_sites, options.highlight
     if options.figures:
-        written = draw_figures(
-            comparison, options.figures, top_sites=top_sites, highlight=highlight
-        )
-        note_figures(written, options.figures)
+        note_figures(draw_figures(comparison, options.figures), options.figures)
     if options.html:
-        figures = page_figures(comparison, top_sites, highlight) if available() else ()
+        figures = page_figures(comparison) if available() else ()
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
@@ -225,6 +203,6 @@ def challenge(options: _Challenge) -> None:
         metrics=options.read_files(),
         patient_field=options.patient_field,
     )
-    files = write_challenge(comparisons, options.out, options.top_sites)
+    files = write_challenge(comparisons, options.out)
     note_once(text for comparison in comparisons.values() for text in comparison.notes)
     note(f"challenge  {len(files)} files in {options.out}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -13,9 +13,6 @@ from judge.rubrics import Rubric
 from judge.tables import forms
 from judge.tables.document import Document
 from judge.text import harmless
-
-if TYPE_CHECKING:
-    from judge.figures import WrittenFigures
 
 T = TypeVar("T")
 
@@ -97,7 +94,6 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
         check_figures(figures)
 
 
-def note_figures(written: WrittenFigures, folder: Path) -> None:
-    """Say which figures were written, and their notes."""
-    note_once(written.notes)
-    note(f"figures  {len(written.files)} files in {folder}")
+def note_figures(files: Sequence[Path], folder: Path) -> None:
+    """Say how many files of figures were written."""
+    note(f"figures  {len(files)} files in {folder}")

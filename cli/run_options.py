@@ -28,15 +28,15 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.combining import Shard
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
-    from judge.running.shards import Shard
     from judge.studies import NamedFields
 
 # OpenAI takes no more questions in a batch.
 _MOST_REQUESTS = 50_000
 ROLES = ("id", "candidate", "reference", "class", "patient")
-_ALL_ROLES = (*ROLES, "reference_id", "prior", "context")
+_ALL_ROLES = (*ROLES, "prior", "context")
 _RAY = {
     "address": "ray_address",
     "replicas": "ray_replicas",
@@ -108,7 +108,7 @@ class ReportOptions:
         """Return the fields that have unusual names, and how the files are read."""
         from judge.studies import NamedFields
 
-        names = {role: self.columns.get(role) for role in (*ROLES, "reference_id")}
+        names = {role: self.columns.get(role) for role in ROLES}
         return NamedFields(
             study_class=names.pop("class"),
             several=getattr(self, "references", None) is not None,
@@ -144,13 +144,11 @@ class StudyOptions(ReportOptions):
 
         Raises `click.UsageError` for options that do not go with one or several references.
         """
-        if "reference_id" in self.columns and not self.references:
-            raise click.UsageError("--column reference_id goes with --references")
         if self.shard is None:
             return None
         if self.references:
             raise click.UsageError("--shard is for studies with one reference each")
-        from judge.running.shards import Shard
+        from judge.running.combining import Shard
 
         return Shard.of(self.shard)
 
@@ -163,9 +161,9 @@ class ContextOptions:
 
     no_context: bool = option("--no-context", "Show the judge nothing but the two reports.")
     modality: str | None = option(
-        "--modality xr|ct|mr|us|mg|FIELD",
-        "Radiographs, CT, MR, ultrasound, mammograms, or the field that says so. The built-in "
-        "judge reads chest radiographs only.",
+        "--modality xr|ct|mr|us|mg",
+        "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest radiographs "
+        "only.",
     )
 
 

@@ -56,7 +56,7 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
     html: Path | None = html_option("Write a page with tables, counts and studies.")
     table: tuple[str, ...] = table_option(
         *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits"),
-        *("errors", "preference", "alternative_annotator"),
+        *("errors", "alternative_annotator"),
     )
     form: str = format_option("table", "md", "latex", "csv", "json", text="csv has one table.")
 
@@ -91,8 +91,7 @@ def validate(options: _Validate) -> None:
     pieces = page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
-        written = draw_validation(validation, studies.values, options.figures)
-        note_figures(written, options.figures)
+        note_figures(draw_validation(validation, options.figures), options.figures)
     if options.html:
         write_html(pieces, options.html, MARK)
         note(f"page  {options.html}")

@@ -70,10 +70,17 @@ def error_item(
     return Item(ERROR, text, labels, edit=edit)
 
 
-LONGEST = 120
-"""Letters of the longest name there is, with room to spare: nothing longer is looked at."""
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-"""Where the words of a name meet that is written without spaces."""
+_LONGEST = 120
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def name_words(text: str) -> list[str]:
+    """Return the words of a name in lower case; they may be written without spaces, as `wrongSide`.
+
+    Nothing longer than the longest name there is is looked at.
+    """
+    return re.findall(r"[^\W_]+", _CAMEL.sub(" ", text[:_LONGEST]).lower())
+
 
 _CATEGORIES = {
     Category.FALSE_FINDING: (
@@ -121,7 +128,7 @@ def category_of(value: object) -> Category | None:
     """Return the category that `value` names: a letter, a number from 1, a name, or both."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _ORDER[value - 1] if 1 <= value <= len(_ORDER) else None
-    if not isinstance(value, str) or len(value) > LONGEST:
+    if not isinstance(value, str) or len(value) > _LONGEST:
         return None
     marked = _MARKED.fullmatch(value)
     if marked is None:
@@ -136,8 +143,7 @@ def category_of(value: object) -> Category | None:
 def _named(text: str) -> Category | None:
     if re.search(r"[0-9?]", text):
         return None
-    words = re.findall(r"[^\W_]+", CAMEL.sub(" ", text).lower())
-    nouns = [_SINGULAR.get(word, word) for word in words if word not in _ARTICLES]
+    nouns = [_SINGULAR.get(word, word) for word in name_words(text) if word not in _ARTICLES]
     while nouns and nouns[-1] in ("error", "errors"):
         nouns.pop()
     return _NAMED.get(" ".join(nouns))

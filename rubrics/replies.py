@@ -252,7 +252,9 @@ Line = Annotated[StrictStr, BeforeValidator(one_line)]
 
 
 def whole_number(value: object) -> object:
-    """Return the whole number that `value` is, or that its digits are; anything else as it is."""
+    """Return the whole number that `value` is, or that its digits are; else no number."""
+    if isinstance(value, bool):
+        return str(value)
     if isinstance(value, str) and (digits := _DIGITS.fullmatch(value)):
         return int(digits[1])
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -42,7 +42,6 @@ from judge.running.engine import (
     ProgressListener,
     Question,
     RunStoppedError,
-    UnreadableError,
     recall,
 )
 from judge.running.session import JudgeSession
@@ -305,9 +304,9 @@ class BatchRun:
                 (exchange,) = recall(session, session.cache, study)
                 progress.from_cache += len(exchange.answers)
                 if exchange.outcome is not None:
-                    first.add(study, exchange.outcome, exchange.answers[-1].completion)
-                    if first.are_unreadable:
-                        raise UnreadableError(first.message(), progress)
+                    last = exchange.answers[-1].completion
+                    if why := first.add(study, exchange.outcome, last):
+                        raise RunStoppedError(why, progress)
                 question = exchange.question
                 if question is None:
                     assert exchange.outcome is not None
@@ -466,7 +465,7 @@ class BatchRun:
         else:
             contents.spent.paid(completion, self._prices.dollars(completion.usage))
             if cache.find(key) is None:  # it is, where a process was killed in between
-                cache.keep(key, record, completion).result()
+                cache.keep(key, record, completion)
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:

@@ -17,7 +17,7 @@ from judge.comparing.metric_files import MetricFile
 from judge.running.folder import Run
 from judge.signature import Signature
 from judge.stats.intervals import Values, sum_measures
-from judge.stats.metric import Metric, find, rubric_metrics
+from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
 from judge.stats.table import OUTCOMES, fields_of
@@ -103,8 +103,6 @@ def compare_runs(
     Raises `JudgeError` that says what differs.
     """
     compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
-    if how is not None and how.primary is not None:
-        how = replace(how, primary=find(compared.panel.metrics, how.primary).name)
     comparison = compare(
         compared.panel,
         sort=sort,
@@ -400,8 +398,7 @@ def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Seq
             f"resamples:{how.resamples}",
             f"flips:{how.flips}",
             f"seed:{how.seed}",
-            f"family:{how.family}",
-            *([f"primary:{how.primary}"] if how.primary else []),
+            "family:table",
             f"numpy:{version('numpy')}",
         ]
     parts.append(f"version:{plugins.version()}")

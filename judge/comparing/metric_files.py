@@ -11,7 +11,7 @@ import pandas as pd
 from judge.metrics import added
 from judge.metrics.pooled import COLUMNS
 from judge.stats.intervals import Values
-from judge.stats.metric import Metric, metric_for_column, off_scale, scale_of
+from judge.stats.metric import Metric, metric_for_column
 from judge.studies.columns import NamedFields
 from judge.studies.load import load, to_id
 from judge.types import JudgeError
@@ -107,10 +107,11 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
             )
         if metric in columns:
             raise JudgeError(f"{path} has {name!r} and another column for one metric; keep one")
-        if (off := off_scale(metric, map(float, values))) is not None:
+        known = values[~np.isnan(values)]
+        if metric.scale and not np.allclose(known, np.clip(known, *metric.scale)):
             raise JudgeError(
-                f"{path} has {off:g} in the column {name!r}, which is read as {metric.study_label} "
-                f"and goes {scale_of(metric)}: mend it, or give the column another name"
+                f"the column {name!r} of {path} is read as {metric.study_label}, and has values "
+                f"beyond its scale {metric.scale}: mend it, or give the column another name"
             )
         columns[metric] = values
     sha256 = table.attrs["file"].sha256

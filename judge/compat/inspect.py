@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from judge.api import JudgeOptions, session_of
+from judge.api import BackgroundJudge, JudgeOptions, session_of
 from judge.backends import LEXICON
 from judge.rubrics.quantities import measure_of
-from judge.running.background_judge import BackgroundJudge
 from judge.running.records import to_record
 from judge.running.session import RequestPolicy, with_classes
 from judge.studies import from_python
@@ -70,7 +70,7 @@ def _radiology_judge(
         )
         studies = attach_context(studies, context=None if takes_context else ())
         studies, class_source = with_classes(studies)
-        (judged,) = await asyncio.wrap_future(thread.submit(thread.judge, studies))
+        (judged,) = await asyncio.wrap_future(thread.submit(partial(thread.judge, studies)))
         record = to_record(judged, session.rubric)
         metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
         metadata["signature"] = session.signature(studies, class_source)

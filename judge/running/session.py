@@ -41,11 +41,11 @@ from judge.studies.study_set import mentions_prior, prior_report
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.cache import CompletionCache
+    from judge.cache.store import CompletionCache
     from judge.running.aggregate import Rule
     from judge.running.cached_client import CachedClient
+    from judge.running.combining import Shard
     from judge.running.cost import SpendingLimit
-    from judge.running.shards import Shard
 
 _PACKAGE = "package"
 
@@ -142,7 +142,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if self.judge.runs_inline:
             return None
         # The built-in judge needs neither it nor diskcache.
-        from judge.cache import CompletionCache
+        from judge.cache.store import CompletionCache
 
         return self._opened.enter_context(CompletionCache(self._folder))
 
@@ -359,8 +359,6 @@ def finish(
     table = writer.table()
     made_by = {"reply_modes": dict(sorted(writer.reply_modes.items())), **made_by}
     summary = {**made_by, **summarise(table, writer.rubric, by)}
-    if alphas := (manifest.get("combined") or {}).get("agreement"):
-        summary["agreement"] = alphas
     known = {name: value for name, value in manifest.items() if value or name not in _SELDOM}
     whole = {"format": FORMAT, **made_by, **known, "versions": versions()}
     writer.finish(table, summary, whole)

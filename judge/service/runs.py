@@ -21,13 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge import rubrics
 from judge.backends import LEXICON
-from judge.readers import journal
+from judge.readers.annotation_store import append_entry
 from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs
 from judge.service.catalogue import (
     COMMENT,
     MISSED,
     REVIEWS,
+    VERDICTS,
     Event,
     OpenRun,
     ReviewVerdict,
@@ -36,7 +37,6 @@ from judge.service.catalogue import (
 from judge.service.jobs import Short
 from judge.service.service import JSON, ReaderName, RunId, Service, ServiceDep, as_json
 from judge.service.settings import JOBS, Ledger
-from judge.stats.review import VERDICTS
 from judge.study.view import study_view
 from judge.types import JudgeError
 
@@ -283,7 +283,7 @@ def add_review(run: RunId, review: Review, service: ServiceDep) -> Response:
     """Write a review down. When this returns it is on disk."""
     _, opened = service.catalogue.open(run)
     event = _event_of(opened, review)
-    journal.append(opened.path / REVIEWS, event)
+    append_entry(opened.path / REVIEWS, event)
     return as_json(asdict(event), 201)
 
 

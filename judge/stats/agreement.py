@@ -11,17 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from judge.stats.bootstrap import (
-    LEAST_UNITS,
-    Bools,
-    Resamples,
-    bootstrap_estimate,
-    interval,
-    unit_sums,
-    units_of,
-)
 from judge.stats.correlation import (
     LEAST_STUDIES,
     METHODS,
@@ -31,21 +21,21 @@ from judge.stats.correlation import (
     undefined_estimate,
 )
 from judge.stats.intervals import (
+    LEAST_UNITS,
     ONE_PATIENT,
     Z_95,
+    Bools,
     Codes,
     Estimate,
+    Resamples,
     Values,
     clustered_error,
     rate_interval,
     student,
-    wilson,
 )
 from judge.stats.scores import ROUNDING
 from judge.text import counted
 
-JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
-READERS = "the mean of the readers"
 NO_STUDY = "no study has the word of both"
 Scoring = Literal["negative rmse", "accuracy"]
 
@@ -71,11 +61,11 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
     """
     readers = values[:, n_judges:]
     mean = mean_of(readers)
-    judges = [
-        correlate(column, mean, resamples, (JUDGE, READERS)) for column in values[:, :n_judges].T
-    ]
+    names = ("the judge", "the mean of the readers")
+    judges = [correlate(column, mean, resamples, names) for column in values[:, :n_judges].T]
+    names = ("the reader", "the mean of the other readers")
     by_reader = [
-        correlate(column, mean_of(np.delete(readers, index, axis=1)), resamples, (READER, OTHERS))
+        correlate(column, mean_of(np.delete(readers, index, axis=1)), resamples, names)
         for index, column in enumerate(readers.T)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
@@ -149,62 +139,6 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
         figure = Estimate(n, value, low, high, int((~known).sum()), reason=missing)
         figures[name] = figure.plain()
     return {"n": n, **figures, "sd": sd}
-
-
-def preference(
-    judge: Values, readers: Values, studies: Codes, resamples: Resamples
-) -> dict[str, Any]:
-    """Return how often a judge orders two candidates of a study as the readers do.
-
-    A row is a candidate, and `studies` the number of the study that it is for. The readers' order
-    of two candidates is that of their means over the readers who have a value for both; pairs that
-    they tie are undefined. Of the n pairs `n_ties` are tied by the judge, and count one half. The
-    interval is a bootstrap by patient; where the judge orders all pairs right, or none, it is
-    Wilson's over the patients.
-    """
-    first, second = _candidate_pairs(studies)
-    by_judge = _differing(judge[:, None], first, second)
-    by_readers = _differing(readers, first, second)
-    both = ~(np.isnan(by_judge) | np.isnan(by_readers))
-    ordered = both & (by_readers != 0)
-    n, n_undefined = int(ordered.sum()), int((both & ~ordered).sum())
-    if not n:
-        reason = "the readers order no two candidates of a study"
-        return Estimate(0, None, None, None, n_undefined, reason=reason).plain() | {"n_ties": 0}
-    by_judge, first = np.sign(by_judge[ordered]), first[ordered]
-    credit = (1 + by_judge * np.sign(by_readers[ordered])) / 2
-    counted = np.zeros((len(studies), 2))
-    np.add.at(counted, first, np.stack([credit, np.ones(n)], axis=1))
-    right, pairs = resamples.sums(counted).T
-    accuracies = np.divide(right, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-    value = float(accuracies[0])
-    n_units = len(np.unique(resamples.units[first]))
-    low, high, why = interval(accuracies[1:], n_units, resamples.unit_words)
-    if value in (0, 1):
-        rate = wilson(n_units if value else 0, n_units)
-        low, high, why = rate.low, rate.high, None
-    accuracy = Estimate(n, value, low, high, n_undefined, reason=why)
-    return accuracy.plain() | {"n_ties": int((by_judge == 0).sum())}
-
-
-def _candidate_pairs(studies: Codes) -> tuple[Codes, Codes]:
-    order = np.argsort(studies, kind="stable")
-    ordered = studies[order]
-    firsts, seconds = [order[:0]], [order[:0]]
-    for apart in range(1, len(order)):
-        same = np.flatnonzero(ordered[apart:] == ordered[:-apart])
-        if not len(same):
-            break
-        firsts.append(order[same])
-        seconds.append(order[same + apart])
-    return np.concatenate(firsts), np.concatenate(seconds)
-
-
-def _differing(values: Values, first: Codes, second: Codes) -> Values:
-    differences = mean_of(values[first] - values[second])
-    least = ROUNDING * float(np.nan_to_num(np.abs(values)).max(initial=0.0))
-    differences[np.abs(differences) <= least] = 0.0
-    return differences
 
 
 def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str, Any]:
@@ -359,76 +293,3 @@ def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:
         variance *= max(1.0, error**2 / simple) if simple > 0 else n / n_units
     p = float(ndtr((d.mean() - epsilon) / np.sqrt(variance))) if variance > 0 else 1.0
     return max(p, float(np.finfo(float).tiny))  # never 0
-
-
-def within_variance(values: Values) -> float | None:
-    """Return the mean over things of the variance of their readings, of things by readings.
-
-    The variance of each is the sample's (n - 1). None for no thing, or fewer than two readings.
-    """
-    if values.shape[0] < 1 or values.shape[1] < 2:
-        return None
-    return float(values.var(axis=1, ddof=1).mean())
-
-
-def intraclass(values: Values) -> Estimate:
-    """Return ICC(1, 1) of things by readings [Shrout and Fleiss 1979], with a bootstrap interval.
-
-    One-way random effects, a single reading: (BMS - WMS) / (BMS + (k - 1) WMS), with the mean
-    squares between and within things; it may be negative. The interval is of things drawn anew:
-    that of F is for normal values, and covers 62 to 71% of skewed counts. None where nothing
-    differs, for fewer than two things or two readings.
-    """
-    n, k = values.shape
-    if n < 2 or k < 2:
-        return Estimate(n, None, None, None)
-    means = values.mean(axis=1) - values.mean()
-    # Readings that are alike have a variance of 0 but for rounding.
-    least = ROUNDING * max(1.0, float(np.square(values).max()))
-    sums = np.stack([np.ones(n), means, means**2, values.var(axis=1, ddof=1)], axis=1)
-
-    def icc(sums: Values) -> Values:
-        count, total, squares, inner = sums.T
-        between = k * np.maximum(squares - total**2 / count, 0.0) / (count - 1)
-        within = inner / count
-        known = np.maximum(between, within) > least
-        none = np.full_like(count, np.nan)
-        total_variance = between + (k - 1) * within
-        return np.asarray(np.divide(between - within, total_variance, out=none, where=known))
-
-    return bootstrap_estimate(sums, icc, n)
-
-
-def krippendorff(values: Values, clusters: NDArray[np.intp] | None = None) -> Estimate:
-    """Return Krippendorff's alpha of studies by judges, NaN for no value [Krippendorff 2011].
-
-    For values whose difference has a size, squared; of 0 and 1 it is that for names, too. It is
-    1 - observed / expected disagreement: over the pairs of values of a study, and over all pairs
-    of values. `n` studies have two values or more; one study has no alpha. The interval is a
-    bootstrap of studies, or of patients where `clusters` numbers them. Where all values are alike
-    there is nothing to agree about, and no alpha.
-    """
-    known = ~np.isnan(values)
-    m = known.sum(axis=1).astype(float)
-    paired = m > 1
-    n, m = int(paired.sum()), m[paired]
-    if n < 2:
-        return Estimate(n, None, None, None, reason="fewer than two studies have two values")
-    cells = np.where(known, values, 0)[paired]
-    # Far from 0 the sums of squares would lose what the values differ in.
-    cells = np.where(known[paired], cells - cells.sum() / m.sum(), 0)
-    sums, squares = cells.sum(axis=1), np.square(cells).sum(axis=1)
-    within = 2 * (m * squares - sums**2) / (m - 1)
-    units = units_of(None if clusters is None else clusters[paired], n)
-    parts = unit_sums(np.stack([m, sums, squares, within], axis=1), units)
-
-    def alpha(sums: Values) -> Values:
-        n_values, total, square, observed = sums.T
-        expected = 2 * (n_values * square - total**2) / (n_values - 1)
-        least = ROUNDING * np.maximum(n_values * square, 1e-300)
-        undefined = np.full_like(n_values, np.nan)
-        return np.asarray(1 - np.divide(observed, expected, out=undefined, where=expected > least))
-
-    words = "studies" if clusters is None else "patients"
-    missing = "all values are the same"
-    return bootstrap_estimate(parts, alpha, n, missing=missing, unit_words=words)

@@ -69,14 +69,12 @@ def challenge_comparisons(
     }
 
 
-def write_challenge(
-    comparisons: Mapping[str, Comparison], folder: Path, top_sites: int
-) -> list[Path]:
+def write_challenge(comparisons: Mapping[str, Comparison], folder: Path) -> list[Path]:
     """Write a folder for each section: figures, `tables.csv` and ReXrank's columns."""
     files: list[Path] = []
     for section, comparison in comparisons.items():
         place = folder / safe_name(section)
-        files += write_figures(comparison_figures(comparison, top_sites=top_sites), place)
+        files += write_figures(comparison_figures(comparison), place)
         tables = as_csv(comparison_document(comparison, complete=True)) + "\n"
         for name, text in {**_by_group(comparison), "tables.csv": tables}.items():
             with replacing(place / name) as staged:

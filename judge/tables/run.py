@@ -133,7 +133,7 @@ def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
 
 
 def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
-    """Say how far unread studies could move the rates, and if a class has more of them."""
+    """Say how far unread studies could move the rates."""
     n = summary["n_unparsed"] + summary["n_failed"]
     lines, ends = [], []
     for statistic in rubric.shown("groups"):
@@ -143,13 +143,6 @@ def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
     if ends:
         which = counted(n, "unread study", "unread studies")
         lines.append(f"If the {which} were all best or worst: {', '.join(ends)}")
-    if uneven := summary.get("unread_by_class"):
-        others = uneven["others"]
-        lines.append(
-            f"Unread studies are more frequent in the class {uneven['study_class']}: "
-            f"{uneven['n_unread']:,} of {uneven['n_studies']:,}, and {others['n_unread']:,} of "
-            f"{others['n_studies']:,} others (Fisher's exact test, p = {uneven['p']:.2g})"
-        )
     return lines
 
 

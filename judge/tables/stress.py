@@ -124,7 +124,6 @@ def _stability(repeats: Mapping[str, Any] | None, level: str) -> Table:
             ("candidates read each time", f"{repeats['n']:,} ({repeats['lost']:,} not)"),
             (f'flip between "no {level}" and some', _cell(repeats["flips"])),
             ("SD of the score within a candidate", repeats["score_sd"]),
-            ("ICC(1,1) of the number of errors", _cell(repeats["icc"])),
         )
     columns = (Column("figure", "figure"), Column("value", "value", "number"))
     return Table("stability", "Asked again", columns, rows)

@@ -30,7 +30,6 @@ def validation_document(validation: Data) -> Document:
         *(_level(validation, key) for key in levels),
         _limits(validation),
         _errors(validation),
-        _preference(validation),
         _alternative(validation),
     ]
     return Document(
@@ -140,31 +139,13 @@ def _limits(validation: Data) -> Table:
 
 
 def _errors(validation: Data) -> Table:
-    entries = [
-        {**entry, "rater": _rater(entry), "errors": entry["label"]}
-        for entry in validation["errors"]
-        if not (entry["is_reader"] and entry["category"])
-    ]
+    entries = [{**entry, "rater": _rater(entry)} for entry in validation["errors"]]
     note = (
         "recall: the share of the readers' errors that the rater has too; precision: the share of "
         "the rater's errors that a reader has too."
     )
-    head = ("rater", "errors", "recall||rate", "precision||rate")
+    head = ("rater", "recall||rate", "precision||rate")
     return table_of("errors", "Errors matched by category and words", head, entries, note)
-
-
-def _preference(validation: Data) -> Table:
-    head = (
-        *("quantity|readers order by", "judge", "n|pairs|count", "accuracy|ordered alike|share"),
-        *("n_ties|tied by judge|count", "n_undefined|by readers|count"),
-    )
-    entries = [
-        _labelled(entry, judge=f"{entry['judge']}: {entry['measure']}", accuracy=entry)
-        for entry in validation["preference"]
-        if entry["n"]
-    ]
-    title = "Two candidates of one study, in the readers' order"
-    return table_of("preference", title, head, entries)
 
 
 def _alternative(validation: Data) -> Table:

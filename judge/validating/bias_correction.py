@@ -67,11 +67,6 @@ def corrected_summary(
     sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
     patient, patients = align(named[:1]).patients(patient_field) or (None, None)
     summary = run.regrouped(by, patient_field)
-    # Whether the strata were read in proportion to their sizes, to the next whole number.
-    n_of_stratum = np.bincount(strata)
-    n_in_proportion = n_of_stratum * n_read / len(strata)
-    n_of_stratum_read = np.bincount(strata[is_read], minlength=len(n_of_stratum))
-    is_even = bool((np.abs(n_of_stratum_read - n_in_proportion) < 1).all())
     blocks = [summary, *summary["rates"]]
     parts = [list(range(len(table))), *(rows for _, rows in grouped(table, by))]
     for block, rows in zip(blocks, parts, strict=True):
@@ -82,7 +77,6 @@ def corrected_summary(
                 statistic,
                 strata[rows],
                 None if patients is None else patients[rows],
-                is_even=is_even,
             ).plain()
     reader_runs: list[dict[str, Any]] = [
         {

@@ -10,19 +10,24 @@ study with one is left out for its rater.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.backends import lexicon
 from judge.comparing.recurring import errors_of
-from judge.rubrics.quantities import Quantity
-from judge.stats.bootstrap import bootstrap_weights, generator, interval, unit_sums
-from judge.stats.intervals import Estimate, wilson
+from judge.stats.intervals import (
+    Codes,
+    Estimate,
+    Values,
+    bootstrap_weights,
+    generator,
+    interval,
+    unit_sums,
+    wilson,
+)
 from judge.stats.significance import Resampling
 from judge.validating.raters import RatedStudies
 
@@ -60,7 +65,6 @@ class Mention:
         return overlap if shared and is_same else 0.0
 
 
-@lru_cache(maxsize=100_000)
 def mention(text: str, categories: frozenset[str]) -> Mention:
     """Return the findings and content words of an error's text."""
     findings = frozenset(lexicon.named_findings(text, lexicon.load()))
@@ -84,56 +88,43 @@ def match(left: Sequence[Mention], right: Sequence[Mention]) -> list[tuple[int, 
 
 
 def matched_errors(
-    studies: RatedStudies,
-    quantities: Sequence[Quantity],
-    units: NDArray[np.intp],
-    resampling: Resampling,
+    studies: RatedStudies, categories: Collection[str], units: Codes, resampling: Resampling
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Match errors by their texts; return a row per rater and category, and notes.
+    """Match errors by their texts and `categories`; return a row per rater, and notes.
 
     `recall` is the share of the readers' (for a reader: the other readers') errors that the rater
     has, `precision` the share of the rater's errors that a reader has, over all studies and readers
-    that both read: an error of three readers counts three times. `k` of `n` match. The categories
-    are those of the `quantities`; the first row of a rater is of all errors. `units` numbers the
-    patient of each study, or the study, from 0: the intervals are by bootstrap of these.
+    that both read: an error of three readers counts three times. `k` of `n` match. `units` numbers
+    the patient of each study, or the study, from 0: the intervals are by bootstrap of these.
     """
-    labels = {quantity.category: quantity.label for quantity in quantities if quantity.category}
     notes, mentions = [], []
     for column, rater in enumerate(studies.raters):
-        errors, n_without_text = _mentions(studies, column, [*labels])
+        errors, n_without_text = _mentions(studies, column, categories)
         mentions.append(errors)
         if n_without_text:
             notes.append(
                 f"{n_without_text:,} errors of {rater.name} have no text: the studies with them "
                 "are not matched"
             )
-    with_errors = [column for column, errors in enumerate(mentions) if any(errors.values())]
-    readers = [column for column in with_errors if studies.raters[column].is_reader]
-    counts = {}
-    for column in with_errors:
-        if others := [mentions[reader] for reader in readers if reader != column]:
-            by_study = _count_matches(mentions[column], others, len(units), [*labels])
-            counts[column] = unit_sums(by_study, units).reshape(int(units.max()) + 1, -1, 2)
-    if not counts:
-        return [], notes
-    estimates = iter(_ratios(np.concatenate([*counts.values()], axis=1), resampling))
-    rows: list[dict[str, Any]] = [
-        {
-            "rater": studies.raters[column].name,
-            "is_reader": studies.raters[column].is_reader,
-            "category": category,
-            "recall": next(estimates).plain(),
-            "precision": next(estimates).plain(),
-            "label": label,
-        }
-        for column in counts
-        for category, label in ((None, "all errors"), *labels.items())
-    ]
-    return [row for row in rows if row["recall"]["n"] or row["precision"]["n"]], notes
+    rng = generator(resampling.seed, "found errors", {})
+    weights = np.vstack([*bootstrap_weights(rng, int(units.max()) + 1, resampling.resamples)])
+    rows = []
+    for column, rater in enumerate(studies.raters):
+        others = [
+            errors
+            for other, errors in enumerate(mentions)
+            if other != column and studies.raters[other].is_reader and any(errors.values())
+        ]
+        counts = unit_sums(_count_matches(mentions[column], others, len(units)), units)
+        if any(mentions[column].values()) and counts.any():
+            recall, precision = (_ratio(side, weights).plain() for side in counts.swapaxes(0, 1))
+            names = {"rater": rater.name, "is_reader": rater.is_reader}
+            rows.append({**names, "recall": recall, "precision": precision})
+    return rows, notes
 
 
 def _mentions(
-    studies: RatedStudies, rater: int, categories: Sequence[str]
+    studies: RatedStudies, rater: int, categories: Collection[str]
 ) -> tuple[dict[int, list[Mention]], int]:
     """A study with an error without a text is left out, as if it had not been read."""
     rubric = studies.raters[rater].run.rubric
@@ -160,46 +151,29 @@ def _count_matches(
     mentions: Mapping[int, Sequence[Mention]],
     others: Sequence[Mapping[int, Sequence[Mention]]],
     n_studies: int,
-    categories: Sequence[str],
-) -> NDArray[np.float64]:
-    """Return counts of the others' errors, then of the rater's, that match and in all.
-
-    The array is studies by 1 + categories (the first is of all errors) by 2 sides by matched, all.
-    """
-    place_of = {name: place for place, name in enumerate(categories, start=1)}
-    counts = np.zeros((n_studies, 1 + len(categories), 2, 2))
+) -> Values:
+    """Return studies by sides, the others' errors and the rater's, by how many match and all."""
+    counts = np.zeros((n_studies, 2, 2))
     for other in others:
         for row in mentions.keys() & other.keys():
-            pairs = match(mentions[row], other[row])
-            for side, errors in ((1, mentions[row]), (0, other[row])):
-                matched = {pair[1 - side] for pair in pairs}
-                for number, error in enumerate(errors):
-                    for place in (0, *map(place_of.__getitem__, error.categories)):
-                        counts[row, place, side] += (number in matched, 1)
+            n = len(match(mentions[row], other[row]))
+            counts[row] += ((n, len(other[row])), (n, len(mentions[row])))
     return counts
 
 
-def _ratios(counts: NDArray[np.float64], resampling: Resampling) -> list[Estimate]:
-    """Return matched / all for each column of `counts`, with a bootstrap of the units.
+def _ratio(counts: Values, weights: Values) -> Estimate:
+    """Return matched / all, the columns of `counts`, with a bootstrap of the units.
 
     If all or none match, the interval is Wilson's for the number of units with errors: the errors
     of several readers in one study are not independent.
     """
-    rng = generator(resampling.seed, "found errors", {})
-    weights = bootstrap_weights(rng, len(counts), resampling.resamples)
-    flat = counts.reshape(len(counts), -1)
-    sums = np.concatenate([part @ flat for part in weights]).reshape(-1, *counts.shape[1:])
+    (k, n), n_units = counts.sum(axis=0), int((counts[:, 1] > 0).sum())
+    if not n:
+        return Estimate(0, None, None, None, k=0, reason="no error")
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = sums[..., 0] / sums[..., 1]
-    estimates = []
-    for column, shares in zip(counts.transpose(1, 0, 2), ratios.T, strict=True):
-        (k, n), n_units = column.sum(axis=0), int((column[:, 1] > 0).sum())
-        if not n:
-            estimates.append(Estimate(0, None, None, None, k=0, reason="no error"))
-            continue
-        low, high, why = interval(shares, n_units)
-        if k in (0, n):
-            rate = wilson(n_units if k else 0, n_units)
-            low, high, why = rate.low, rate.high, None
-        estimates.append(Estimate(int(n), float(k / n), low, high, k=int(k), reason=why))
-    return estimates
+        draws = np.divide(*(weights @ counts).T)
+    low, high, why = interval(draws, n_units)
+    if k in (0, n):
+        rate = wilson(n_units if k else 0, n_units)
+        low, high, why = rate.low, rate.high, None
+    return Estimate(int(n), float(k / n), low, high, k=int(k), reason=why)

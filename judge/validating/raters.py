@@ -166,20 +166,6 @@ class RatedStudies:
         sides = {side: " and ".join(dict.fromkeys(parts)) for side, parts in names.items()}
         return ", ".join(f"{side} {text}" for side, text in sides.items())
 
-    @property
-    def candidates_of(self) -> tuple[str | None, ...]:
-        """The study of each candidate, None where a study has one candidate.
-
-        `judge import` writes several as STUDY/CANDIDATE, with the candidate as the field `model`.
-        The patient field does not identify the study: a patient may have several.
-        """
-        models, _ = self.runs.field("model")
-        ends = [f"/{model}" for model in models or [None] * len(self.study_ids)]
-        return tuple(
-            study_id.removesuffix(end) if study_id.endswith(end) else None
-            for study_id, end in zip(self.study_ids, ends, strict=True)
-        )
-
 
 def align_raters(
     judges: Sequence[Rater],

@@ -1,9 +1,10 @@
-"""How far judges agree with readers, and readers among themselves."""
+"""How far judges agree with readers, and readers among themselves; which judge to choose."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from judge import plugins
 from judge.comparing.alignment import Runs, choices
 from judge.comparing.metric_files import read_files
 from judge.display import Displayed
-from judge.rubrics.quantities import Quantity, quantities_of
+from judge.rubrics.quantities import Quantity
+from judge.running.folder import Run
 from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
     EXPERTS,
@@ -23,17 +25,27 @@ from judge.stats.agreement import (
     alternative_annotator,
     detection,
     limits_of_agreement,
-    preference,
 )
-from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
-from judge.stats.intervals import Values
+from judge.stats.intervals import (
+    LEAST_UNITS,
+    Codes,
+    Estimate,
+    Resamples,
+    Values,
+    draw_resamples,
+    generator,
+    rate_interval,
+    wilson,
+)
 from judge.stats.metric import MINUS
 from judge.stats.significance import Resampling
+from judge.stats.table import OUTCOMES
+from judge.types import Failed, Unparsed
 from judge.validating.error_matching import matched_errors
-from judge.validating.judges import judge_table
 from judge.validating.raters import RatedStudies, align_raters, open_raters
 
 _USUAL = Resampling()
+_FROM_CACHE = "all from the cache"
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,8 +112,8 @@ def compute_validation(
     `ceiling`, `ceiling_mean` (correlations by quantity); `no_LEVEL_error` for each level that all
     runs have (whether a study has such an error, by judge and by reader, for all studies and each
     study class); `limits` (bias and limits of agreement of counts), `errors` (which errors match),
-    `preference`, `alt_test`. Each figure has `value`, `low`, `high` and `n`, and a `reason` where
-    it has no value. Raises `JudgeError` for damaged runs.
+    `alt_test`. Each figure has `value`, `low`, `high` and `n`, and a `reason` where it has no
+    value. Raises `JudgeError` for damaged runs.
     """
     n = len(studies.study_ids)
     rng = generator(resampling.seed, "validation", {})
@@ -114,7 +126,10 @@ def compute_validation(
     ]
     levels = [quantity for quantity in quantities if quantity.is_level]
     counts = [quantity for quantity in quantities if quantity.kind == "count"]
-    errors, notes = matched_errors(studies, quantities, resamples.units, resampling)
+    categories = [quantity.category for quantity in quantities if quantity.category]
+    errors, notes = matched_errors(studies, categories, resamples.units, resampling)
+    if lacking := [one.label for one in studies.quantities if one not in quantities]:
+        notes.insert(0, f"{', '.join(lacking)} cannot be compared: the readers were not asked")
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [row["reason"] for row in alternatives if row["passes"] is None]
     correlations = _correlations(studies, quantities, resamples)
@@ -141,7 +156,6 @@ def compute_validation(
         "resampling": {"resamples": resampling.resamples, "seed": resampling.seed},
         "notes": [
             *studies.notes,
-            *_lacking(studies, quantities),
             *notes,
             *(f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)),
         ],
@@ -159,29 +173,8 @@ def compute_validation(
             for column, judge in enumerate(studies.judges)
         ],
         "errors": errors,
-        "preference": list(_preferences(studies, quantities, resamples)),
         "alt_test": alternatives,
     }
-
-
-def _lacking(studies: RatedStudies, quantities: Sequence[Quantity]) -> list[str]:
-    by_reason: dict[str | None, list[str]] = {}
-    for quantity in studies.quantities:
-        if quantity in quantities:
-            continue
-        reasons = (
-            measure.undefined
-            for reader in studies.readers
-            for measure in reader.run.rubric.measures
-            if measure.undefined
-            and measure.name
-            in quantities_of(reader.rubric, level=studies.level)[quantity.name].measures
-        )
-        by_reason.setdefault(next(reasons, None), []).append(quantity.label)
-    return [
-        f"{', '.join(labels)} cannot be compared with the readers" + (f": {why}" if why else "")
-        for why, labels in by_reason.items()
-    ]
 
 
 def _named(quantity: Quantity) -> dict[str, str | None]:
@@ -255,26 +248,6 @@ def _is_clean(counts: Values) -> Values:
     return is_clean
 
 
-def _preferences(
-    studies: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
-) -> Iterator[dict[str, Any]]:
-    candidates_of = studies.candidates_of
-    rows = np.flatnonzero([study is not None for study in candidates_of])
-    study_ids, study = np.unique([candidates_of[row] or "" for row in rows], return_inverse=True)
-    if len(study_ids) == len(rows):
-        return
-    units, of_row = np.unique(resamples.units[rows], return_inverse=True)
-    part = Resamples(of_row, resamples.weights[units], resamples.has_patients)
-    for quantity in quantities:
-        if quantity.category:
-            continue
-        readers = studies.values[quantity.name][rows, len(studies.judges) :]
-        for names, values in _columns(studies, quantity):
-            figures = preference(values[rows], readers, study, part)
-            judge = {"judge": names["judge"], "measure": names["measure"]}
-            yield {**_named(quantity), **judge, **figures}
-
-
 def _alternatives(
     studies: RatedStudies, counts: Sequence[Quantity], resamples: Resamples, epsilon: float
 ) -> Iterator[dict[str, Any]]:
@@ -319,3 +292,106 @@ def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) ->
         f"version:{plugins.version()}",
     ]
     return str(Signature(parts))
+
+
+def judge_table(
+    studies: RatedStudies,
+    quantities: Sequence[Quantity],
+    agreement: Sequence[Mapping[str, Any]],
+    units: Codes,
+) -> list[dict[str, Any]]:
+    """Return one row per judge, as JSON's types.
+
+    `kendall` is the agreement with the mean of the readers on `quantity`: significant errors, else
+    all errors, else the score. `unread` is the share of the studies whose answer could not be read
+    or never came. `same_verdict` is the share of studies on which all runs of the same judge agree
+    whether there is such an error; no row has it if each judge has one run. `dollars_per_1000` is
+    the price of 1,000 studies in US dollars, `seconds` the time of the run per study, with
+    `concurrency` requests at a time. A figure without a value has a `reason`. `units` numbers the
+    patient of each study.
+    """
+    totals = [quantity for quantity in quantities if not quantity.category]
+    quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)
+    kendall = {
+        row["judge"]: row["kendall"]
+        for row in agreement
+        if row["own"] and quantity and row["quantity"] == quantity.name
+    }
+    outcomes, stability = studies.runs.outcomes, _same_verdict(studies, quantity, units)
+    rows = []
+    for column, judge in enumerate(studies.judges):
+        lost = {
+            f"n_{OUTCOMES[kind]}": int((outcomes[:, column] == OUTCOMES[kind]).sum())
+            for kind in (Unparsed, Failed)
+        }
+        row: dict[str, Any] = {
+            "judge": judge.name,
+            "quantity": quantity and quantity.name,
+            "label": quantity and quantity.label,
+            "kendall": kendall.get(judge.name) or _unknown("no count in common"),
+            "unread": {**wilson(sum(lost.values()), len(outcomes)).plain(), **lost},
+        }
+        if stability:
+            why = _FROM_CACHE if _is_from_cache(judge.run) else "judged once"
+            row["same_verdict"] = stability.get(judge.name) or _unknown(why)
+        effort = judge.run.manifest.get("effort") or {}
+        rows.append({**row, **_cost(judge.run), "concurrency": effort.get("concurrency")})
+    return rows
+
+
+def _same_verdict(
+    studies: RatedStudies, quantity: Quantity | None, units: Codes
+) -> dict[str, dict[str, Any]]:
+    """Return by judge how often its runs agree that a study has no error; empty without repeats."""
+    columns_of: dict[str, list[int]] = {}
+    for column, judge in enumerate(studies.judges):
+        if _is_from_cache(judge.run):  # the answers of another run, not new ones
+            continue
+        same_judge = str(Signature.parse(judge.run.signature).without("repeat", "version"))
+        columns_of.setdefault(same_judge, []).append(column)
+    figures: dict[str, dict[str, Any]] = {}
+    for columns in columns_of.values():
+        if quantity is None or quantity.kind != "count" or len(columns) < 2:
+            continue
+        counts = studies.values[quantity.name][:, columns]
+        scored = ~np.isnan(counts).any(axis=1)
+        is_clean = counts[scored] == 0
+        is_same = (is_clean == is_clean[:, :1]).all(axis=1)
+        figure = rate_interval(is_same, units[scored]).plain()
+        figures |= {studies.judges[column].name: figure for column in columns}
+    return figures
+
+
+def _cost(run: Run) -> dict[str, dict[str, Any]]:
+    manifest, spent = run.manifest, run.manifest.get("spent")
+    if not spent or _is_from_cache(run):
+        unknown = _unknown(_FROM_CACHE if spent else "not recorded")
+        return {"dollars_per_1000": unknown, "seconds": unknown}
+    if spent["asked"] and spent["dollars"] is not None:
+        dollars = _per_study(run, 1_000 * spent["dollars"])
+    else:
+        dollars = _unknown("no known price" if spent["asked"] else "asks no server")
+    started, finished = (datetime.fromisoformat(manifest[end]) for end in ("started", "finished"))
+    if parts := [name for name in ("batches", "shards") if manifest.get(name)]:
+        seconds = _unknown(f"judged in {parts[0]}")
+    elif finished == started:
+        seconds = _unknown("under a second in all")
+    else:
+        seconds = _per_study(run, (finished - started).total_seconds())
+    return {"dollars_per_1000": dollars, "seconds": seconds}
+
+
+def _per_study(run: Run, total: float) -> dict[str, Any]:
+    """Return a total per study; it is of the answers asked for, and cached ones count as these."""
+    n, spent = run.summary()["n_studies"], run.manifest["spent"]
+    answers = (spent["asked"] + spent["from_cache"]) / spent["asked"] if spent["asked"] else 1
+    return Estimate(spent["asked"] or n, total * answers / n, None, None).plain()
+
+
+def _is_from_cache(run: Run) -> bool:
+    spent = run.manifest.get("spent") or {}
+    return bool(spent.get("from_cache")) and not spent["asked"]
+
+
+def _unknown(reason: str) -> dict[str, Any]:
+    return Estimate(0, None, None, None, reason=reason).plain()

@@ -14,7 +14,7 @@ from support import REPLIES
 
 from judge import annotate
 from judge.rubrics import Rubric
-from judge.running.engine import UnreadableError
+from judge.running.engine import RunStoppedError
 from judge.running.records import StudyResult
 from judge.studies import from_python
 from judge.types import Annotated, Failed, JudgeError, Unparsed
@@ -173,20 +173,22 @@ def unreadable(server: FaultServer, n: int) -> None:
 
 def test_it_stops_and_stops_there_again(server: FaultServer, runner: Runner) -> None:
     unreadable(server, 200)
-    with pytest.raises(UnreadableError) as given_up:
+    with pytest.raises(RunStoppedError) as given_up:
         runner(200, concurrency=8)
     done = given_up.value.progress.done
     assert 50 <= done < 50 + 8
-    assert server.stats().requests == 2 * done, "each is asked again once"
+    asked = server.stats().requests
+    assert 2 * done <= asked < 2 * done + 8, "each is asked again once"
     server.reset()
-    with pytest.raises(UnreadableError):
+    with pytest.raises(RunStoppedError):
         runner(200, concurrency=8)
-    assert server.stats().requests == 0
+    assert server.stats().requests < 8
+    asked += server.stats().requests
     unreadable(server, 60)
     ends, progress = runner(200, concurrency=8, give_up_after=0)
     assert len(ends) == 200
     assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 140
-    assert progress.from_cache == 2 * done
+    assert progress.from_cache == asked
 
 
 # Several servers

@@ -13,12 +13,11 @@ from running import Runner, Shell, keys, study_set
 from support import REPLIES
 
 from judge import backends
-from judge.cache.entry import Entry, checksum
-from judge.cache.store import read_entries
+from judge.cache.store import Entry, checksum, read_entries
 from judge.rubrics import Rubric
+from judge.running.combining import rescore
 from judge.running.cost import forecast
 from judge.running.folder import Run
-from judge.running.rescoring import rescore
 from judge.running.session import JudgeSession, RequestPolicy, RunResult, run
 from judge.types import Annotated
 

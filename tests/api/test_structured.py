@@ -13,8 +13,8 @@ from running import Runner, study_set
 from judge import backends, rubrics
 from judge.backends.base import Mode
 from judge.backends.openai import Structured
-from judge.cache.entry import decode_entry, encode
-from judge.cache.keys import canonical, key_of
+from judge.cache import canonical, key_of
+from judge.cache.store import decode_entry, encode
 from judge.rubrics import Rubric
 from judge.types import (
     Completion,

@@ -15,7 +15,7 @@ from judge import metrics
 from judge.metrics import bleu2, tokens
 from judge.metrics.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
 from judge.metrics.worker import label_counts
-from judge.stats.bootstrap import tails
+from judge.stats.intervals import tail
 
 REFERENCES = [one["section_findings"] for one in REFS.values()]
 CANDIDATES = [PREDS[study_id]["model_prediction"] for study_id in IDS]
@@ -77,7 +77,7 @@ def test_the_interval_is_of_resampled_sums() -> None:
         float(CORPUS_BLEU[3].compute(table[random.integers(0, 15, 15)].sum(axis=0)))
         for _ in range(4000)
     ]
-    share = float(tails(15))
+    share = tail(15)
     assert (cell.low, cell.high) == pytest.approx(np.quantile(drawn, [share, 1 - share]), abs=0.02)
     assert pooled_cell(CORPUS_BLEU[3], counts, range(9)).low is None
     assert pooled_cell(CORPUS_BLEU[3], counts, []).value is None

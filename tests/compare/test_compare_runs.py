@@ -204,22 +204,3 @@ def test_the_signature_names_what_changes_a_number(
     manifest = json.loads((two[0] / "manifest.json").read_text("utf-8"))
     edit_manifest(two[0], signature=manifest["signature"].replace("omitted:0", "omitted:1"))
     assert signature(*two) != line
-
-
-def test_the_family_of_tests_can_be_chosen_and_is_in_the_signature(
-    invoke: Invoke, two: Two
-) -> None:
-    whole = data(invoke, *two)
-    by_metric = data(invoke, *two, "--family", "metric")
-    primary = data(invoke, *two, "--primary", "GREEN")
-    assert "|family:table|" in whole["signature"]
-    assert "|family:metric|" in by_metric["signature"]
-    assert "|primary:green|" in primary["signature"]
-    for found in (by_metric, primary):
-        test = found["groups"][0]["tests"]["green"][0]
-        assert test["p_holm"] == test["p"]
-    assert (
-        whole["groups"][0]["tests"]["green"][0]["p_holm"]
-        > by_metric["groups"][0]["tests"]["green"][0]["p"]
-    )
-    assert "'nothing'" in refused(invoke, *two, "--primary", "nothing")

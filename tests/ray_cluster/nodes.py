@@ -13,7 +13,7 @@ from pathlib import Path
 import children
 from support import write_json
 
-from judge.cache import CompletionCache
+from judge.cache.store import CompletionCache
 
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
 STANDIN = Path(__file__).parents[1] / "vllm" / "standin.py"

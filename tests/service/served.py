@@ -17,7 +17,7 @@ from typing import Any, Self
 import httpx
 from support import EXAMPLES
 
-from judge.readers import journal
+from judge.readers.annotation_store import read_entries
 from judge.service.catalogue import REVIEWS, Event
 
 PATIENCE = 60.0
@@ -118,7 +118,7 @@ def until(there: Callable[[], Any], patience: float = PATIENCE) -> Any:
 
 def all_events(run: Path) -> list[Event]:
     """What was said in the reviews of a run, also what counts no longer."""
-    return journal.read(run / REVIEWS, Event)
+    return [*read_entries(run / REVIEWS, Event)]
 
 
 def is_problem(answer: httpx.Response, status: int) -> str:

@@ -59,7 +59,7 @@ class ReadingPage:
 
     def saved(self) -> list[PageReading]:
         """The last readings, in the order in which the studies were first saved."""
-        found = store.latest(store.read(self.run))
+        found = store.current(self.run)
         return [one for (who, _), one in found.items() if who == self.reader]
 
     def until_saved(self, there: Callable[[list[PageReading]], object]) -> list[PageReading]:

@@ -172,15 +172,14 @@ def test_recall_and_precision_count_errors_of_each_reader(invoke: Invoke, tmp_pa
     output = validated(invoke, judge, "--readers", readers)
     assert any("of ben have no text" in note for note in output["notes"])
 
-    def shares(rater: str, category: str | None) -> list[tuple[int, int]]:
-        of = one(output["errors"], rater=rater, category=category)
+    def shares(rater: str) -> list[tuple[int, int]]:
+        of = one(output["errors"], rater=rater)
         return [(of[name]["k"], of[name]["n"]) for name in ("recall", "precision")]
 
-    assert shares("lexicon", None) == [(40, 45), (40, 40)]
-    assert shares("lexicon", "b") == [(0, 5), (0, 0)]
-    assert shares("ben", None) == [(20, 20), (20, 25)]
+    assert shares("lexicon") == [(40, 45), (40, 40)]
+    assert shares("ben") == [(20, 20), (20, 25)]
     # Wilson's of 20 of 20 studies: that each has two readers does not make them 40.
-    precision = one(output["errors"], rater="lexicon", category=None)["precision"]
+    precision = one(output["errors"], rater="lexicon")["precision"]
     assert precision["low"] == pytest.approx(0.839, abs=1e-3)
 
 

@@ -352,18 +352,14 @@ function scoresFigure({ name, label, n, bins, whole, higher_is_better: higher },
     el("p", { class: "small" }, `Studies by score; ${higher ? "higher" : "lower"} is better. A bar filters the list.`));
 }
 
-// The judge's precision among the errors that readers reviewed, and the readers' agreement.
+// The judge's precision among the errors that readers reviewed.
 function readersSection(statistics, labels) {
-  const { n_reviewed_errors: n, missed = 0, readers = [], precision, kappa = [], note } = statistics ?? {};
+  const { n_reviewed_errors: n, missed = 0, readers = [], precision, note } = statistics ?? {};
   if (!n && !missed) return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
   const name = (code) => (code === "all" ? "all" : labels.codes.labelOf.get(code).text);
   const rows = precision.filter((row) => row.n).map((row) => [name(row.code), rate(row)]);
   return el("div", {}, el("h3", {}, "Reviews"),
     el("p", {}, `${count(n, "error")} reviewed`, n ? [" by ", isolated(readers.join(", "))] : null, `; ${count(missed, "missed error")} added.`),
     rows.length ? printedTable({ title: "The judge's precision among reviewed errors", head: ["errors", "right"], n_left: 1, rows }) : null,
-    kappa.length ? printedTable({
-      title: "Agreement of two readers (Cohen's kappa)", head: ["readers", "errors both reviewed", "kappa"], n_left: 1,
-      rows: kappa.map((pair) => [pair.readers.join(" and "), String(pair.n), number(pair.kappa, 2)]),
-    }) : null,
     note ? el("p", { class: "small" }, note) : null);
 }
