@@ -73,7 +73,7 @@ def validate(options: _Validate) -> None:
     \b
     judge validate RUN --readers readers --html validation.html
     """
-    from judge.comparing.run_choice import choice
+    from judge.comparing.alignment import choice
     from judge.figures import draw_validation
     from judge.files import write_html
     from judge.pages.validation import MARK, page

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from judge import plugins
+from judge.comparing.alignment import Runs, choices
 from judge.comparing.metric_files import read_files
-from judge.comparing.run_choice import Runs, choices
 from judge.display import Displayed
 from judge.rubrics.quantities import Quantity
 from judge.running.folder import Run
