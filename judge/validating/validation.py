@@ -20,7 +20,6 @@ from judge.running.folder import Run
 from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
     EXPERTS,
-    Scoring,
     agreement,
     alternative_annotator,
     detection,
@@ -256,16 +255,14 @@ def _alternatives(
         if quantity.category:
             continue
         grid = studies.values[quantity.name]
-        forms: list[tuple[str, str, Values, Scoring]] = [
-            (quantity.name, quantity.label, grid, "negative rmse")
-        ]
+        forms = [(quantity.name, quantity.label, grid, "negative rmse")]
         if quantity.is_level:
             label = f"no {quantity.label.removesuffix('s')}"
             forms.append((f"no_{quantity.name}_error", label, _is_clean(grid), "accuracy"))
         for name, label, values, scoring in forms:
             for judge, column in zip(studies.judges, values.T, strict=False):
                 figures = alternative_annotator(
-                    column, values[:, n_judges:], resamples.units, scoring=scoring, epsilon=epsilon
+                    column, values[:, n_judges:], resamples.units, epsilon=epsilon
                 )
                 for test in figures["readers"]:
                     test["reader"] = studies.readers[test["reader"]].name

@@ -209,7 +209,7 @@ def test_one_data_set_is_no_division_and_of_many_the_largest_have_a_matrix() -> 
 
 
 def test_any_name_of_a_data_set_becomes_a_name_of_a_file_of_its_own() -> None:
-    odd = ("../../etc/passwd", "two\nlines", "数据", "\x00", "\ud800", "<b>&", "x" * 300)
+    odd = ("../../etc/passwd", "two\nlines", "数据", "\x00", "a/b", "<b>&", "x" * 300)
     names = list(figures_of(of_datasets({"a": 20, **dict.fromkeys(odd, 10)})))
     assert sum(name.startswith("correlation_pearson_") for name in names) == 8
     assert len({name.lower() for name in names}) == len(names)
