@@ -48,7 +48,6 @@ def tables(validation: Data) -> list[Table]:
         _agreement(validation),
         *(_level(validation, key) for key in levels),
         _limits(validation),
-        _errors(validation),
         _alternative(validation),
     ]
     return [table for table in shown if table.rows]
@@ -150,8 +149,7 @@ def _level(validation: Data, key: str) -> Table:
 
 
 def _rater(entry: Data) -> str:
-    name = entry.get("reader") or entry.get("rater") or entry["judge"]
-    return f"{name} (reader)" if entry.get("is_reader", "reader" in entry) else str(name)
+    return f"{entry['reader']} (reader)" if "reader" in entry else str(entry["judge"])
 
 
 def _limits(validation: Data) -> Table:
@@ -166,20 +164,6 @@ def _limits(validation: Data) -> Table:
     ]
     title = "Counts per study: judge less the mean of the readers, and limits of agreement"
     return Table("limits", title, head, rows)
-
-
-def _errors(validation: Data) -> Table:
-    head = columns(
-        *("rater", "recall||rate", "precision||rate"),
-    )
-    rows = [
-        (_rater(entry), *_cells(entry, "recall", "precision")) for entry in validation["errors"]
-    ]
-    note = (
-        "recall: the share of the readers' errors that the rater has too; precision: the share of "
-        "the rater's errors that a reader has too."
-    )
-    return Table("errors", "Errors matched by category and words", head, rows, note)
 
 
 def _alternative(validation: Data) -> Table:

@@ -38,7 +38,6 @@ from judge.stats.metric import MINUS
 from judge.stats.significance import Resampling
 from judge.stats.table import OUTCOMES
 from judge.types import Failed, Unparsed
-from judge.validating.error_matching import matched_errors
 from judge.validating.raters import RatedStudies, align_raters, open_raters
 
 _USUAL = Resampling()
@@ -107,9 +106,9 @@ def compute_validation(
     `judge_table` (agreement, unread answers, price and time by judge); `agreement`,
     `ceiling`, `ceiling_mean` (correlations by quantity); `no_LEVEL_error` for each level that all
     runs have (whether a study has such an error, by judge and by reader, for all studies and each
-    study class); `limits` (bias and limits of agreement of counts), `errors` (which errors match),
-    `alt_test`. Each figure has `value`, `low`, `high` and `n`, and a `reason` where it has no
-    value. Raises `JudgeError` for damaged runs.
+    study class); `limits` (bias and limits of agreement of counts), `alt_test`. Each figure has
+    `value`, `low`, `high` and `n`, and a `reason` where it has no value. Raises `JudgeError` for
+    damaged runs.
     """
     n = len(studies.study_ids)
     rng = generator(resampling.seed, "validation", {})
@@ -122,15 +121,14 @@ def compute_validation(
     ]
     levels = [quantity for quantity in quantities if quantity.is_level]
     counts = [quantity for quantity in quantities if quantity.kind == "count"]
-    categories = [quantity.category for quantity in quantities if quantity.category]
-    errors, notes = matched_errors(studies, categories, resamples.units, resampling)
+    notes = []
     if lacking := [one.label for one in studies.quantities if one not in quantities]:
-        notes.insert(0, f"{', '.join(lacking)} cannot be compared: the readers were not asked")
+        notes.append(f"{', '.join(lacking)} cannot be compared: the readers were not asked")
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [row["reason"] for row in alternatives if row["passes"] is None]
     correlations = _correlations(studies, quantities, resamples)
     if n < LEAST_UNITS:
-        notes.insert(0, f"only {n} studies were read: correlations have no interval")
+        notes.append(f"only {n} studies were read: correlations have no interval")
     return {
         "signature": _signature(studies, resampling, epsilon),
         **{
@@ -168,7 +166,6 @@ def compute_validation(
             for values in [studies.values[quantity.name]]
             for column, judge in enumerate(studies.judges)
         ],
-        "errors": errors,
         "alt_test": alternatives,
     }
 
