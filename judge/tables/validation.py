@@ -43,17 +43,20 @@ def validation_document(validation: Data) -> Document:
 def _judges(validation: Data) -> Table:
     rows = validation["judge_table"]
     label = next((row["label"] for row in rows if row["label"]), "errors")
+    has_repeats = any("same_verdict" in row for row in rows)
     head = (
         *("judge", f"kendall|Kendall tau-b, {label}|number", "unread||rate"),
+        *(["same_verdict|same verdict again|share"] if has_repeats else []),
         *("dollars_per_1000|price per 1,000 studies|dollars", "seconds|seconds a study|short"),
         "concurrency|at a time|count",
     )
-    cells = [
-        (
-            *_cells(row, "judge", "kendall", "unread"),
-            *(_or_reason(row[name]) for name in ("dollars_per_1000", "seconds")),
-            "" if row["concurrency"] is None else row["concurrency"],
-        )
+    entries = [
+        {
+            "same_verdict": None,
+            **row,
+            "concurrency": "" if row["concurrency"] is None else row["concurrency"],
+        }
+        | {name: _or_reason(row[name]) for name in ("dollars_per_1000", "seconds")}
         for row in rows
     ]
     return table_of("judges", "Judges", head, entries)
