@@ -136,7 +136,6 @@ def test_metrics_are_a_row_a_study_and_join_a_comparison(
     assert cells["rougel"]["x"]["value"] == pytest.approx(table["rougel"].mean())
     # Counts of a whole set are no metric of single studies.
     assert not any("corpus" in name for name in cells)
-    assert any("counts of corpus BLEU" in note for note in found["notes"])
     table[["study_id", "model", *(n for n in table if "corpus" in n)]].to_csv("b.csv", index=False)
     assert "b.csv" in refused(invoke, f"x={stock['green-bad']}", "--metrics", "b.csv")
 

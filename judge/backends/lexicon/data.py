@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, product
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -200,21 +200,21 @@ class Lexicon(Entry):
         for domain, rows in self.places.items():
             for tags, phrases in rows:
                 yield phrases, Role(Kind.PLACE, domain, tags)
-        sections: dict[Kind, Mapping[str, Sequence[str]]] = {
+        sections: dict[Kind, Mapping[Any, Sequence[str]]] = {
             Kind.LEVEL: {name: words for name, (_, words) in self.severity.items()},
             Kind.FINDING: {name: finding.words for name, finding in self.findings.items()},
             Kind.STRUCTURE: {name: part.words for name, part in self.structures.items()},
             Kind.QUALITY: self.qualities,
-            Kind.SIDE: {**self.sides},
-            Kind.CHANGE: {**self.changes},
-            Kind.ACUITY: {**self.acuity},
+            Kind.SIDE: self.sides,
+            Kind.CHANGE: self.changes,
+            Kind.ACUITY: self.acuity,
         }
         for kind, entries in sections.items():
-            for name, phrases in entries.items():
-                tags = {"left", "right"} if name == "both" else {name}
-                yield phrases, Role(kind, name, frozenset(tags))
-        for cue, phrases in self.cues.items():
-            yield phrases, Role(cue)
+            for name, spoken in entries.items():
+                sides = {"left", "right"} if name == "both" else {name}
+                yield spoken, Role(kind, name, frozenset(sides))
+        for cue, spoken in self.cues.items():
+            yield spoken, Role(cue)
 
     @cached_property
     def words(self) -> frozenset[str]:

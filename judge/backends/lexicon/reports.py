@@ -312,8 +312,8 @@ def align(
     right = [first for first in reversed(theirs.values()) if first not in ours]
     pairs = _closest(left, right)
     paired = {id(mention) for pair in pairs for mention in pair}
-    alone = ([mention for mention in side if id(mention) not in paired] for side in (left, right))
-    return same, pairs, *alone
+    left, right = ([one for one in side if id(one) not in paired] for side in (left, right))
+    return same, pairs, left, right
 
 
 def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
