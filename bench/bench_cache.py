@@ -16,8 +16,8 @@ from pathlib import Path
 
 import diskcache
 
-from judge.cache import CompletionCache, canonical, key_of
-from judge.cache.store import read_entries
+from judge.cache import canonical, key_of
+from judge.cache.store import CompletionCache, read_entries
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 ANSWER = Completion("a finding " * 90, "stop", "m-1", Usage(700, 200), "2026-01-01T00:00:00+00:00")
@@ -62,7 +62,7 @@ def main() -> None:
         with CompletionCache(path) as cache:
             timed("find, absent", n, lambda: drain(map(cache.find, keys)))
             pairs = zip(keys, records, strict=True)
-            timed("keep", n, lambda: drain(cache.keep(*pair, ANSWER).result() for pair in pairs))
+            timed("keep", n, lambda: drain(cache.keep(*pair, ANSWER) for pair in pairs))
             ours, theirs = [], []
             for _ in range(3):
                 theirs.append(timed("plain diskcache, get", n, lambda: drain(map(plain.get, keys))))

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from judge.rubrics.contract import Statistic
 from judge.stats.agreement import (
     detection,
-    krippendorff,
     limits_of_agreement,
     mean_below,
 )
@@ -262,7 +261,6 @@ def agreements(repetitions: int) -> None:
         + (1 - is_clean[:, 0].mean()) * (1 - majority.mean())
     )
     kappa, bias = (agreed - chance) / (1 - chance), float((large[:, 0] - mean).mean())
-    alpha = krippendorff(is_clean[:100_000]).value
     spread = float((large[:, 0] - mean).std())
     names = (
         "Kendall",
@@ -272,7 +270,6 @@ def agreements(repetitions: int) -> None:
         "kappa",
         "bias",
         "limit",
-        "alpha",
     )
     results: dict[tuple[str, int], list[float]] = {}
     sizes = (10, 20, 30, 60, 200)
@@ -299,7 +296,6 @@ def agreements(repetitions: int) -> None:
                 "kappa": (detected["kappa"], kappa),
                 "bias": (limits["bias"], bias),
                 "limit": (limits["upper"], bias + 1.96 * spread),
-                "alpha": (krippendorff(no_error).plain(), alpha),
             }
             figures += [
                 (k, (one["low"], one["high"]), float(t or 0)) for k, (one, t) in estimates.items()

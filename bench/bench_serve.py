@@ -1,8 +1,8 @@
-"""`judge serve`: how soon it is ready, its pages over 10,000 studies, annotations a second.
+"""`judge serve`: how soon it is ready, and its pages over 10,000 studies.
 
 Prints one line a measure beside its target. The clients are one process of their own.
 
-    python bench/bench_serve.py [--studies 10000] [--loads 10000] [--pairs 2000]
+    python bench/bench_serve.py [--studies 10000] [--loads 10000]
 """
 
 from __future__ import annotations
@@ -28,13 +28,6 @@ from pathlib import Path
 from bench_run import repeated
 
 ROOT = Path(__file__).parents[1]
-PAIR = {
-    "reference": "Heart size is normal. The lungs are clear. Small left pleural effusion. "
-    "No pneumothorax. Degenerative changes of the thoracic spine.",
-    "candidate": "Heart size is mildly enlarged. The lungs are clear. No pleural effusion or "
-    "pneumothorax. Stable right upper lobe nodule.",
-    "rubric": "green",
-}
 WORDS = ("effusion", "pleural+effusion", "no+opacity+left", "cardiomegaly")
 
 
@@ -114,21 +107,6 @@ def timed_loads(port: int, studies: int, n_clients: int, loads: int) -> list[flo
     return seconds
 
 
-def annotations(port: int, pairs: int) -> float:
-    """Annotations a second, asked for by eight clients."""
-
-    def each(connection: http.client.HTTPConnection, at: int) -> None:
-        for number in range(pairs // 8):
-            body = json.dumps({**PAIR, "study_id": f"{at}-{number}"})
-            connection.request(
-                "POST", "/v1/annotations", body, {"Content-Type": "application/json"}
-            )
-            answer = json.loads(connection.getresponse().read())
-            assert answer["outcome"] == "annotated", answer
-
-    return pairs / clients(8, each, port)
-
-
 def megabytes(pid: int) -> float:
     """The memory of a process that is in use."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -141,8 +119,8 @@ def line(what: str, figure: str, target: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("--studies", 10_000), ("--loads", 10_000), ("--pairs", 2_000)):
-        parser.add_argument(name, type=int, default=default)
+    for name in ("--studies", "--loads"):
+        parser.add_argument(name, type=int, default=10_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -181,25 +159,6 @@ def main() -> None:
             timed_loads(port, options.studies, 4, options.loads)
             shown = f"{before:.0f} -> {megabytes(pid):.0f} MB"
             line(f"memory over {options.loads:,} requests", shown, "flat")
-            annotations(port, 64)
-            line("annotations, lexicon", f"{annotations(port, options.pairs):.0f} /s", "100 /s")
-            stop = threading.Event()
-
-            def annotate_on(connection: http.client.HTTPConnection, at: int) -> None:
-                while not stop.is_set():
-                    body = json.dumps({**PAIR, "study_id": str(at)})
-                    connection.request(
-                        "POST", "/v1/annotations", body, {"Content-Type": "application/json"}
-                    )
-                    connection.getresponse().read()
-
-            busy = threading.Thread(target=clients, args=(4, annotate_on, port))
-            busy.start()
-            beside = timed_loads(port, options.studies, 1, 200)
-            stop.set()
-            busy.join()
-            shown = f"{1000 * statistics.median(beside):.0f} ms"
-            line("the same while 4 clients annotate (median)", shown, "none")
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ def main() -> None:
         line = [executable(environ), "serve", str(model), "--host", "127.0.0.1", "--port", port]
         line += ["--dtype", "float32", "--max-model-len", "2048", *options.flag]
         log = folder / "server.log"
-        server = Process(line, environ, log)
+        server = Process(line, environ, log.open("ab"))
         try:
             while "startup complete" not in log.read_text("utf-8"):
                 if server.exit_status is not None:

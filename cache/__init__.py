@@ -1,26 +1,21 @@
-"""Completions on disk, so that nothing is paid for twice."""
+"""Completions on disk, so that nothing is paid for twice: where they lie, and under which keys.
+
+A key is a versioned hash of everything that decides an answer.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from judge.cache.keys import canonical, key, key_of
+from judge.types import CompletionRequest, JudgeError
 
-if TYPE_CHECKING:
-    from judge.cache.store import CompletionCache
-
-__all__ = ["CompletionCache", "canonical", "key", "key_of", "place"]
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - diskcache takes time to load
-    if name == "CompletionCache":
-        from judge.cache.store import CompletionCache
-
-        return CompletionCache
-    raise AttributeError(name)
+VERSION = "v1"
+"""A contract: a key of this version is derived in this way for ever."""
 
 
 def place(option: Path | None, environ: Mapping[str, str]) -> Path:
@@ -31,3 +26,56 @@ def place(option: Path | None, environ: Mapping[str, str]) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("judge", appauthor=False)
+
+
+def canonical(
+    request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: int = 0
+) -> dict[str, Any]:
+    """Return what is hashed: the request and how often it was asked.
+
+    `attempt` counts the questions after an unreadable answer, `repeat` the runs that ask all again,
+    `sample` the answers to one question in a run. 1 and 1.0 are one value.
+    """
+    again = {"repeat": repeat, "sample": sample}
+    return {
+        "endpoint": request.endpoint,
+        "model": request.model,
+        "messages": [[message.role, message.content] for message in request.messages],
+        "sampling": _plain(request.sampling),
+        "schema": _plain(request.schema),
+        "attempt": attempt,
+        **{name: number for name, number in again.items() if number},
+    }
+
+
+def key(request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: int = 0) -> str:
+    """Return the key of the `attempt`-th answer to `request` in the run with that `repeat`."""
+    return key_of(canonical(request, attempt, repeat, sample))
+
+
+def key_of(record: Mapping[str, Any]) -> str:
+    """Return the key of a canonical request."""
+    # The schema is written last, and not in the order of names as the others.
+    parts = [{name: value for name, value in record.items() if name != "schema"}]
+    parts.append({"schema": record["schema"]})
+    try:
+        others, schema = (
+            json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
+            for part in parts
+        )
+    except ValueError as error:
+        raise JudgeError(
+            f"the request to {record['model']} holds a number that cannot be sent: {error}"
+        ) from error
+    text = f"{others[:-1]},{schema[1:]}"
+    return f"{VERSION}-{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of a few types
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
 import os
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import diskcache
 from diskcache.core import MODE_RAW
 
-from judge.cache.entry import (
-    Entry,
-    Unreadable,
-    UnreadableError,
-    decode_completion,
-    decode_entry,
-    encode,
-)
-from judge.types import Completion, JudgeError
+from judge import jsonio
+from judge.cache import key_of
+from judge.types import Completion, JudgeError, Usage
 
 DATABASE = "cache.db"
 """The file in its folder that holds the answers, named by diskcache."""
@@ -36,6 +32,96 @@ _SETTINGS = {
     "sqlite_secure_delete": 1,  # reports stand in it: what is pruned is gone
 }
 _PLACES = 2**62  # the largest offset in a file
+
+
+class UnreadableError(Exception):
+    """An entry that is not what this program writes. Its text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One kept answer with the canonical request that it answers.
+
+    `request` is None for an answer from a run folder, where requests are not kept. `stored` is
+    when it was kept, in seconds since 1970.
+    """
+
+    key: str
+    model: str
+    request: Mapping[str, Any] | None
+    completion: Completion
+    stored: float
+
+    @property
+    def time(self) -> datetime:
+        """When the judge answered; when it was kept where the answer does not say."""
+        if not self.completion.created:
+            return datetime.fromtimestamp(self.stored, UTC)
+        time = datetime.fromisoformat(self.completion.created)
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry that cannot be used: its key or place, and why."""
+
+    name: str
+    reason: str
+
+
+def encode(about: Mapping[str, Any], completion: Completion) -> bytes:
+    """Return the value that keeps an answer: `about` is its request, or key and model."""
+    plain = completion.plain()
+    if completion.mode is None:  # as in entries from before there were modes
+        del plain["mode"]
+    value = {**about, "completion": plain, "sha256": checksum(plain)}
+    return json.dumps(value).encode("ascii")
+
+
+def checksum(completion: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of an answer's JSON object, written in one way."""
+    written = json.dumps(completion, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(written.encode("ascii")).hexdigest()
+
+
+def decode_entry(key: str, value: bytes, stored: float) -> Entry:
+    """Return the entry in a value of the cache, its key derived again from its request."""
+    return entry_of(key, _object(value), stored)
+
+
+def entry_of(key: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
+    """Return the entry that a JSON object describes; raises `UnreadableError`."""
+    completion = _completion(data)
+    try:
+        request = data.get("request")
+        if request is None:  # only the checksum speaks for it
+            model, derived = data["model"], data["sha256"] and data["key"]
+        else:
+            model, derived = request["model"], key_of(request)
+    except (KeyError, TypeError, ValueError, AttributeError, JudgeError) as error:
+        raise UnreadableError("not the request of an entry") from error
+    if derived != key or not isinstance(model, str):
+        raise UnreadableError("its key is not the one that its request has")
+    return Entry(key, model, request, completion, stored)
+
+
+def _object(value: bytes) -> Any:  # noqa: ANN401
+    try:
+        return jsonio.read(value)
+    except jsonio.JsonError as error:
+        raise UnreadableError("not the JSON text of an entry") from error
+
+
+def _completion(data: Mapping[str, Any]) -> Completion:
+    try:
+        plain, written = data["completion"], data.get("sha256")
+        # An entry from before there were checksums has none.
+        if written is not None and written != checksum(plain):
+            raise UnreadableError("its answer is not the one that was written")
+        usage = None if plain["usage"] is None else Usage(**plain["usage"])
+        return Completion(**{**plain, "usage": usage})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UnreadableError("not the fields of an entry") from error
 
 
 class _TextDisk(diskcache.Disk):  # type: ignore[misc]
@@ -51,15 +137,6 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
         return value if isinstance(value, bytes) else b""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Answers to one kind of question: how many, and their means."""
-
-    n: int
-    completion_tokens: float
-    seconds: float
-
-
 class CompletionCache(AbstractContextManager["CompletionCache"]):
     """The folder of answers, which several processes may share; opening it writes to it."""
 
@@ -72,8 +149,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             self._cache = diskcache.Cache(str(self.path), timeout, _TextDisk, **_SETTINGS)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._claims = os.open(self.path / "cache.claims", flags, 0o600)
-        self._pending: deque[tuple[str, bytes, str | None]] = deque()
-        self._writer = ThreadPoolExecutor(1, "cache-writer")
+        self._pending: deque[tuple[str, bytes]] = deque()
 
     def claim(self, key: str) -> bool:
         """Lock a key before asking; False while another process asks the same."""
@@ -92,22 +168,14 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         with explained(self.path):
             value = self._cache.get(key)
         try:
-            return None if value is None else decode_completion(value)
+            return None if value is None else _completion(_object(value))
         except UnreadableError:
             self._damaged.add(key)
             return None
 
-    def keep(
-        self,
-        key: str,
-        record: Mapping[str, Any],
-        completion: Completion,
-        took: tuple[str, float] | None = None,
-    ) -> Future[None]:
-        """Write an answer down; `took` is the question's kind and the answer's seconds."""
-        usage = completion.usage
-        tag = f"{took[0]} {took[1]:.3f} {usage.completion_tokens}" if took and usage else None
-        return self._keep(key, encode({"request": record}, completion), tag)
+    def keep(self, key: str, record: Mapping[str, Any], completion: Completion) -> None:
+        """Write an answer down, with those that could not be written before."""
+        self._keep(key, {"request": record}, completion)
 
     def add(self, entry: Entry) -> Completion | None:
         """Keep an entry from elsewhere; returns the answer that is there already, if any."""
@@ -115,19 +183,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             about: dict[str, object] = {"key": entry.key, "model": entry.model}
             if entry.request:
                 about = {"request": entry.request}
-            self._keep(entry.key, encode(about, entry.completion), None).result()
+            self._keep(entry.key, about, entry.completion)
         return present
-
-    def seen(self, kind: str, most: int = 5_000) -> Seen | None:
-        """Return the means of the newest answers to a kind of question; None without any."""
-        select = "SELECT tag FROM Cache WHERE tag >= ? AND tag < ? ORDER BY rowid DESC LIMIT ?"
-        with explained(self.path), closing(connect(self.path)) as data:
-            rows = data.execute(select, (f"{kind} ", f"{kind}!", most)).fetchall()
-        if not rows:
-            return None
-        _, seconds, tokens = zip(*(tag.split() for (tag,) in rows), strict=True)
-        n = len(rows)
-        return Seen(n, sum(map(int, tokens)) / n, sum(map(float, seconds)) / n)
 
     def remove(self, keys: Iterable[str]) -> int:
         """Erase the entries with these keys; returns how many there were."""
@@ -144,34 +201,23 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             return len(self._cache)
 
     def __exit__(self, *_error: object) -> None:
-        self._writer.submit(self._cache.close)  # each thread has a connection of its own
-        self._writer.shutdown()
         os.close(self._claims)
         self._cache.close()
 
-    def _keep(self, key: str, value: bytes, tag: str | None) -> Future[None]:
-        self._pending.append((key, value, tag))
-        return self._writer.submit(self._write_pending)
-
-    def _write_pending(self) -> None:
-        """Write all that has come meanwhile, in one transaction; what fails stays to be written."""
-        entries = list(self._pending)
-        try:
-            with explained(self.path), self._cache.transact():
-                for key, value, tag in entries:
-                    self._cache.set(key, value, tag=tag)
-        except JudgeError:
-            self._cache.close()  # whatever state its transaction is in, the next begins afresh
-            raise
-        for _ in entries:
-            self._pending.popleft()
+    def _keep(self, key: str, about: Mapping[str, Any], completion: Completion) -> None:
+        self._pending.append((key, encode(about, completion)))
+        with explained(self.path):
+            while self._pending:
+                self._cache.set(*self._pending[0])
+                self._pending.popleft()
 
 
 def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
     """Yield all entries of the cache in a folder, which stays as it is."""
     if not (folder / DATABASE).exists():
         raise JudgeError(f"there is no cache in {folder}")
-    with explained(folder), closing(connect(folder)) as data:
+    uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
+    with explained(folder), closing(sqlite3.connect(uri, uri=True, timeout=60.0)) as data:
         select = "SELECT CAST(key AS TEXT), value, store_time FROM Cache ORDER BY rowid"
         for key, value, stored in data.execute(select):
             try:
@@ -186,29 +232,11 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error, diskcache.Timeout) as error:
-        first: BaseException = error
-        while isinstance(first.__context__, sqlite3.Error):
-            first = first.__context__  # a failed ROLLBACK hides what had failed before it
-        why = getattr(first, "strerror", None) or first
         raise JudgeError(
-            f"the cache in {path} cannot be used ({why}); {_advice(first)}, or choose another "
-            "folder with --cache"
+            f"the cache in {path} cannot be used ({error.__context__ or error}); what was kept is "
+            "still there: make room, wait until another process has ended, or name another folder "
+            "with --cache (judge cache import RUN... takes the answers of your runs back)"
         ) from error
-
-
-def connect(folder: Path) -> sqlite3.Connection:
-    """Return a connection that reads the database of a cache."""
-    uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
-    return sqlite3.connect(uri, uri=True, timeout=60.0)
-
-
-def _advice(error: BaseException) -> str:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_BUSY:
-        return "wait until the other process has ended"
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return "move it away (judge cache import RUN... takes the answers of your runs back)"
-    return "make it one that can be written, with room on its disk: what was kept is still there"
 
 
 def _byte_of(key: str) -> int:

@@ -30,7 +30,7 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.ledger import Batch, Ledger
-    from judge.cache.entry import Entry, Unreadable
+    from judge.cache.store import Entry, Unreadable
 
 _SHOWN = 20
 
@@ -56,8 +56,7 @@ def info(options: _Info) -> None:
 
     Checks every entry: its key against its request, its answer against its checksum.
     """
-    from judge.cache import place
-    from judge.cache.keys import VERSION
+    from judge.cache import VERSION, place
     from judge.cache.store import DATABASE, read_entries
 
     folder = place(options.cache, os.environ)
@@ -98,10 +97,10 @@ def import_(options: _Import) -> None:
     Entries that are here already stay. Damaged ones, and answers of judges that are never cached,
     are refused: exit code 1 if there are any.
     """
-    from judge.cache import CompletionCache, place
-    from judge.cache.store import DATABASE, read_entries
+    from judge.cache import place
+    from judge.cache.store import DATABASE, CompletionCache, read_entries
+    from judge.running.combining import entries as answers_of
     from judge.running.folder import Run
-    from judge.running.rescoring import entries as answers_of
 
     folders = [Path(source) for source in options.sources]
     answers = [
@@ -132,8 +131,8 @@ def prune(options: _Prune) -> None:
 
     With both --older-than and --model, those that are both are removed.
     """
-    from judge.cache import CompletionCache, place
-    from judge.cache.store import read_entries
+    from judge.cache import place
+    from judge.cache.store import CompletionCache, read_entries
 
     if options.older_than is None and options.model is None:
         raise click.UsageError("give --older-than, --model or both")
@@ -153,7 +152,7 @@ def prune(options: _Prune) -> None:
 def _readable(
     entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
 ) -> Iterator[Entry]:
-    from judge.cache.entry import Entry
+    from judge.cache.store import Entry
 
     for entry in entries:
         if isinstance(entry, Entry):
@@ -231,7 +230,7 @@ def cancel(options: _Cancel) -> None:
 
 async def _cancelled(batch: Batch) -> str:
     from judge.backends.base import TIMEOUT
-    from judge.backends.servers import Connection
+    from judge.backends.openai import Connection
     from judge.batching.batch_run import ENDED, Provider
 
     connection = Connection(batch.server, TIMEOUT)

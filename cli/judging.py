@@ -29,17 +29,17 @@ from judge.text import counted
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.combining import Shard
     from judge.running.engine import ProgressListener
     from judge.running.session import JudgeSession, RunResult
-    from judge.running.shards import Shard
     from judge.studies import StudySet
 
 _SEED = 20260101
 _LONGEST = 400
 _HELP = """
 
-    PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV, Parquet,
-    or text with a report a line; gzipped too; - is standard input. PREDS alone may have both.
+    PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV or
+    Parquet; gzipped too; - is standard input. PREDS alone may have both.
     With several files of candidates before REFS, each is a model, and a leaderboard follows.
 
     \b
@@ -279,7 +279,7 @@ class _Check(StudyOptions):
 
     preds: str = argument()
     refs: str | None = argument("[REFS]")
-    columns: Mapping[str, Any] = column_option(*ROLES, "reference_id")
+    columns: Mapping[str, Any] = column_option(*ROLES)
     form: str = format_option("table", "json")
 
 
@@ -291,11 +291,11 @@ def check(options: _Check) -> None:
     studies that are left out, and shows the first three studies. Then `judge RUBRIC --dry-run`
     estimates the cost, and --limit 50 judges fifty studies.
     """
-    from judge.running.preview import described, facts
+    from judge.running.cost import described, preview
 
     studies = limited(read_studies(options, options.preds, options.refs), options.limit)
     description = described(_questions(studies, options.chosen_shard(), options))
-    lines = facts(description)
+    lines = preview(description)
     for study in description["first"]:
         lines.append((f"study {study['study_id']}", ""))
         lines.append(("reference", _cut(study["reference"])))

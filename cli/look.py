@@ -21,7 +21,7 @@ from judge.cli.options import (
     require,
     table_option,
 )
-from judge.cli.output import note, print_document, print_lines, print_summary
+from judge.cli.output import note, print_document, print_summary
 from judge.tables.document import Document
 from judge.types import JudgeError
 
@@ -60,6 +60,7 @@ def audit(options: _Audit) -> None:
     from judge.stats.table import worst_rows
     from judge.study.terminal import audit as audit_lines
     from judge.tables.run import worst_table
+    from judge.tables.terminal import shown, terminal
 
     if [options.study_id, options.worst, options.html].count(None) < 2:
         raise click.UsageError("give only one of STUDY_ID, --worst and --html")
@@ -69,7 +70,12 @@ def audit(options: _Audit) -> None:
         _write_page(run, options.html)
         note(f"page  {options.html}")
     elif options.study_id is not None:
-        print_lines(audit_lines(run.record(options.study_id), run.rubric, raw=options.raw))
+        out = terminal()
+        has_colour = out.color_system is not None and not out.no_color
+        record = run.record(options.study_id)
+        # Reports are text from outside and never read as markup.
+        for line in audit_lines(record, run.rubric, raw=options.raw, has_colour=has_colour):
+            click.echo("\n".join(shown(line, out)))
     else:
         rows = worst_rows(run.table(), run.rubric, options.worst or _WORST)
         print_document(Document(tables=[worst_table(rows, run.rubric)]))
@@ -98,9 +104,9 @@ def errors(options: _Errors) -> None:
     Counts the studies with each and names some, for judge audit RUN STUDY_ID. With two runs of one
     rubric on the same studies, a paired test says which model makes an error more often.
     """
+    from judge.comparing.alignment import choice
     from judge.comparing.recurring import recurring_in
-    from judge.comparing.run_choice import choice
-    from judge.tables.recurring import as_data, recurring_document
+    from judge.tables.recurring import recurring_document
 
     require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")
     require(options.form in ("table", "md"), "--format table or md", "top")
@@ -112,7 +118,7 @@ def errors(options: _Errors) -> None:
         patient_field=options.patient_field,
     )
     document = recurring_document(recurring, options.top, complete=options.form == "csv")
-    print_document(document, options.form, as_data(recurring))
+    print_document(document, options.form, recurring.data)
     if options.form == "table" and document.tables:
         note("judge audit RUN STUDY_ID shows one of the examples")
 

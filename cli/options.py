@@ -50,7 +50,6 @@ RENAMED = {
         f"--{role}-field": f"--column {role}="
         for role in ("id", "candidate", "reference", "class", "patient", "context", "prior")
     },
-    "--reference-id-field": "--column reference_id=",
     "--tables": "--table",
     "--top-p": "--body top_p=",
     "--seed": "--body seed=",

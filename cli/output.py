@@ -5,33 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from judge.rubrics import Rubric
+from judge.tables import forms
 from judge.tables.document import Document
 from judge.text import harmless
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
-    from judge.figures import WrittenFigures
-    from judge.study.terminal import Line
 
 T = TypeVar("T")
 
 TABLE_FORMS = ("table", "md", "latex", "csv")
-_STYLES = {
-    "title": "bold",
-    "heading": "bold cyan",
-    "significant": "red",
-    "insignificant": "yellow",
-    "removed": "red strike",
-    "added": "green",
-    "plain": "not strike",
-    "quiet": "dim",
-}
 
 
 def note(text: str) -> None:
@@ -78,22 +63,14 @@ def print_document(
 
         click.echo("\n".join(as_lines(document)))
     elif form == "json":
-        from judge.tables.data import as_json
-
-        emit(as_json(data))
+        emit(forms.as_json(data))
     elif form == "csv":
-        from judge.tables.data import as_csv
-
-        emit(as_csv(document))
+        emit(forms.as_csv(document))
         note_once(document.notes)
     elif form == "md":
-        from judge.tables.markdown import as_markdown
-
-        emit(as_markdown(document))
+        emit(forms.as_markdown(document))
     else:
-        from judge.tables.latex import as_latex
-
-        emit(as_latex(document))
+        emit(forms.as_latex(document))
 
 
 def print_summary(
@@ -103,38 +80,6 @@ def print_summary(
     from judge.tables.run import run_document
 
     print_document(run_document(summary, rubric, complete=form == "csv"), form, summary, tables)
-
-
-def print_lines(lines: Iterable[Line]) -> None:
-    """Print an audit's lines; reports are text from outside and never read as markup."""
-    from judge.tables.terminal import shown, terminal
-
-    out = terminal()
-    for line in lines:
-        if line.style == "heading":
-            click.echo()
-        click.echo("\n".join(shown(_as_rich(out, line), out)))
-
-
-def _as_rich(out: Console, line: Line) -> RenderableType:
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    style = _STYLES[line.style]
-    has_colour = out.color_system is not None and not out.no_color
-    text = Text(style=style)
-    for piece in line.pieces:
-        words, style = harmless(piece.text), _STYLES[piece.style] if piece.style else ""
-        if not piece.errors:
-            text.append(words, style)
-            continue
-        text.append(words if has_colour else f"[{words}]", f"{style} underline")
-        text.append(f"({','.join(map(str, piece.errors))})", f"{style} bold")
-    if not line.lead:
-        return text
-    grid = RichTable.grid()
-    grid.add_row(Text(harmless(line.lead), style=style), text)
-    return grid
 
 
 def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
@@ -149,7 +94,6 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
         check_figures(figures)
 
 
-def note_figures(written: WrittenFigures, folder: Path) -> None:
-    """Say which figures were written, and their notes."""
-    note_once(written.notes)
-    note(f"figures  {len(written.files)} files in {folder}")
+def note_figures(files: Sequence[Path], folder: Path) -> None:
+    """Say how many files of figures were written."""
+    note(f"figures  {len(files)} files in {folder}")

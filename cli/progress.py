@@ -20,7 +20,7 @@ from judge.text import counted, harmless
 
 if TYPE_CHECKING:
     from judge.running.cost import SpendingLimit
-    from judge.running.engine import Progress, ProgressListener, RunStoppedError, UnreadableError
+    from judge.running.engine import Progress, ProgressListener, RunStoppedError
     from judge.running.session import JudgeSession, RunResult
     from judge.studies import StudySet
     from judge.types import Study
@@ -41,13 +41,13 @@ class Owner:
 
 @contextmanager
 def watching() -> Iterator[ProgressListener]:
-    """Show a run's progress; if it is stopped or given up, say how to go on and exit."""
-    from judge.running.engine import RunStoppedError, UnreadableError
+    """Show a run's progress; if it is stopped, say how to go on and exit."""
+    from judge.running.engine import RunStoppedError
 
     try:
         with _shown() as listener:
             yield listener
-    except (UnreadableError, RunStoppedError) as error:
+    except RunStoppedError as error:
         _end_stopped(error)
 
 
@@ -143,19 +143,18 @@ def forecast(
 ) -> None:
     """Say what the judge would be asked about `studies`, and what it may cost; ask nothing."""
     from judge.running.cost import forecast as forecast_of
-    from judge.running.cost import without_requests
 
     with session:
         expected = forecast_of(session, studies, in_batches=in_batches)
         if expected is None:
             among = counted(len(studies), "study", "studies")
-            note(f"{among}; {without_requests(session.judge)}.")
+            note(f"{among}; {session.judge.name} answers in this process: no requests.")
             return
         if n := session.cache and session.cache.n_damaged:
             note(f"{n:,} cached answers are damaged and would be asked for again.")
         facts = {"judge": session.judge.name, "studies": f"{len(studies):,}"}
         at_a_time = None if in_batches else session.concurrency
-        facts |= expected.facts(at_a_time, unseen="unknown until some are there: --limit 50")
+        facts |= expected.facts(at_a_time)
     for name, value in facts.items():
         say(f"{name:<16}{value}")
 
@@ -192,18 +191,14 @@ def end_uncovered(
         sys.exit(_LOW_COVERAGE)
 
 
-def _end_stopped(error: UnreadableError | RunStoppedError) -> NoReturn:
+def _end_stopped(error: RunStoppedError) -> NoReturn:
     """Say how far a run came, what it cost and how to go on, and exit."""
-    from judge.running.engine import INTERRUPTED, TERMINATED, RunStoppedError
+    from judge.running.engine import INTERRUPTED, TERMINATED
 
     progress, command = error.progress, ["judge", *sys.argv[1:]]
-    far = f"after {progress.done:,} of {progress.total:,} studies."
-    is_given_up = not isinstance(error, RunStoppedError)
-    note(f"Given up {far} {error}" if is_given_up else f"Stopped ({error}) {far}")
+    note(f"Stopped ({error}) after {progress.done:,} of {progress.total:,} studies.")
     note_effort(progress)
-    if is_given_up:
-        command += ["--give-up-after", "0"]
-    elif progress.asked or progress.from_cache:
+    if progress.asked or progress.from_cache:
         note("Every answer is in the cache. Go on with the same command:")
     else:
         note("No run was written. Start again with:")
@@ -215,13 +210,12 @@ def _end_stopped(error: UnreadableError | RunStoppedError) -> NoReturn:
 def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
     """Let sessions of one judge share the servers that it starts; they end with the block."""
     servers = sessions[0].judge.servers
-    starts = servers is not None and servers.starts is not None
-    if servers is not None and starts:
+    if servers is not None and servers.is_started:
         servers.stays = len(sessions) > 1
         for session in sessions:
             session.judge.servers = servers
     try:
         yield
     finally:
-        if servers is not None and starts:
+        if servers is not None and servers.is_started:
             servers.stop()

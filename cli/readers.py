@@ -45,9 +45,6 @@ class _Import:
         "The reader's name for radevalx (default: the file's name); with readings, import only "
         "this reader.",
     )
-    strict: bool = option(
-        "--strict", "Stop at a study whose rows contradict each other, instead of leaving it out."
-    )
     encoding: str | None = encoding_option()
     form: str = format_option("table", "json")
 
@@ -64,7 +61,7 @@ def import_(options: _Import) -> None:
     judge import tidy readings.csv --out readers
     judge validate RUN --readers readers
     """
-    from judge.readers import datasets, page_annotations
+    from judge.readers import annotation_store, datasets
     from judge.readers.reader_runs import write_runs
     from judge.running.folder import Run
     from judge.studies.sections import known_section
@@ -73,17 +70,15 @@ def import_(options: _Import) -> None:
     layout, files, reader, model = options.layout, options.files, options.reader, options.model
     section = known_section(options.section)
     arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}
-    arguments |= {"reader": reader, "strict": options.strict}
-    if layout == page_annotations.LAYOUT:
+    arguments["reader"] = reader
+    if layout == annotation_store.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported from one run at a time")
         run = Run(Path(files[0]))
-        readings, inputs = page_annotations.finished(run, reader)
+        readings, inputs = annotation_store.finished(run, reader)
         model = model or run.manifest.get("model")
     else:
-        layout, readings, inputs = datasets.read(
-            layout, files, reader, options.encoding, strict=options.strict
-        )
+        layout, readings, inputs = datasets.read(layout, files, reader, options.encoding)
     runs = write_runs(
         layout, readings, inputs, options.out, model=model, section=section, arguments=arguments
     )

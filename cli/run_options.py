@@ -24,25 +24,18 @@ from judge.cli.options import (
     require,
 )
 from judge.cli.output import note
-from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
+    from judge.running.combining import Shard
     from judge.running.cost import SpendingLimit
     from judge.running.session import JudgeSession
-    from judge.running.shards import Shard
     from judge.studies import NamedFields
 
 # OpenAI takes no more questions in a batch.
 _MOST_REQUESTS = 50_000
 ROLES = ("id", "candidate", "reference", "class", "patient")
-_ALL_ROLES = (*ROLES, "reference_id", "prior", "context")
-_RAY = {
-    "address": "ray_address",
-    "replicas": "ray_replicas",
-    "gpus-per-replica": "gpus_per_replica",
-}
-"""Settings of `--server` that are Ray's -> what its judge calls them."""
+_ALL_ROLES = (*ROLES, "prior", "context")
 _NOT_RECORDED = ("files", "columns", "judge", "form", "out", "cache")
 """Options that a manifest has in another form, or leaves out."""
 _AT_LEAST_0 = click.IntRange(min=0)
@@ -108,7 +101,7 @@ class ReportOptions:
         """Return the fields that have unusual names, and how the files are read."""
         from judge.studies import NamedFields
 
-        names = {role: self.columns.get(role) for role in (*ROLES, "reference_id")}
+        names = {role: self.columns.get(role) for role in ROLES}
         return NamedFields(
             study_class=names.pop("class"),
             several=getattr(self, "references", None) is not None,
@@ -144,13 +137,11 @@ class StudyOptions(ReportOptions):
 
         Raises `click.UsageError` for options that do not go with one or several references.
         """
-        if "reference_id" in self.columns and not self.references:
-            raise click.UsageError("--column reference_id goes with --references")
         if self.shard is None:
             return None
         if self.references:
             raise click.UsageError("--shard is for studies with one reference each")
-        from judge.running.shards import Shard
+        from judge.running.combining import Shard
 
         return Shard.of(self.shard)
 
@@ -163,9 +154,9 @@ class ContextOptions:
 
     no_context: bool = option("--no-context", "Show the judge nothing but the two reports.")
     modality: str | None = option(
-        "--modality xr|ct|mr|us|mg|FIELD",
-        "Radiographs, CT, MR, ultrasound, mammograms, or the field that says so. The built-in "
-        "judge reads chest radiographs only.",
+        "--modality xr|ct|mr|us|mg",
+        "Radiographs, CT, MR, ultrasound or mammograms. The built-in judge reads chest radiographs "
+        "only.",
     )
 
 
@@ -208,7 +199,7 @@ class JudgeOptions:
     )
     reply: Literal["auto", "text", "structured"] = option(
         "--reply",
-        "Ask for text in the rubric's layout, or for JSON (by schema, tool call or plain). auto: "
+        "Ask for text in the rubric's layout, or for JSON (by schema or plain). auto: "
         "text from GREEN models and hf:, else structured.",
         rare=True,
         default="auto",
@@ -229,7 +220,7 @@ class RunningOptions(JudgeOptions):
     )
     concurrency: int | None = option(
         "--concurrency N",
-        "The most requests at a time. Default: 16, or 128 for each server of vLLM.",
+        "The most requests at a time. Default: 16, or 128 for each vLLM.",
     )
     min_coverage: float = option(
         "--min-coverage SHARE",
@@ -284,7 +275,7 @@ class RunningOptions(JudgeOptions):
             environ=os.environ,
             say=note,
             sends=not self.dry_run,
-            options=_server_settings(self.server, judge.partition(":")[0]),
+            options={key: value or True for key, value in self.server.items()},
         )
         policy = RequestPolicy(
             concurrency=self.concurrency,
@@ -300,27 +291,6 @@ class RunningOptions(JudgeOptions):
             budget=budget,
             repeat=repeat,
         )
-
-
-def _server_settings(server: Mapping[str, str | None], kind: str) -> dict[str, object]:
-    """Return the settings under the names that a kind of judge has for them."""
-    if kind not in ("vllm", "ray"):
-        return {key: True if value is None else value for key, value in server.items()}
-    settings: dict[str, object] = {}
-    flags = []
-    for key, value in server.items():
-        name = _RAY.get(key.replace("_", "-"))
-        if kind == "ray" and name:
-            is_number = name != "ray_address"
-            if value is None or (is_number and not value.isdecimal()):
-                raise JudgeError(f"--server {key}: write {key}={'N' if is_number else 'HOST:PORT'}")
-            settings[name] = int(value) if is_number else value
-        elif name:
-            raise JudgeError(f"--server {key} belongs to ray:MODEL; leave it out with {kind}:")
-        else:
-            flag = key if key.startswith("-") else f"--{key}"
-            flags.append(flag if value is None else f"{flag}={value}")
-    return settings | ({"vllm_args": tuple(flags)} if flags else {})
 
 
 @options

@@ -67,8 +67,8 @@ def merge(options: _Merge) -> None:
     judge green preds.json refs.json --shard 2/2 --out two
     judge merge one two --out whole
     """
+    from judge.running.combining import merge as merge_runs
     from judge.running.folder import Run
-    from judge.running.shards import merge as merge_runs
 
     _print(merge_runs([Run(path) for path in options.runs], options.out), options.form)
 
@@ -88,12 +88,12 @@ def panel(options: _Panel) -> None:
     """Combine the RUNs of several judges, by one rubric on the same studies, into one run.
 
     The new run opens in rates, audit, compare and serve like any other. It has every judge's
-    errors, and how far the judges disagree. Nothing is asked; the RUNs stay.
+    errors. Nothing is asked; the RUNs stay.
 
     \b
     judge panel first second third --rule majority --out panel
     """
-    from judge.running.aggregate import panel as panel_of
+    from judge.running.combining import panel as panel_of
     from judge.running.folder import Run
 
     combined = panel_of([Run(path) for path in options.runs], options.out, options.rule)
@@ -112,8 +112,8 @@ class _Rescore:
 @command("rescore")
 def rescore(options: _Rescore) -> None:
     """Read the raw answers of RUN again with the current parser, without asking a judge."""
+    from judge.running.combining import rescore as rescore_run
     from judge.running.folder import Run
-    from judge.running.rescoring import rescore as rescore_run
 
     path, n_changed = rescore_run(Run(options.run), options.out)
     rescored = Run(path)

@@ -85,7 +85,7 @@ class _Output:
     figures: Path | None = figures_option("errors found by class, false alarms by change")
     html: Path | None = html_option("Write a page with the tables and each changed report.")
     table: tuple[str, ...] = table_option(
-        *("detection", "matrix", "false_alarms", "monotone", "wrong_way", "stability", "hostile")
+        *("detection", "false_alarms", "monotone", "wrong_way", "stability", "hostile")
     )
     form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
@@ -134,12 +134,14 @@ def _run(options: _Stress) -> None:
     """
     from judge.pages.stress import MARK
     from judge.stress import candidates
-    from judge.stress.perturbations import choose_perturbations
     from judge.stress.report import stress_report
 
     check_outputs(options.html, options.figures, MARK)
     sessions = [*_sessions(options)]
-    sample, changes = options.draw_studies(), choose_perturbations(options.changes, options.rubric)
+    sample, changes = (
+        options.draw_studies(),
+        candidates.choose_perturbations(options.changes, options.rubric),
+    )
     if options.dry_run:
         counts: dict[str, Counter[str]] = {}
         made = candidates.make_candidates(sample, changes, options.seed, counts)
@@ -162,9 +164,8 @@ def _make(options: _Candidates) -> None:
     STUDY/CHANGE; the fields of refs.jsonl name the change and the right answers.
     """
     from judge.stress import candidates
-    from judge.stress.perturbations import choose_perturbations
 
-    changes = choose_perturbations(options.changes, options.rubric)
+    changes = candidates.choose_perturbations(options.changes, options.rubric)
     counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
     rows = []
     for name, reasons in counts.items():
@@ -231,8 +232,7 @@ def _show(report: StressReport, options: _Output) -> None:
 
     data = report.plain()
     if options.figures:
-        written = draw_stress({data["judge"]["name"]: data}, options.figures)
-        note_figures(written, options.figures)
+        note_figures(draw_stress(data, options.figures), options.figures)
     if options.html:
         charts = stress_page_figures(data) if available() else None
         write_html(page(report, charts), options.html, MARK)

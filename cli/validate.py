@@ -72,7 +72,7 @@ def validate(options: _Validate) -> None:
     \b
     judge validate RUN --readers readers --html validation.html
     """
-    from judge.comparing.run_choice import choice
+    from judge.comparing.alignment import choice
     from judge.figures import draw_validation
     from judge.files import write_html
     from judge.pages.validation import MARK, page
@@ -90,8 +90,7 @@ def validate(options: _Validate) -> None:
     pieces = page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
-        written = draw_validation(validation, studies.values, options.figures)
-        note_figures(written, options.figures)
+        note_figures(draw_validation(validation, options.figures), options.figures)
     if options.html:
         write_html(pieces, options.html, MARK)
         note(f"page  {options.html}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from functools import cache
 
 
 def is_loopback(host: str) -> bool:
@@ -13,26 +12,15 @@ def is_loopback(host: str) -> bool:
     return _is_localhost(host) if address is None else address.is_loopback
 
 
-def is_local(host: str, *, resolve: bool = False) -> bool:
+def is_local(host: str) -> bool:
     """Return whether what is sent to `host` stays on this machine.
 
-    Args:
-        host: A name or an IP address in any spelling, such as `127.1` or `::ffff:127.0.0.1`.
-        resolve: Whether to look up a name that is not known to be this machine's.
+    `host` is a name or an IP address in any spelling, such as `127.1` or `::ffff:127.0.0.1`.
     """
     address = _address(host)
     if address is not None:
         return address.is_loopback or address.is_unspecified
-    return _is_localhost(host) or (resolve and _leads_here(host))
-
-
-@cache  # a name server that does not know the outside may take its time to say so
-def _leads_here(host: str) -> bool:
-    try:
-        places = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return False
-    return any(is_local(str(place[4][0])) for place in places)
+    return _is_localhost(host)
 
 
 def _is_localhost(host: str) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
@@ -15,14 +16,20 @@ import pandas as pd
 
 from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
-from judge.running.aggregate import panel as panel_of
-from judge.running.engine import ProgressListener, judge_set
+from judge.running.combining import Shard
+from judge.running.combining import merge as merge_runs
+from judge.running.combining import panel as panel_of
+from judge.running.engine import (
+    INTERRUPTED,
+    ProgressListener,
+    RunStoppedError,
+    judge_all,
+    judge_set,
+)
 from judge.running.folder import Run
 from judge.running.records import StudyResult, corrected_report
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.running.session import run as run_session
-from judge.running.shards import Shard
-from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_python
 from judge.studies.study_set import attach_context
@@ -98,7 +105,8 @@ def annotate(
     policy
         A `judge.RequestPolicy`: how many requests at a time, how often again, when to give up.
     options
-        Options of one kind of judge, such as `vllm_args`; docs/python.md has the other keywords.
+        Settings of a server that is started, as of `--server`; docs/python.md has the other
+        keywords.
 
     Returns
     -------
@@ -110,9 +118,10 @@ def annotate(
     Raises
     ------
     JudgeError
-        For wrong arguments, and if most of the first answers cannot be read.
+        For wrong arguments.
     RunStoppedError
-        If it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
+        If it is interrupted, `policy.max_cost` is reached, or most of the first answers cannot be
+        read; the answers so far are in the cache.
     """
     session, studies, run_options = _open(references, candidates, rubric, judge, options)
     table = TableBuilder(session.rubric, studies.fields)
@@ -258,3 +267,76 @@ def _outside_any_loop(work: Callable[[], T]) -> T:
         return work()
     with ThreadPoolExecutor(max_workers=1) as pool:
         return pool.submit(work).result()
+
+
+class BackgroundJudge:
+    """A judge that stays loaded: judges sets of studies as they come, in a thread with a loop.
+
+    All share the session's cache, limits and budget. After a stop the next call begins anew.
+    """
+
+    def __init__(self, session: JudgeSession) -> None:
+        self.session = session
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = 0
+        self._is_closed = False
+
+    async def judge(self, studies: StudySet) -> list[StudyResult]:
+        """Return the result of every study, in their order; to be awaited in the thread."""
+        if self.session.stop.why is not None:
+            self.session.begin()
+        ends: list[StudyResult] = []
+        stop, progress = self.session.stop, self.session.progress
+        await judge_all(self.session, studies, ends.append)
+        if len(ends) < len(studies):
+            raise RunStoppedError(stop.why or INTERRUPTED, progress)
+        return sorted(ends, key=lambda end: end.row)
+
+    def submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Start `work()` in the thread; cancelling the future stops asking for it."""
+        with self._lock:
+            if self._is_closed:
+                raise JudgeError("this judge was closed: make a new one")
+            if self._loop is None:
+                self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
+                # At the end of the process there is nothing to do: its servers end with it.
+                self._thread = threading.Thread(target=self._live, daemon=True)
+                self._thread.start()
+            if self._pid != os.getpid():
+                raise JudgeError(
+                    "a forked process cannot use the judge of the first: make a new one"
+                )
+            return asyncio.run_coroutine_threadsafe(work(), self._loop)
+
+    def _live(self) -> None:  # holds the judge until the process ends
+        assert self._loop is not None
+        self._loop.run_forever()
+
+    def wait(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Do `work()` in the thread; returns what it gives, or raises what it raises."""
+        future = self.submit(work)
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C among them
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Stop asking, and let go of the judge; returns when nothing of it is left."""
+        with self._lock:
+            was_closed, self._is_closed = self._is_closed, True
+        loop = self._loop
+        if loop is not None and not was_closed and self._pid == os.getpid():
+            asyncio.run_coroutine_threadsafe(self._end(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            loop.close()
+
+    async def _end(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with self.session:
+            await self.session.judge.aclose()

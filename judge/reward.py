@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from importlib import metadata
 from typing import Any, Unpack
 
-from judge.api import ContextOptions, context_of, session_of
+from judge.api import BackgroundJudge, ContextOptions, context_of, session_of
 from judge.backends import LEXICON
 from judge.plugins import version
 from judge.rubrics.quantities import reward_of
-from judge.running.background_judge import BackgroundJudge
 from judge.running.records import StudyResult
 from judge.running.session import RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_python
-from judge.studies.columns import normalise_name
 from judge.studies.sections import says_nothing
-from judge.studies.study_set import CONTEXT_FIELDS, attach_context, prior_report
+from judge.studies.study_set import attach_context, prior_report
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")
@@ -42,8 +39,8 @@ class Reward(AbstractContextManager["Reward"]):
     Parameters
     ----------
     rubric, judge, options
-        As in `judge.annotate`; the fields of `context_fields`, `prior_field` and `modality` are
-        TRL's columns, or keys of verl's `extra_info`.
+        As in `judge.annotate`; the judge is shown only the fields that `context_fields`
+        and `prior_field` name: TRL's columns, or keys of verl's `extra_info`.
     measure
         A measure of the rubric; by default the score with the rubric's name, or its only score.
     report
@@ -63,7 +60,7 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> None:
         arguments: Any = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
         self._copy = partial(type(self), **arguments, **options)
-        values: dict[str, Any] = {**options}
+        values: dict[str, Any] = {"context_fields": ()} | options
         self._context = context_of(rubric, values)
         values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)
         self._session = session_of(rubric, judge, values)
@@ -80,24 +77,19 @@ class Reward(AbstractContextManager["Reward"]):
 
     @property
     def signature(self) -> str:
-        """The settings that make the rewards; with `context:auto` the columns' names decide."""
-        context = {"context": "auto"} if self._context["context"] is None else {}
+        """The settings that make the rewards."""
         report = getattr(self._report, "__qualname__", type(self._report).__qualname__)
         parts = [
             *self._session.judged_by(),
-            *(f"{name}:{value}" for name, value in {**self._context, **context}.items() if value),
+            *(f"{name}:{value}" for name, value in self._context.items() if value),
             f"reward:{self.name}{'' if self._report is str else f'({report})'}",
             f"version:{version()}",
         ]
         return str(Signature(parts))
 
     def trl(
-        self,
-        reference: str = "reference",
-        *,
-        unscored: float | None = None,
-        asynchronous: bool = False,
-    ) -> Callable[..., Any]:
+        self, reference: str = "reference", *, unscored: float | None = None
+    ) -> Callable[..., list[float | None]]:
         """Return a reward function for TRL: `f(prompts, completions, **columns)`.
 
         `reference` is the column of references. A completion without a reward gets `unscored`, and
@@ -107,7 +99,7 @@ class Reward(AbstractContextManager["Reward"]):
         if value is None:
             _check_trl()
 
-        async def judge_batch(
+        def function(
             prompts: object,  # noqa: ARG001
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
@@ -117,7 +109,7 @@ class Reward(AbstractContextManager["Reward"]):
                 raise JudgeError(
                     f"there is no column {reference!r} with a list of reference reports"
                 )
-            rewards = await self._rewards(completions, lists[reference], lists)
+            rewards = self._rewards(completions, lists[reference], lists)
             reasons = Counter(reward for reward in rewards if isinstance(reward, str))
             if reasons:
                 _LOG.warning(
@@ -129,18 +121,17 @@ class Reward(AbstractContextManager["Reward"]):
                 log(f"rewards/{self.name}/unscored", reasons.total() / max(1, len(rewards)))
             return [value if isinstance(reward, str) else reward for reward in rewards]
 
-        return self._function(judge_batch, asynchronous=asynchronous)
+        function.__name__ = self.name  # the name in TRL's logs
+        return function
 
-    def verl(
-        self, *, unscored: float | None = None, asynchronous: bool = False
-    ) -> Callable[..., Any]:
+    def verl(self, *, unscored: float | None = None) -> Callable[..., float]:
         """Return a reward function for verl, to be called `compute_score`.
 
         A completion without a reward gets `unscored`; without that value it raises `JudgeError`.
         """
         default = _finite(unscored)
 
-        async def judge_row(
+        def function(
             data_source: object,  # noqa: ARG001
             solution_str: str,
             ground_truth: object,
@@ -148,7 +139,7 @@ class Reward(AbstractContextManager["Reward"]):
             **_more: object,
         ) -> float:
             columns = {name: [value] for name, value in (extra_info or {}).items()}
-            (reward,) = await self._rewards([solution_str], [ground_truth], columns)
+            (reward,) = self._rewards([solution_str], [ground_truth], columns)
             if not isinstance(reward, str):
                 return reward
             lost = f"a completion has no reward {self.name} ({reward})"
@@ -159,7 +150,8 @@ class Reward(AbstractContextManager["Reward"]):
             _LOG.error("%s", error)  # some managers of verl take an error as 0
             raise error
 
-        return self._function(judge_row, asynchronous=asynchronous)
+        function.__name__ = self.name
+        return function
 
     def close(self) -> None:
         """Stop the judge and its servers; further calls fail."""
@@ -168,31 +160,15 @@ class Reward(AbstractContextManager["Reward"]):
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    def _function(
-        self, work: Callable[..., Coroutine[Any, Any, Any]], *, asynchronous: bool
-    ) -> Callable[..., Any]:
-        def reward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            return self._thread.wait(partial(work, *args, **kwargs))
-
-        async def reward_async(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            return await asyncio.wrap_future(self._thread.submit(partial(work, *args, **kwargs)))
-
-        function = reward_async if asynchronous else reward
-        function.__name__ = self.name  # the name in TRL's logs
-        return function
-
-    async def _rewards(
+    def _rewards(
         self,
         completions: Sequence[Any],
         references: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],
     ) -> list[float | str]:
         context = dict(self._context)
-        names = {*(context["context"] or ()), context["prior"], context["modality"]}
-        known = set(map(normalise_name, CONTEXT_FIELDS)) if context["context"] is None else set()
-        context_columns = {
-            n: column for n, column in columns.items() if n in names or normalise_name(n) in known
-        }
+        names = {*context["context"], context["prior"]}
+        context_columns = {name: column for name, column in columns.items() if name in names}
         for name, column in {"reference": references, **context_columns}.items():
             if len(column) != len(completions):
                 raise JudgeError(
@@ -219,7 +195,8 @@ class Reward(AbstractContextManager["Reward"]):
             )
             if not any(map(prior_report, fields.get(context["prior"], ["any"]))):
                 context["prior"] = None  # a batch may have no prior report at all
-            ends = await self._thread.judge(attach_context(studies, **context))
+            studies = attach_context(studies, **context)
+            ends = self._thread.wait(partial(self._thread.judge, studies))
             for row, judged in zip(rows, ends, strict=True):
                 rewards[row] = self._value(judged)
         reasons = [reward for reward in rewards if isinstance(reward, str)]
@@ -265,7 +242,7 @@ def _check_trl() -> None:
         installed = metadata.version("trl")
     except metadata.PackageNotFoundError:
         return
-    if tuple(int(part) for part in re.findall(r"\d+", installed)[:2]) < _TRL:
+    if tuple(map(int, re.findall(r"\d+", installed)[:2])) < _TRL:
         raise JudgeError(
             f"TRL {installed} takes a completion without a reward as 0: install TRL 1.6 or later, "
             "or set their value, as in .trl(unscored=-1.0)"

@@ -187,12 +187,6 @@ class Prompt:
         turns.append(Message("user", "\n\n".join(parts)))
         return tuple(turns)
 
-    def cuts(self, reference: str, candidate: str) -> bool:
-        """Return whether a report of the pair has more words than are shown."""
-        return self.words is not None and any(
-            len(report.split()) > self.words for report in (reference, candidate)
-        )
-
     def _preface(
         self,
         reference: str,

@@ -230,7 +230,7 @@ def test_runs_are_listed(invoke: Invoke, example_run: Path) -> None:
     for command in ("audit", "rescore"):
         done = invoke(command, example_run.parent)
         assert done.exit_code == 2
-        assert f"{example_run.parent} is a folder of runs" in done.stderr
+        assert f"{example_run.parent} is not a run" in done.stderr
 
 
 def test_audit_shows_one_study_or_the_worst(invoke: Invoke, judged_examples: Path) -> None:

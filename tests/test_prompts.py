@@ -128,8 +128,6 @@ def test_words_cut_each_report_and_make_its_spaces_single() -> None:
     prompt = checked(words=3)
     (turn,) = prompt.messages(" a  b\n c d ", "e")
     assert turn.content == "R a b c C e"
-    assert prompt.cuts("a b c d", "e")
-    assert not prompt.cuts("a b c", "e f g")
 
 
 def test_turns_stand_before_the_question_as_they_are() -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke
 
-from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, WRITING, Run
+from judge.running.folder import ANNOTATIONS, MANIFEST, TABLE_PARQUET, WRITING, Run
 
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 HOLD = (
@@ -98,12 +98,6 @@ DAMAGED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "a manifest that is none": (MANIFEST, lambda _: b"[]", MANIFEST),
     "a manifest without its signature": (MANIFEST, edited(signature=None), "signature"),
     "another format": (MANIFEST, edited(format=1), "format 1"),
-    "a summary without a number": (SUMMARY, edited(statistics={"green": 0.5}), "statistics.green"),
-    "a line in the place of another": (
-        ANNOTATIONS,
-        lambda raw: b"".join((lines := raw.splitlines(keepends=True))[:4] + lines[3:4] + lines[5:]),
-        "ex-004",
-    ),
     "annotations cut off": (ANNOTATIONS, lambda raw: raw[:-20], "line 15"),
     "annotations of fewer studies": (
         ANNOTATIONS,

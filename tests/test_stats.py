@@ -14,7 +14,6 @@ from scipy import stats as reference
 
 from judge import rubrics
 from judge.rubrics.contract import Scale
-from judge.stats.agreement import krippendorff
 from judge.stats.correlation import correlation
 from judge.stats.intervals import Z_95, inverse, mean_interval, ratio_interval, wilson
 from judge.stats.table import TableBuilder, summarise, worst_rows
@@ -224,8 +223,6 @@ def test_no_interval_has_a_width_of_nought() -> None:
     assert (same.value, same.low, same.high) == (pytest.approx(0.3), None, None)
     ratio = ratio_interval(np.full(9, 0.3), np.ones(9))
     assert (ratio.value, ratio.low) == (pytest.approx(0.3), None)
-    alpha = krippendorff(np.array([[1.0, 1.0], [0.0, 0.0]] * 20))
-    assert (alpha.value, alpha.low, alpha.high) == (1.0, None, None)
 
 
 def test_values_that_differ_in_the_last_bit_are_ties() -> None:
@@ -253,15 +250,3 @@ def test_a_summary_says_whose_intervals_they_are() -> None:
             assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"]
     with pytest.raises(JudgeError, match="'ward'"):
         summarise(builder.build(), GREEN, ["site"], "ward")
-
-
-def test_alpha_is_by_patient_and_needs_two_studies() -> None:
-    rng = np.random.default_rng(3)
-    values = (
-        np.repeat((rng.random((30, 1)) < [[0.5]]) ^ (rng.random((30, 2)) < 0.1), 4, axis=0) * 1.0
-    )
-    alone, by_patient = krippendorff(values), krippendorff(values, np.repeat(np.arange(30), 4))
-    assert alone.value == by_patient.value
-    assert by_patient.high - by_patient.low > 1.5 * (alone.high - alone.low)
-    one = krippendorff(np.array([[1.0, 0.0, 1.0]]))
-    assert (one.n, one.value) == (1, None)

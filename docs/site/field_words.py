@@ -102,7 +102,6 @@ SUMMARY = {
     "reasons": "how many studies were unparsed or failed, by reason",
     "warnings": "how many answers were read with a warning, by warning",
     "intervals_by": "the field of the patient, where some have several studies",
-    "agreement": "of a panel: Krippendorff's alpha between the judges, for each rate and the score",
     "by": "the fields that `rates` are grouped by",
     "rates": "one object a group; the values of the fields stand in it, too",
     **{f"rates[].{name}": said for name, said in _COUNTS.items()},

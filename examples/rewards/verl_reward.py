@@ -12,4 +12,4 @@ from judge.reward import Reward
 # reward manager of verl.yaml (docs/python.md tells of the others); `unscored=` gives such a one a
 # value instead, which the log says each time.
 reward = Reward(rubric="green", judge="lexicon")
-compute_score = reward.verl(asynchronous=True)
+compute_score = reward.verl()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,14 +17,20 @@ from judge.types import Completion, CompletionRequest, JudgeError, Study, Unpars
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from judge.backends.servers import Servers
-    from judge.backends.structured import Mode
+    from judge.backends.openai import Servers
 
 TIMEOUT = 120.0
 CONCURRENCY = 16
 """How many requests are under way where neither the user nor the server says."""
 Form: TypeAlias = "type[BaseModel] | None"
 """The form that a reply is held to, None for text."""
+
+
+class Mode(StrEnum):
+    """How a reply is held to its form: by the server, or by words where it refuses."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON = "json"
 
 
 class AskError(Exception):
@@ -194,7 +201,7 @@ class JudgeSettings:
         environ: Where keys are looked up.
         say: Tells the user something.
         sends: False where nothing will be sent, so that no key is needed.
-        options: What one kind of judge alone takes, such as `vllm_args` or `ray_replicas`.
+        options: Settings of a server that is started, such as flags of `vllm serve`.
     """
 
     prompt: str | None = None

@@ -1,31 +1,36 @@
-"""Models on this machine: their files, their tokens and what they are asked.
+"""Models on this machine: files, tokens, what they are asked, and `hf:MODEL` in this process.
 
 A prompt in GREEN's layout has the token ids of transformers 4.40.0, made by `tokenizers` alone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import jsonio
-from judge.backends import structured
-from judge.backends.base import CountedNote, Judge, StudyError
+from judge.backends import options
+from judge.backends.base import Judge, JudgeSettings, StudyError
+from judge.backends.openai import in_words, repair_request
 from judge.plugins import install
-from judge.prompts import CHAT, GREEN, Prompt
+from judge.prompts import CHAT, GREEN, STRUCTURED, Prompt
+from judge.rubrics import Rubric
 from judge.rubrics.questions import Step
-from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
+from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed, Usage
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 LIMIT = 2048
 """How many tokens prompt and answer have together [Ostmeier et al. 2024, published code]."""
+BATCH = 8
+"""How many prompts are generated for together, as many as in the official pipeline."""
 
 _SMALL = ("*.json", "tokenizer.model", "*.jinja")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
@@ -33,14 +38,6 @@ _BLOCKS, _BLOCK = 256, 4096
 _LLAMA_CLASSES = frozenset({"LlamaTokenizer", "LlamaTokenizerFast"})
 _LLAMA_MODELS = frozenset({"llama", "mistral", "mixtral"})
 _BLANK = "\u2581"
-_NOTES = {
-    "words": "{{n}} of {{of}} prompts show only the first {words} words of a report, as the "
-    "prompt {prompt} wants it.",
-    "tokens": "{{n}} of {{of}} prompts are longer than the {limit} tokens that the model has "
-    "for prompt and answer, and leave no room for one.",
-    "greedy": "{{n}} answers that could not be read were not asked for again: the model decodes "
-    "greedily, cannot be told what was wrong, and would say the same.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +127,6 @@ def library(name: str) -> Any:  # noqa: ANN401 - a module
         raise JudgeError(f"{name} is not installed; {install(name)}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A prompt as token ids; `cut` says how many tokens the limit took off it."""
-
-    ids: tuple[int, ...]
-    cut: int
-
-
 @dataclass(slots=True)
 class Encoder:
     """The tokens of one model. `limit` is how many tokens prompt and answer have together."""
@@ -149,15 +138,14 @@ class Encoder:
     _text: Callable[[Sequence[Message]], str]
     _side: str = "right"
 
-    def encode(self, messages: Sequence[Message]) -> Encoded:
+    def encode(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids of `messages`; GREEN's layout is cut to the limit as in its pipeline."""
         body = self._tokenizer.encode(self._text(messages), add_special_tokens=False)
-        if self.layout == CHAT:  # the template wrote the frame
-            return Encoded(tuple(body.ids), 0)
-        room = self.limit - self._tokenizer.num_special_tokens_to_add(is_pair=False)
-        cut = max(0, len(body.ids) - room)
-        body.truncate(room, direction=self._side)
-        return Encoded(tuple(self._tokenizer.post_process(body).ids), cut)
+        if self.layout != CHAT:  # else the template wrote the frame
+            room = self.limit - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+            body.truncate(room, direction=self._side)
+            body = self._tokenizer.post_process(body)
+        return list(body.ids)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of an answer, without special tokens."""
@@ -282,58 +270,167 @@ class LocalJudge(Judge):
     encoder: Encoder
     max_tokens: int
     asked: Mapping[str, object] = field(default_factory=dict)
-    _counts: Counter[str] = field(init=False, default_factory=Counter)
 
     def __post_init__(self) -> None:
         # How long prompt and answer may be together is part of what was asked.
         lengths = {"max_length": self.encoder.limit, "max_tokens": self.max_tokens}
         self.sampling = {"temperature": 0, **lengths, **self.asked}
-
-    @property
-    def counted(self) -> tuple[CountedNote, ...]:
-        """What a reader of the numbers must know of the prompts built so far."""
-        prompt, limit = self.prompt, self.encoder.limit
-        words = {"words": prompt.words, "prompt": prompt.name, "limit": limit}
-        return tuple(
-            CountedNote(note.format(**words), self._counts[kind], self._counts["prompts"])
-            for kind, note in _NOTES.items()
-        )
+        if self.prompt.words:
+            self.note = f"its prompt shows the first {self.prompt.words} words of a report"
 
     def request(self, study: Study) -> CompletionRequest:
-        """Return the prompt around the study's reports; counts what is cut."""
+        """Return the prompt around the study's reports."""
         return self._request(self.prompt, study)
 
     def request_step(self, step: Step) -> CompletionRequest:
-        """Return the prompt of the step's question around its texts; counts what is cut."""
-        prompt, _ = self.questions[step.asks]
-        return self._request(prompt, step.study)
+        """Return the prompt of the step's question around its texts."""
+        return self._request(self.questions[step.asks][0], step.study)
 
     def _request(self, prompt: Prompt, study: Study) -> CompletionRequest:
-        messages = prompt.about(study)
-        self._counts["prompts"] += 1
-        self._counts["words"] += prompt.cuts(study.reference, study.candidate)
-        self._counts["tokens"] += self.encoder.encode(messages).cut > 0
-        return CompletionRequest("completions", self.version, messages, self.sampling)
+        return CompletionRequest("completions", self.version, prompt.about(study), self.sampling)
 
     def repair_request(
         self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
     ) -> CompletionRequest | None:
-        """Return the conversation with the error, or for a GREEN model the next seed."""
-        if self.encoder.layout == CHAT:
-            return structured.repair_request(request, completion.text, unparsed)
-        if request.sampling.get("temperature") == 0:
-            self._counts["greedy"] += 1
-            return None
-        seed = request.sampling.get("seed")
-        if not isinstance(seed, int):
-            return request
-        return replace(request, sampling={**request.sampling, "seed": seed + 1})
+        """Return the conversation with the error; None for a GREEN model, which has but a form."""
+        is_chat = self.encoder.layout == CHAT
+        return repair_request(request, completion.text, unparsed) if is_chat else None
 
-    def encoded(self, request: CompletionRequest) -> tuple[Encoded, int]:
+    def encoded(self, request: CompletionRequest) -> tuple[list[int], int]:
         """Return the ids of a request and how many tokens its answer may have."""
-        encoded = self.encoder.encode(structured.in_words(request.messages))
-        limit = self.encoder.limit
-        room = min(self.max_tokens, limit - len(encoded.ids))
+        ids, limit = self.encoder.encode(in_words(request.messages)), self.encoder.limit
+        room = min(self.max_tokens, limit - len(ids))
         if room < 1:
             raise StudyError("too_long", f"the prompt takes all {limit} tokens that there are")
-        return encoded, room
+        return ids, room
+
+
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the judge `hf:MODEL`, which decodes greedily and answers in text."""
+    for parameter in settings.sampling.items():
+        if parameter != ("temperature", 0):
+            raise JudgeError(f"hf:{model} decodes greedily: leave out {parameter[0]}, or use vllm:")
+    prompt, _ = options.prompt_and_reply(rubric, model, settings, is_own=True)
+    if STRUCTURED in (settings.reply, prompt.reply):
+        raise JudgeError("a model in this process answers in text; for a structured reply, vllm:")
+    files = find(model, settings.environ)
+    encoder = load_encoder(files, prompt)
+    is_on_gpu = library("torch").cuda.is_available() and not settings.options.get("cpu")
+    device = "cuda" if is_on_gpu else "cpu"
+    half = "float16" if encoder.layout == GREEN else "bfloat16"
+    dtype = half if is_on_gpu else "float32"
+    return TransformersJudge(
+        name=f"hf:{model}",
+        version=f"hf:{files.version},{dtype},{encoder.layout}",
+        prompt=prompt,
+        encoder=encoder,
+        max_tokens=options.max_tokens(model, replace(settings, sampling={})),
+        files=files,
+        device=device,
+        dtype=dtype,
+        say=settings.say,
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """The ids of a prompt, how many tokens its answer may have, and the answer's."""
+
+    ids: list[int]
+    room: int
+    answer: list[int] | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TransformersJudge(LocalJudge):
+    """A transformers model, asked in batches of whatever is waiting."""
+
+    is_deterministic = True  # it decodes greedily
+    files: ModelFiles
+    device: str
+    dtype: str
+    say: Callable[[str], None]
+    _model: Any = field(init=False, default=None)
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)  # one batch at a time
+    _waiting: list[_Asked] = field(init=False, default_factory=list)
+
+    async def ready(self) -> None:
+        """Load the model; raises `JudgeError` where it cannot be had or does not fit."""
+        if self._model is None:
+            async with self._lock:
+                if self._model is None:
+                    self.say(f"Loading {self.files.model} ({self.device}, {self.dtype}).")
+                    self._model = await asyncio.to_thread(self._load)
+
+    def _load(self) -> Any:  # noqa: ANN401 - the library's models have no common type
+        torch, transformers, files = library("torch"), library("transformers"), self.files
+        transformers.utils.logging.disable_progress_bar()
+        try:
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                files.source, revision=files.commit, dtype=getattr(torch, self.dtype)
+            )
+            model = model.to(self.device).eval()
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise self._too_large() from error
+        except (OSError, ValueError) as error:
+            raise JudgeError(f"cannot load the model {files.model}: {error}") from error
+        # A model's own settings, such as a penalty for what it said before, would change answers.
+        model.generation_config = transformers.GenerationConfig()
+        return model
+
+    def _too_large(self) -> JudgeError:
+        return JudgeError(
+            f"out of memory on {self.device} with {self.files.model}: give --concurrency 1, use a "
+            "smaller model, a device with more memory, or vllm: with several GPUs"
+        )
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Generate the answer, with those of other requests that are waiting."""
+        await self.ready()
+        asked = _Asked(*self.encoded(request))
+        self._waiting.append(asked)
+        async with self._lock:
+            if asked.answer is None:  # else it was in another's batch
+                batch = self._waiting[:BATCH]
+                prompts, rooms = [one.ids for one in batch], [one.room for one in batch]
+                answers = await asyncio.to_thread(self.generate, prompts, rooms)
+                for one, answer in zip(batch, answers, strict=True):
+                    one.answer = answer
+                    self._waiting.remove(one)
+        ids = asked.answer or []
+        ended = bool(ids) and ids[-1] == self.encoder.eos_id
+        return Completion(
+            text=self.encoder.decode(ids),
+            finish_reason="stop" if ended else "length",
+            model=self.version,
+            usage=Usage(prompt_tokens=len(asked.ids), completion_tokens=len(ids)),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def generate(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> list[list[int]]:
+        """Return the ids of each answer, at most `rooms`; raises `JudgeError` for no memory."""
+        torch, eos_id = library("torch"), self.encoder.eos_id
+        width = max(map(len, prompts))
+        padded = [[eos_id] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+        masked = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        ends = width + torch.tensor(list(rooms), device=self.device)
+        try:
+            answers = self._model.generate(
+                torch.tensor(padded, device=self.device),
+                attention_mask=torch.tensor(masked, device=self.device),
+                max_new_tokens=max(rooms),
+                stopping_criteria=[lambda ids, _scores, **_more: ids.shape[1] >= ends],
+                do_sample=False,
+                eos_token_id=eos_id,
+                pad_token_id=eos_id,
+            )[:, width:].tolist()
+        except torch.OutOfMemoryError as error:
+            raise self._too_large() from error
+        cut = [answer[:room] for answer, room in zip(answers, rooms, strict=True)]
+        return [ids[: ids.index(eos_id) + 1] if eos_id in ids else ids for ids in cut]
+
+    async def aclose(self) -> None:
+        """Let go of the model."""
+        # The next to ask may do so in another event loop.
+        self._model, self._lock, self._waiting = None, asyncio.Lock(), []
+        await super().aclose()

@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ import openai
 from judge import jsonio
 from judge.backends.base import (
     AskError,
+    Mode,
     OverloadError,
     RefusedError,
     StudyError,
@@ -27,14 +29,9 @@ from judge.backends.base import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.backends.servers import CHAT, NO_KEY, Connection
-from judge.backends.structured import KEYS, Mode, called
+from judge.backends.openai import CHAT, FORM_KEY, NO_KEY, Connection
 from judge.types import Completion, JudgeError, Usage
 
-MOST_BYTES = 16 * 2**20
-"""The longest reply that is read, unpacked: thousands of times an answer of 2,048 tokens."""
-BATCHED = 128
-"""How many requests at a time feed a server that batches them: 62 to 156, a 7B judge on an H100."""
 LONGEST_WAIT = 300.0
 """Seconds: how long a server's `Retry-After` is obeyed; then it is asked again."""
 _MOST_TOKENS = 2**53
@@ -76,34 +73,20 @@ _BY_HUNDREDS: dict[int, _Meaning] = {
 
 def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
     """Return a client that sends each request once and follows no redirect, for one event loop."""
-    # 0 is no limit: how many requests are under way is the caller's to say.
-    limits = httpx2.Limits(max_connections=0)
     return openai.AsyncOpenAI(
         api_key=key,
         base_url=connection.base_url,
         timeout=connection.timeout,
         default_headers={"Accept-Encoding": "identity"},
         max_retries=0,
-        http_client=openai.DefaultAioHttpClient(**_way(connection), limits=limits),
+        http_client=openai.DefaultAioHttpClient(
+            trust_env=not connection.is_local,  # no proxy for this machine
+            verify=httpx2.create_ssl_context(),
+            follow_redirects=False,
+            # 0 is no limit: how many requests are under way is the caller's to say.
+            limits=httpx2.Limits(max_connections=0),
+        ),
     )
-
-
-def _way(connection: Connection) -> dict[str, Any]:
-    verify = httpx2.create_ssl_context()
-    way = {"proxy": connection.proxy, "trust_env": False, "verify": verify}
-    return {**way, "follow_redirects": False}
-
-
-def capacity(connection: Connection, key: str) -> int | None:
-    """Return how many requests at a time feed a server that batches; None for any other."""
-    if connection.host.endswith((".openai.com", ".azure.com")):
-        return None
-    headers = {"Authorization": f"Bearer {key}"}
-    http = httpx2.Client(**_way(connection), headers=headers, timeout=2.0)
-    with http, suppress(httpx2.HTTPError, ValueError, LookupError, TypeError):
-        models = http.get(f"{connection.base_url}/models").json()
-        return BATCHED if models["data"][0]["owned_by"] in ("vllm", "sglang") else None
-    return None
 
 
 class Client:
@@ -127,28 +110,22 @@ class Client:
             # The client's own limit is on each read, and a server may drip.
             async with asyncio.timeout(self._connection.timeout):
                 # The reply as it was sent: pydantic's models of it cost as much as all the rest.
-                response: Any = await self._openai.post(
-                    path,
-                    cast_to=httpx2.Response,
-                    content=content,
-                    stream=True,
-                    stream_cls=openai.AsyncStream[Any],
+                response: httpx2.Response = await self._openai.post(
+                    path, cast_to=httpx2.Response, content=content
                 )
-                data = await _read(response)
         except openai.APIStatusError as error:
             self._was_found = True
-            response = error.response
-            reply = ErrorReply(self._url, error.status_code, response.headers, response.content)
+            found = error.response
+            reply = ErrorReply(self._url, error.status_code, found.headers, found.content)
             raise reply.meaning(body, mode, self._key) from error
         except (OSError, openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
             raise self._unsent(error) from error
         self._was_found = True
         try:
-            answer = jsonio.read(data, nan=True)  # an odd usage loses no answer
+            answer = jsonio.read(response.content, nan=True)  # an odd usage loses no answer
         except jsonio.JsonError as error:
             raise UnreadableReplyError("it is not a chat completion") from error
-        tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None
-        return completion_of(answer, mode, tool, self._key)
+        return completion_of(answer, mode, self._key)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -180,30 +157,13 @@ class Client:
         return (UnreachableError if is_away else UnavailableError)("connection", words)
 
 
-async def _read(response: httpx2.Response) -> bytes:
-    data = bytearray()
-    try:
-        async for chunk in response.aiter_bytes():
-            data += chunk
-            if len(data) > MOST_BYTES:
-                raise UnreadableReplyError(f"it is larger than {MOST_BYTES // 2**20} MB")
-    finally:
-        await response.aclose()
-    return bytes(data)
-
-
-def completion_of(answer: Any, mode: Mode | None, tool: str | None, key: str) -> Completion:  # noqa: ANN401
-    """Return the answer in a reply's JSON; `tool` is the one it was to call, if any."""
+def completion_of(answer: Any, mode: Mode | None, key: str) -> Completion:  # noqa: ANN401
+    """Return the answer in a reply's JSON."""
     try:
         choice = answer["choices"][0]
         finish_reason = str(choice["finish_reason"])
         message = choice["message"] if "message" in choice else {"content": choice["text"]}
         text, refusal = message.get("content"), message.get("refusal")
-        # Some models answer in plain words whatever they are told.
-        if tool and (call := called(message, tool)):
-            text, is_asked_for = call
-            if finish_reason in ("stop", "tool_calls"):
-                finish_reason = "stop" if is_asked_for else "tool_calls"
         model, usage = str(answer["model"]), _usage(answer.get("usage"))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         words = _words(_error(answer), key) if isinstance(answer, Mapping) else ""
@@ -235,54 +195,57 @@ def _usage(usage: object) -> Usage | None:
     return Usage(*known) if len(known) == len(counts) else None
 
 
+@dataclass(frozen=True, slots=True)
 class ErrorReply:
     """A reply with another status than success."""
 
-    def __init__(self, url: str, status: int, headers: Mapping[str, str], data: bytes) -> None:
-        self._url, self._status, self._headers = url, status, headers
-        body = data.decode("utf-8", "replace").strip()
-        with suppress(jsonio.JsonError):
-            body = jsonio.read(body)
-        self._text, self._error = str(body), _error(body)
-        self._marks = {status, str(self._error.get("code")), str(self._error.get("type"))}
-        # Of an error of its own, a server may say in the same words that its memory is full.
-        is_said = status in (400, 422, 500) and _TOO_LONG.search(self._text)
-        if is_said or self._marks & {413, "exceed_context_size_error"}:
-            self._marks.add(_IS_LONG)
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
 
     @property
     def retry_after(self) -> float | None:
         """The seconds that the server asks to wait, if it does, and at most `LONGEST_WAIT`."""
-        for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-            with suppress(KeyError, ValueError):
-                seconds = float(self._headers[name]) * unit
-                return min(max(0.0, seconds), LONGEST_WAIT) if seconds == seconds else None
+        with suppress(KeyError, ValueError):
+            seconds = float(self.headers["retry-after"])
+            return min(max(0.0, seconds), LONGEST_WAIT) if seconds == seconds else None
         return None
 
     def meaning(self, sent: Mapping[str, Any], mode: Mode | None, key: str) -> Exception:
         """Return the error that follows for the request `sent`, in the server's words."""
-        status = self._status
-        words = _words(self._error, key) or f"status {status}"
-        meanings = (meaning for mark, meaning in _MEANINGS.items() if mark in self._marks)
-        known = next(meanings, None)
-        if known is None and status in _REFUSALS and (refused := self._refused(sent, mode)):
+        body: Any = self.data.decode("utf-8", "replace").strip()
+        with suppress(jsonio.JsonError):
+            body = jsonio.read(body)
+        said, text, status = _error(body), str(body), self.status
+        marks = {status, str(said.get("code")), str(said.get("type"))}
+        # Of an error of its own, a server may say in the same words that its memory is full.
+        is_said = status in (400, 422, 500) and _TOO_LONG.search(text)
+        if is_said or marks & {413, "exceed_context_size_error"}:
+            marks.add(_IS_LONG)
+        words = _words(said, key) or f"status {status}"
+        known = next((meaning for mark, meaning in _MEANINGS.items() if mark in marks), None)
+        param, can_be_refused = str(said.get("param") or ""), not known and status in _REFUSALS
+        if can_be_refused and (refused := _refused(sent, mode, param, text.lower())):
             return RefusedError(refused, words)
-        kind, text = known or _BY_HUNDREDS[min(max(status // 100, 3), 5)]
-        reason = text.format(url=self._url, status=status, words=words)
+        kind, reason = known or _BY_HUNDREDS[min(max(status // 100, 3), 5)]
+        reason = reason.format(url=self.url, status=status, words=words)
         if issubclass(kind, TransientError):
             return kind(reason, words, self.retry_after)
         return kind(reason, words) if issubclass(kind, AskError) else kind(reason)
 
-    def _refused(self, sent: Mapping[str, Any], mode: Mode | None) -> Mode | str | None:
-        # Servers have no common words for a mode that they do not take: whatever they refuse and do
-        # not say to be something else may be the mode.
-        optional = [name for name in sent if name not in ("model", "messages", "prompt", *KEYS)]
-        param, text = str(self._error.get("param") or ""), self._text.lower()
-        quoted = (name for name in optional if f"'{name}'" in text)
-        named = param if param in optional else next(quoted, None)
-        if named and "support" in text:
-            return named
-        return None if named or (param and not param.startswith(KEYS)) else mode
+
+def _refused(
+    sent: Mapping[str, Any], mode: Mode | None, param: str, text: str
+) -> Mode | str | None:
+    # Servers have no common words for a mode that they do not take: whatever they refuse and do
+    # not say to be something else may be the mode.
+    optional = [name for name in sent if name not in ("model", "messages", "prompt", FORM_KEY)]
+    quoted = (name for name in optional if f"'{name}'" in text)
+    named = param if param in optional else next(quoted, None)
+    if named and "support" in text:
+        return named
+    return None if named or (param and not param.startswith(FORM_KEY)) else mode
 
 
 def _error(body: object) -> Mapping[str, object]:

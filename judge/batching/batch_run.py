@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import json
 import secrets
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,16 +25,15 @@ from openai.types import Batch as RemoteBatch
 from judge import jsonio
 from judge.backends.base import (
     AskError,
+    Mode,
     RefusedError,
     StudyError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.openai import OpenAIJudge
+from judge.backends.openai import NO_KEY, Connection, OpenAIJudge
 from judge.backends.openai_client import ErrorReply, client, completion_of
-from judge.backends.servers import NO_KEY, Connection
-from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.running.cost import Prices
 from judge.running.engine import (
@@ -42,7 +42,6 @@ from judge.running.engine import (
     ProgressListener,
     Question,
     RunStoppedError,
-    UnreadableError,
     recall,
 )
 from judge.running.session import JudgeSession
@@ -71,7 +70,7 @@ class GoneError(JudgeError):
 
 
 def read_answer(
-    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, tool: str | None
+    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None
 ) -> Completion:
     """Return the answer in a line; raises what asking raises, or `TransientError` without one."""
     response = line.get("response")
@@ -83,7 +82,7 @@ def read_answer(
     if type(status) is int and not 200 <= status < 300:
         reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
         raise reply.meaning(sampling, mode, NO_KEY)
-    return completion_of(body, mode, tool, NO_KEY)
+    return completion_of(body, mode, NO_KEY)
 
 
 class Provider:
@@ -112,13 +111,13 @@ class Provider:
 
     async def create(self, file_id: str, mark: str) -> RemoteBatch:
         """Make the batch of an uploaded file; an error may leave it made or not."""
-        creating = self._client.batches.create(
-            completion_window="24h",
-            endpoint=_ENDPOINT,
-            input_file_id=file_id,
-            metadata={_MARK: mark},
-        )
-        return await self._batch(creating)
+        with self._explained():
+            return await self._client.batches.create(
+                completion_window="24h",
+                endpoint=_ENDPOINT,
+                input_file_id=file_id,
+                metadata={_MARK: mark},
+            )
 
     @retry_transient
     async def marked(self) -> dict[str, RemoteBatch]:
@@ -129,30 +128,21 @@ class Provider:
 
     async def look(self, remote_id: str) -> RemoteBatch:
         """Return how a batch is."""
-        return await self._batch(self._client.batches.retrieve(remote_id))
+        with self._explained():
+            return await self._client.batches.retrieve(remote_id)
 
     async def cancel(self, remote_id: str) -> RemoteBatch:
         """Have a batch end with what it has answered."""
-        return await self._batch(self._client.batches.cancel(remote_id))
-
-    async def _batch(self, reply: Awaitable[RemoteBatch]) -> RemoteBatch:
         with self._explained():
-            batch = await reply
-            if not (batch.id and batch.status):  # openai's package reads any JSON as a batch
-                raise ValueError("a batch has an id and a status")
-            return batch
+            return await self._client.batches.cancel(remote_id)
 
-    async def lines(self, file_id: str) -> AsyncIterator[bytes]:
-        """Yield the lines of a file."""
-        line = b""
+    @retry_transient
+    async def lines(self, file_id: str | None) -> list[bytes]:
+        """Return the lines of a file; none without one."""
+        if not file_id:
+            return []
         with self._explained():
-            content = self._slow.files.with_streaming_response.content(file_id)
-            async with content as response:
-                async for chunk in response.iter_bytes():
-                    *whole, line = (line + chunk).split(b"\n")
-                    for part in whole:
-                        yield part
-        yield line
+            return (await self._slow.files.content(file_id)).content.split(b"\n")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -161,7 +151,7 @@ class Provider:
         except openai.APIStatusError as error:
             if error.status_code == 404:
                 raise GoneError(
-                    f"{self.url} has lost a batch or its file: judge batch cancel forgets it"
+                    f"{self.url} has lost a batch or its file: see judge batch cancel"
                 ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
@@ -176,10 +166,11 @@ class Provider:
             raise UnreadableReplyError("it is no reply about batches") from error
 
 
-_MOST_FILE, _MOST_LINE = 200_000_000, 2**20
+_MOST_FILE, _LONG_LINE = 200_000_000, 2**20
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
-_TRIES = 3
+# How often a question is asked that has had no answer.
+_TIMES = 3
 _NO_ROOM = "token_limit_exceeded"
 
 
@@ -222,18 +213,16 @@ def ask_in_batches(
 
     with Ledger(session.cache.path) as ledger:
         run = asyncio.run(ask())
-        ledger.forget(run.unanswerable)
         session.batches = [asdict(batch) for batch in ledger.batches(run=digest, state=OVER)]
     session.unanswerable, session.asked_before = run.unanswerable, run.spent
 
 
 @dataclass(slots=True)
 class Contents:
-    """What the files of a batch hold: how each question ended, and lines that answer none."""
+    """What the files of a batch hold: how each question ended, and what the model refuses."""
 
     ends: dict[str, AskError | None] = field(default_factory=dict)
     spent: Progress = field(default_factory=lambda: Progress(total=0))
-    strange: int = 0
     left_out: set[str | Mode] = field(default_factory=set)
     refusal: JudgeError | None = None
 
@@ -255,6 +244,7 @@ class BatchRun:
     _progress: Progress = field(default_factory=lambda: Progress(total=0))
     _prices: Prices = field(init=False)
     _short_of_money: str = ""
+    _times: Counter[str] = field(default_factory=Counter)
     _reserved: set[str] = field(default_factory=set)
 
     async def ask(self) -> None:
@@ -314,20 +304,17 @@ class BatchRun:
                 (exchange,) = recall(session, session.cache, study)
                 progress.from_cache += len(exchange.answers)
                 if exchange.outcome is not None:
-                    first.add(study, exchange.outcome, exchange.answers[-1].completion)
-                    if first.are_unreadable:
-                        raise UnreadableError(first.message(), progress)
+                    last = exchange.answers[-1].completion
+                    if why := first.add(study, exchange.outcome, last):
+                        raise RunStoppedError(why, progress)
                 question = exchange.question
                 if question is None:
                     assert exchange.outcome is not None
                     progress.ended(exchange.outcome)
                     continue
-                batch, error = self.ledger.standing(question.key)
-                if batch is not None:
+                if batch := self.ledger.batch_of(question.key):
                     waiting[batch] += 1
-                elif error is not None:
-                    self.unanswerable[question.key] = error
-                else:
+                elif question.key not in self.unanswerable:
                     cost = self._prices.at_most(question.request)
                     if session.budget and (why := session.budget.reserve(cost)):
                         self._short_of_money = why
@@ -346,7 +333,6 @@ class BatchRun:
             kind=self.session.kind,
             server=self.provider.url,
             mode=judge.mode.value if judge.mode else None,
-            tool=judge.tool,
             command=self.policy.command,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
@@ -361,74 +347,47 @@ class BatchRun:
                 }
                 request["body"] = judge.body(question.request)
                 line = json.dumps(request).encode("ascii") + b"\n"
-                if len(line) > _MOST_LINE:
-                    raise JudgeError(f"a question of {len(line):,} bytes: ask without --batch")
                 self.ledger.ask(batch, question.key, question.record)
                 n, size = n + 1, size + file.write(line)
                 most = None if most is None or cost is None else most + cost
-                if n == self.policy.most or size > _MOST_FILE - _MOST_LINE:
+                if n == self.policy.most or size > _MOST_FILE - _LONG_LINE:
                     break
             self._reserved.add(batch.id)
             return self.ledger.put(replace(batch, n=n, most=most))
 
     async def _make(self, batch: Batch, path: Path) -> None:
         file_id = await self.provider.upload(path, f"{batch.id}.jsonl")
-        for left in reversed(range(_TRIES)):
-            try:
-                remote = await self.provider.create(file_id, batch.id)
-            except TransientError:  # it may be made all the same
-                if await self._is_made(batch):
-                    return
-                if not left:
-                    raise
-            except JudgeError:
-                self.ledger.drop(batch)
-                raise
-            else:
-                self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
-                return
+        try:
+            remote = await self.provider.create(file_id, batch.id)
+        except JudgeError:
+            self.ledger.drop(batch)
+            raise
+        # After another error the next command finds out whether the batch was made.
+        self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
 
     async def _wait(self, waiting: Counter[str]) -> None:
         # Until one is over: what the provider has no room for waits for that too.
         batches = [self.ledger.batch(name) for name in waiting]
         for batch in batches:
-            if batch.server != self.provider.url:
-                raise JudgeError(
-                    f"batch {batch.id} asks the same of {batch.server}: give --base-url "
-                    f"{batch.server}, or end it with judge batch cancel {batch.id}"
-                )
             self.listener.say(f"Waiting for batch {batch.id}: {waiting[batch.id]:,} questions.")
-        before, is_over = self._progress.done, False
+        is_over, answered_at = False, time.monotonic()
         while not is_over:
-            n_done = 0
             for batch in [*batches]:
-                remote = await self._look(batch)
-                if counts := remote.request_counts:
-                    n_done += counts.completed + counts.failed
+                try:
+                    remote = await self.provider.look(str(batch.remote_id))
+                except TransientError:
+                    if time.monotonic() - answered_at >= self.session.policy.max_outage:
+                        raise
+                    continue
+                answered_at = time.monotonic()
                 if remote.status in ENDED:
                     batches.remove(batch)
                     is_over |= await self._end(batch, remote)
             if not batches and not is_over:
                 raise JudgeError(f"{self.provider.url} has no room: give a smaller --batch-size")
-            self._progress.done = max(self._progress.done, before + n_done)
             self.listener.tick(self._progress)
             if not is_over:
                 await asyncio.sleep(self.policy.poll)
-
-    async def _look(self, batch: Batch) -> RemoteBatch:
-        looking = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception_type(TransientError),
-            wait=tenacity.wait_fixed(self.policy.poll),
-            stop=tenacity.stop_after_delay(self.session.policy.max_outage),
-            before_sleep=self._say_trouble,
-            reraise=True,
-        )
-        return await looking(self.provider.look, str(batch.remote_id))
-
-    def _say_trouble(self, state: tenacity.RetryCallState) -> None:
-        if state.attempt_number == 1 and state.outcome:
-            error = state.outcome.exception()
-            self.listener.say(f"No answer: {error}. The batches go on; looking again.")
 
     async def _end(self, batch: Batch, remote: RemoteBatch) -> bool:
         """Read a batch that has ended; return whether its questions have met their ends."""
@@ -444,21 +403,26 @@ class BatchRun:
         async with self.ledger.lock():
             if self.ledger.batch(batch.id).state == OVER:  # another process was here
                 return True
-            contents = await self._collect(batch, remote)
+            contents = Contents()
+            for file_id in (remote.output_file_id, remote.error_file_id):
+                for line in await self.provider.lines(file_id):
+                    self._take(line, batch, contents)
             spent = contents.spent
             no_answer = AskError("no answer", f"the batch is {remote.status}")
             ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | contents.ends
             batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
-            self.ledger.end(batch, ends)
+            self.ledger.end(batch)
+        for key, error in ends.items():
+            self._times[key] += 1
+            if error and (isinstance(error, StudyError) or self._times[key] >= _TIMES):
+                self.unanswerable[key] = StudyError(error.reason, error.detail)
         self._settle(batch, spent.dollars)
         self.spent.add_spent(spent)
         self._progress.add_spent(spent)
-        hopeless = sum(isinstance(error, StudyError) for error in ends.values())
         cost = "unknown" if spent.dollars is None else f"${spent.dollars:,.2f}"
         self.listener.say(
-            f"Batch {batch.id} is {remote.status}: {spent.asked:,} answered, {hopeless:,} without "
-            f"hope of an answer, {batch.n - spent.asked - hopeless:,} to be asked again; "
-            f"{contents.strange:,} strange lines passed over; cost {cost}."
+            f"Batch {batch.id} is {remote.status}: {spent.asked:,} of {batch.n:,} answered; "
+            f"cost {cost}."
         )
         if contents.refusal:
             raise JudgeError(f"batch {batch.id}: {contents.refusal}") from contents.refusal
@@ -467,15 +431,6 @@ class BatchRun:
         if remote.status == "cancelled":
             raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress)
         return True
-
-    @retry_transient
-    async def _collect(self, batch: Batch, remote: RemoteBatch) -> Contents:
-        contents = Contents()
-        for file_id in filter(None, (remote.output_file_id, remote.error_file_id)):
-            async for line in self.provider.lines(file_id):
-                if line.strip():
-                    self._take(line, batch, contents)
-        return contents
 
     def _take(self, line: bytes, batch: Batch, contents: Contents) -> None:
         cache, ends = self.session.cache, contents.ends
@@ -486,13 +441,12 @@ class BatchRun:
             record = self.ledger.record(batch, key) if isinstance(key, str) else None
         except (ValueError, LookupError, TypeError):
             record = None
-        if record is None or ends.get(key, record) is None:
-            contents.strange += 1
+        if record is None or ends.get(key, record) is None:  # not asked for, or answered before
             return
         ends[key] = None
-        mode = Mode(batch.mode) if batch.mode else None
+        mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
-            completion = read_answer(value, record["sampling"], mode, batch.tool)
+            completion = read_answer(value, record["sampling"], mode)
         except RefusedError as error:
             contents.left_out.add(error.what)
         except AskError as error:
@@ -502,7 +456,7 @@ class BatchRun:
         else:
             contents.spent.paid(completion, self._prices.dollars(completion.usage))
             if cache.find(key) is None:  # it is, where a process was killed in between
-                cache.keep(key, record, completion).result()
+                cache.keep(key, record, completion)
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:

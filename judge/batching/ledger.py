@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
 from filelock import AsyncFileLock
 
-from judge.backends.base import AskError, StudyError
 from judge.types import JudgeError
 
 _FOLDER, _DATABASE = "batches", "ledger.db"
 CREATING, RUNNING, OVER = "creating", "running", "over"
 """The states of a batch: perhaps made, made, read."""
-_MOST_TIMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,6 @@ class Batch:
     kind: str
     server: str
     mode: str | None
-    tool: str | None
     command: str
     created: str
     state: str = CREATING
@@ -52,7 +49,7 @@ _SCHEMA = """
     PRAGMA secure_delete = ON; -- questions hold reports: a deleted one leaves no trace
     CREATE TABLE IF NOT EXISTS batch (id TEXT PRIMARY KEY, data TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS question (
-        key TEXT PRIMARY KEY, batch TEXT, record TEXT, times INTEGER DEFAULT 0, reason, detail
+        key TEXT PRIMARY KEY, batch TEXT, record TEXT
     ) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS question_batch ON question (batch);
 """
@@ -92,7 +89,7 @@ class Ledger:
     def batches(self, **having: str) -> list[Batch]:
         """Return the batches whose fields have these values, the oldest first."""
         rows = self._sql("SELECT data FROM batch ORDER BY rowid")
-        every = (Batch(**json.loads(data)) for (data,) in rows)
+        every = (Batch(**_known(json.loads(data))) for (data,) in rows)
         return [b for b in every if all(getattr(b, name) == having[name] for name in having)]
 
     def batch(self, batch_id: str) -> Batch:
@@ -113,12 +110,10 @@ class Ledger:
         update = "DO UPDATE SET batch = excluded.batch, record = excluded.record"
         self._sql(f"{insert} ON CONFLICT {update}", key, batch.id, json.dumps(record))
 
-    def standing(self, key: str) -> tuple[str | None, StudyError | None]:
-        """Return the batch that has a question, and why it can have no answer; else None."""
-        select = "SELECT batch, times, reason, detail FROM question WHERE key = ?"
-        for batch, times, reason, detail in self._sql(select, key):
-            return batch, StudyError(reason, detail) if times >= _MOST_TIMES else None
-        return None, None
+    def batch_of(self, key: str) -> str | None:
+        """Return the id of the batch that has a question, None where none has."""
+        rows = self._sql("SELECT batch FROM question WHERE key = ?", key)
+        return rows[0][0] if rows else None
 
     def keys(self, batch: Batch) -> set[str]:
         """Return the keys of the questions in a batch."""
@@ -130,37 +125,17 @@ class Ledger:
         rows = self._sql(select, key, batch.id)
         return json.loads(rows[0][0]) if rows else None
 
-    def end(self, batch: Batch, ends: Mapping[str, AskError | None]) -> None:
-        """Note how a batch ended.
-
-        A question is asked three times, or once if its error is final.
-        """
-        update = "UPDATE question SET times = times + ?, reason = ?, detail = ? WHERE key = ?"
+    def end(self, batch: Batch) -> None:
+        """Write down that a batch is over; it has no questions any more."""
         with self.change():
-            for key, error in ends.items():
-                if error is None:
-                    self._sql("DELETE FROM question WHERE key = ?", key)
-                else:
-                    times = _MOST_TIMES if isinstance(error, StudyError) else 1
-                    self._sql(update, times, error.reason, error.detail, key)
-            self._free(batch)
+            self._sql("DELETE FROM question WHERE batch = ?", batch.id)
             self.put(batch)
 
     def drop(self, batch: Batch) -> None:
         """Forget a batch; its questions may be asked in another."""
         with self.change():
-            self._free(batch)
+            self._sql("DELETE FROM question WHERE batch = ?", batch.id)
             self._sql("DELETE FROM batch WHERE id = ?", batch.id)
-
-    def forget(self, keys: Iterable[str]) -> None:
-        """Forget questions that had no answer: the next run may ask them."""
-        with self.change():
-            for key in keys:
-                self._sql("DELETE FROM question WHERE key = ? AND batch IS NULL", key)
-
-    def _free(self, batch: Batch) -> None:
-        self._sql("DELETE FROM question WHERE batch = ? AND times = 0", batch.id)
-        self._sql("UPDATE question SET batch = NULL, record = NULL WHERE batch = ?", batch.id)
 
     def _sql(self, statement: str, *values: object) -> list[Any]:
         with self._explained():
@@ -174,3 +149,8 @@ class Ledger:
             raise JudgeError(
                 f"cannot use the record of batches {self._file} ({error}): make it writable"
             ) from error
+
+
+def _known(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a batch; an earlier version wrote more."""
+    return {field.name: data[field.name] for field in fields(Batch) if field.name in data}

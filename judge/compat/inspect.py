@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from judge.api import JudgeOptions, session_of
+from judge.api import BackgroundJudge, JudgeOptions, session_of
 from judge.backends import LEXICON
-from judge.rubrics.contract import Measure
 from judge.rubrics.quantities import measure_of
-from judge.running.background_judge import BackgroundJudge
-from judge.running.records import StudyResult, to_record
-from judge.running.session import JudgeSession, RequestPolicy, with_classes
+from judge.running.records import to_record
+from judge.running.session import RequestPolicy, with_classes
 from judge.studies import from_python
 from judge.studies.sections import says_nothing
 from judge.studies.study_set import attach_context
@@ -45,9 +43,7 @@ def _radiology_judge(
     `concurrency` is the number of samples judged at a time; see `judge.annotate` for the others.
     """
     # Samples are judged one by one: the share of unread answers is unknown after a few.
-    policy = RequestPolicy(give_up_after=0)
-    if concurrency is not None:
-        policy = replace(policy, concurrency=concurrency)
+    policy = RequestPolicy(concurrency, give_up_after=0)
     options: JudgeOptions = {"prompt": prompt, "base_url": base_url, "max_tokens": max_tokens}
     options |= {"reply": reply, "sampling": sampling, "cache": cache, "policy": policy}
     session = session_of(rubric, judge, options)
@@ -57,10 +53,13 @@ def _radiology_judge(
     async def score(state: TaskState, target: Target) -> Score:
         if len(target) != 1 or says_nothing(target.text):
             raise JudgeError(f"sample {state.sample_id} needs one target, the reference report")
-        if lost := _missing_report(state.output):
-            reason, why = lost
-            metadata = {"outcome": "not judged", "reason": reason, "measures": None}
-            return Score.unscored(reason=reason, explanation=why, metadata=metadata)
+        choices = state.output.choices
+        stopped = choices[0].stop_reason if choices else "no output"
+        # Where the model ended by itself even an empty output is a report.
+        is_empty = stopped != "stop" and not state.output.completion.strip()
+        error = state.output.error or ""
+        if reason := _STOPPED.get(stopped) or ("no_response" if error or is_empty else None):
+            return _unscored(reason, f"the model stopped: {stopped}. {error}")
         takes_context = session.rubric.takes_context
         fields = (state.metadata or {}) if takes_context else {}
         studies = from_python(
@@ -71,36 +70,29 @@ def _radiology_judge(
         )
         studies = attach_context(studies, context=None if takes_context else ())
         studies, class_source = with_classes(studies)
-        (judged,) = await asyncio.wrap_future(thread.submit(thread.judge, studies))
-        return _score(judged, session.signature(studies, class_source), session, chosen)
+        (judged,) = await asyncio.wrap_future(thread.submit(partial(thread.judge, studies)))
+        record = to_record(judged, session.rubric)
+        metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
+        metadata["signature"] = session.signature(studies, class_source)
+        metadata["judge_note"] = session.judge.note
+        if not isinstance(judged.outcome, Annotated) or judged.measures is None:
+            why = f"{record['outcome']}: {record['reason']}. {record['detail'] or ''}".strip()
+            return _unscored("grader_failed", why, **metadata)
+        explanation = judged.completion and judged.completion.text
+        if session.rubric.render:
+            explanation = session.rubric.render(judged.outcome.annotation)
+        value = judged.measures[chosen.name]
+        if value is None:
+            why = f"{chosen.name} is not defined: {chosen.undefined}\n{explanation}"
+            return _unscored("undefined", why, **metadata)
+        return Score(value=float(value), explanation=explanation, metadata=metadata)
 
     return score
 
 
-def _missing_report(output: ModelOutput) -> tuple[str, str] | None:
-    # An output is a report where the model ended it by itself, even if it is empty.
-    stopped = output.choices[0].stop_reason if output.choices else "no output"
-    is_empty = not output.completion.strip() and stopped != "stop"
-    reason = _STOPPED.get(stopped) or ("no_response" if output.error or is_empty else None)
-    return (reason, f"the model stopped: {stopped}. {output.error or ''}") if reason else None
-
-
-def _score(judged: StudyResult, signature: str, session: JudgeSession, measure: Measure) -> Score:
-    record = to_record(judged, session.rubric)
-    metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
-    metadata |= {"signature": signature, "judge_note": session.judge.note}
-    if not isinstance(judged.outcome, Annotated) or judged.measures is None:
-        why = f"{record['outcome']}: {record['reason']}. {record['detail'] or ''}".strip()
-        return Score.unscored(reason="grader_failed", explanation=why, metadata=metadata)
-    rubric, completion = session.rubric, judged.completion
-    explanation = completion and completion.text
-    if rubric.render:
-        explanation = rubric.render(judged.outcome.annotation)
-    value = judged.measures[measure.name]
-    if value is None:
-        why = f"{measure.name} is not defined: {measure.undefined}\n{explanation}"
-        return Score.unscored(reason="undefined", explanation=why, metadata=metadata)
-    return Score(value=float(value), explanation=explanation, metadata=metadata)
+def _unscored(reason: str, why: str, **metadata: Any) -> Score:  # noqa: ANN401
+    metadata = {"outcome": "not judged", "reason": reason, "measures": None, **metadata}
+    return Score.unscored(reason=reason, explanation=why, metadata=metadata)
 
 
 radiology_judge = scorer(metrics=[mean(), stderr()], name="radiology_judge")(_radiology_judge)

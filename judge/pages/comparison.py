@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge import rubrics
 from judge.pages.bundle import PACKET, as_json, page_file
 from judge.pages.run import declared
 from judge.stats.metric import Metric
-from judge.stats.scores import GROUP_FIELDS, Cell, Group, ScoreMatrix, group_cells, groups_of
+from judge.stats.scores import Cell
 from judge.stats.significance import Comparison, PairTest
 from judge.study.view import judged_view
-from judge.tables.document import definitions, p_value
-from judge.tables.leaderboard import (
+from judge.tables.comparison import (
     correlation_tables,
-    difference_and_interval,
+    difference,
     error_tables,
-    figure_and_interval,
+    figure,
     group_name,
     judged_tests,
     panels,
 )
+from judge.tables.document import definitions, estimate_texts, p_value
 from judge.text import group_value, in_natural_order
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
@@ -38,8 +37,6 @@ MARK = "<!doctype html><!-- judge compare -->"
 """How such a file begins, so that it is known again."""
 MOST_RECORDS = 20_000
 """Records of one study, model and rubric; about half a kilobyte each in the file."""
-_MAX_GROUPS = 100
-"""A field with more values than this is no field to choose a group by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +51,21 @@ class PageFigure:
 def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
     """Return the ids of the studies whose records the page shows, by model and rubric.
 
-    All of them where there are no more than `most`. Otherwise the studies in which the best and
-    the worst model are furthest apart, by each metric in turn, that of the ranks first.
+    All of them where there are no more than `most`. Otherwise those in which the best and the worst
+    model are furthest apart by the metric of the ranks.
     """
     panel = c.panel
     keys = [(model, rubric) for model in panel.models for rubric in rubric_names(c)]
     n = most // max(1, len(keys))
     if len(panel.study_ids) <= n:
         return {key: set(panel.study_ids) for key in keys}
-    metrics = sorted(panel.metrics, key=lambda metric: metric.name != c.sort)
-    in_turn = np.stack([_furthest_first(c, metric) for metric in metrics], axis=1).ravel()
-    rows = list(dict.fromkeys(in_turn.tolist()))[:n]
-    return {key: {panel.study_ids[row] for row in rows} for key in keys}
-
-
-def _furthest_first(c: Comparison, metric: Metric) -> NDArray[np.intp]:
-    values = c.panel.study_values(metric.name) * (1 if metric.study_higher_is_better else -1)
+    metric = next(metric for metric in panel.metrics if metric.name == c.sort)
+    values = panel.study_values(metric.name) * (1 if metric.study_higher_is_better else -1)
     scored = ~np.isnan(values)
     # A model by itself is shown where it is worst.
     best = 0.0 if values.shape[1] == 1 else np.where(scored, values, -np.inf).max(axis=1)
     gap = best - np.where(scored, values, np.inf).min(axis=1)
-    return np.argsort(-gap, kind="stable")
+    return {key: {panel.study_ids[row] for row in np.argsort(-gap)[:n]} for key in keys}
 
 
 def page(c: Comparison, records: Records, figures: Sequence[PageFigure] = ()) -> Iterator[str]:
@@ -93,18 +84,24 @@ def _pieces(
     n_records = {"here": sum(map(len, records.values())), "all": n_judged}
     ids = {study_id for studies in records.values() for study_id in studies}
     rows = [row for row, study_id in enumerate(c.panel.study_ids) if study_id in ids]
-    yield "overview", as_json({**overview(c), "records": n_records})
-    yield (
-        "columns",
-        as_json({**columns(c), "packets": packet_numbers(rows, len(c.panel.study_ids))}),
-    )
-    for number, metric in enumerate(c.panel.metrics):
-        yield f"values-{number}", values(c, metric)
+    packets = packet_numbers(rows, len(c.panel.study_ids))
+    yield from number_pieces(c, {"records": n_records}, {"packets": packets})
     for number, start in enumerate(range(0, len(rows), PACKET)):
         packet = rows[start : start + PACKET]
         views = {str(row): list(_study(c, records, c.panel.study_ids[row])) for row in packet}
         yield f"packet-{number}", as_json(views)
     yield from figure_pieces(figures)
+
+
+def number_pieces(
+    c: Comparison, in_overview: Mapping[str, Any], in_columns: Mapping[str, Any]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the overview, the columns and each metric's values, with what is given beside them."""
+    yield "overview", as_json({**overview(c), **in_overview})
+    yield "columns", as_json({**columns(c), **in_columns})
+    for number, metric in enumerate(c.panel.metrics):
+        # Doubles, model by model; NaN where a study is not scored.
+        yield f"values-{number}", c.panel.study_values(metric.name).T.astype("<f8").tobytes()
 
 
 def packet_numbers(rows: Sequence[int], n: int) -> list[int]:
@@ -118,8 +115,8 @@ def packet_numbers(rows: Sequence[int], n: int) -> list[int]:
 def figure_pieces(figures: Sequence[PageFigure]) -> Iterator[tuple[str, bytes]]:
     """Yield the titles and captions of all figures, then the SVG of each."""
     yield "figures", as_json([{"title": f.title, "caption": f.caption} for f in figures])
-    for number, figure in enumerate(figures):
-        yield f"figure-{number}", figure.svg.encode()
+    for number, drawn in enumerate(figures):
+        yield f"figure-{number}", drawn.svg.encode()
 
 
 def overview(c: Comparison) -> dict[str, Any]:
@@ -129,7 +126,7 @@ def overview(c: Comparison) -> dict[str, Any]:
         "models": list(panel.models),
         "metrics": [_metric(metric) for metric in panel.metrics],
         "sort": c.sort,
-        "groups": [*_tested_groups(c), *_other_groups(c)],
+        "groups": list(_groups(c)),
         "rubrics": {name: declared(rubrics.load(name)) for name in rubric_names(c)},
         "correlations": [table.plain() for table in correlation_tables(c)],
         "tested": _tested(c),
@@ -167,9 +164,10 @@ def _tested(c: Comparison) -> str:
     )
 
 
-def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
+def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
     parts = panels(c)
     for index in in_natural_order([group.key for group in c.groups]):
+        group = c.groups[index]
         tests = {
             metric.name: [_test(test, metric) for test in judged_tests(c, index, metric)]
             for metric in (c.panel.metrics if c.tests else ())
@@ -179,47 +177,33 @@ def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
             name: [share and {"low": share.low, "high": share.high} for share in shares]
             for name, shares in ranks.items()
         }
-        group = _group(c.groups[index], parts[index], c.order)
-        yield {**group, "tests": tests, "rank_intervals": intervals}
-
-
-def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
-    """Yield the groups by other fields than those of the comparison, which are not tested."""
-    for field in GROUP_FIELDS:
-        if field in c.by or field not in c.panel.fields:
-            continue
-        parts = groups_of(c.panel, [field])
-        if len(parts) <= _MAX_GROUPS:
-            for index in in_natural_order([key for key, _ in parts]):
-                key, part = parts[index]
-                group = _group(group_cells(part, key), part, c.order)
-                yield {**group, "tests": {}, "rank_intervals": {}}
-
-
-def _group(group: Group, part: ScoreMatrix, order: Sequence[int]) -> dict[str, Any]:
-    return {
-        "name": group_name(group.key),
-        "key": {name: group_value(value) for name, value in group.key.items()},
-        "n": group.n_studies,
-        "cells": {
-            metric.name: [_cell(cell, metric) for cell in group.cells[metric.name]]
-            for metric in part.metrics
-        },
-        "errors": [table.plain() for table in error_tables(part, group.key, order)],
-    }
+        yield {
+            "name": group_name(group.key),
+            "key": {name: group_value(value) for name, value in group.key.items()},
+            "n": group.n_studies,
+            "cells": {
+                metric.name: [_cell(cell, metric) for cell in group.cells[metric.name]]
+                for metric in parts[index].metrics
+            },
+            "errors": [
+                table.plain() for table in error_tables(parts[index], group.key, c.order).values()
+            ],
+            "tests": tests,
+            "rank_intervals": intervals,
+        }
 
 
 # Numbers are rounded by the functions that print the terminal's tables, so that both agree.
 
 
 def _cell(cell: Cell, metric: Metric) -> dict[str, Any]:
-    figure, interval = figure_and_interval(cell, metric)
+    text, interval = estimate_texts(figure(cell, metric))
     numbers = {name: getattr(cell, name) for name in ("n", "rank", "value", "low", "high")}
-    return {**numbers, "figure": figure, "interval": interval}
+    return {**numbers, "figure": text, "interval": interval}
 
 
 def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
-    differences = [difference_and_interval(test, metric, sign) for sign in (1, -1)]
+    differences = [estimate_texts(difference(test, metric, sign)) for sign in (1, -1)]
     return {
         **{name: getattr(test, name) for name in ("a", "b", "n", "is_significant")},
         "differences": [{"text": text, "interval": interval} for text, interval in differences],
@@ -236,11 +220,6 @@ def columns(c: Comparison) -> dict[str, Any]:
         "fields": {name: _field(values) for name, values in c.panel.fields.items()},
         "whole": [name for name, grid in known.items() if not np.any(grid[~np.isnan(grid)] % 1)],
     }
-
-
-def values(c: Comparison, metric: Metric) -> bytes:
-    """Return the studies' values as doubles, model by model; NaN where a study is not scored."""
-    return c.panel.study_values(metric.name).T.astype("<f8").tobytes()
 
 
 def _field(values: Sequence[object]) -> dict[str, Any]:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from judge import official
 from judge.pages.bundle import PACKET, as_json, page_file
 from judge.rubrics.contract import Measure, Rubric, Statistic
+from judge.rubrics.questions import split_answers
+from judge.running.records import study_of
 from judge.signature import Signature
 from judge.stats.table import FIXED, codes, fields_of, worst_order
-from judge.study.asked import AskedQuestions
+from judge.studies.study_set import JudgeContext
 from judge.study.view import cell, study_view
 from judge.tables.run import headline, run_title, tables
 from judge.text import group_value, number, percent
+from judge.types import JudgeError, Message, UnparsedError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judge.prompts import Prompt
     from judge.running.folder import Run
 
 MARK = "<!doctype html><!-- judge audit -->"
@@ -27,11 +35,9 @@ MARK = "<!doctype html><!-- judge audit -->"
 _MAX_CHOICES = 200
 """A field with more values than this is filtered by typing, not by choosing."""
 _MAX_CHOICE = 100
-_MAX_BARS = 12
 _SHORT = 40
 """Characters of a field's longest value that is shown in the list of studies from the start."""
 _FEW_FIELDS = 3
-_BINS = 20
 
 
 def page(run: Run) -> Iterator[str]:
@@ -51,15 +57,10 @@ def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
         place = n_written // PACKET
         yield f"packet-{place}", as_json([study_view(record, run.rubric) for record in packet])
         if has_prompt(run.summary()):
-            yield f"asked-{place}", questions(packet, questions_of)
+            yield f"asked-{place}", as_json([questions_of.about(record) for record in packet])
         n_written += len(packet)
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
-
-
-def questions(records: Iterable[Mapping[str, Any]], questions_of: AskedQuestions) -> bytes:
-    """Return the questions about some studies as JSON, each as `AskedQuestions.about` has it."""
-    return as_json([questions_of.about(record) for record in records])
 
 
 def has_prompt(summary: Mapping[str, Any]) -> bool:
@@ -67,12 +68,79 @@ def has_prompt(summary: Mapping[str, Any]) -> bool:
     return Signature.parse(summary["signature"]).get("prompt", "none") != "none"
 
 
+class AskedQuestions:
+    """The messages of a run's first question about each study.
+
+    A run keeps a digest of each prompt. `missing` says in a sentence why the messages cannot be
+    shown, for example since the prompt of that digest is not here; empty where they can.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._parts = Signature.parse(run.signature)
+        self._prompts: dict[str, Prompt] = {}
+        self.missing = ""
+        if run.combined is not None:
+            self.missing = "This run has no prompt of its own."
+            return
+        given = str((run.manifest["arguments"] or {}).get("prompt"))
+        for name in self._parts.get("prompt", "none").split(","):
+            shown, _, digest = name.rpartition("+")
+            for source in (shown.rpartition("@")[0], given):
+                with suppress(JudgeError):
+                    prompt = official.load(source, os.environ)
+                    if prompt.digest == digest:
+                        self._prompts[prompt.asks] = prompt
+                        break
+            else:
+                self.missing = f"The prompt {name} is not here: the run keeps its digest only."
+
+    def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `messages`, each with `step`, `role` and `text`, and `missing`."""
+        if self.missing:
+            return {"messages": [], "missing": self.missing}
+        try:
+            messages = [
+                {"step": step, "role": message.role, "text": message.content}
+                for step, asked in self._asked(record)
+                for message in asked
+            ]
+        except (JudgeError, UnparsedError, KeyError) as error:
+            return {"messages": [], "missing": f"The question cannot be made again: {error}."}
+        return {"messages": messages, "missing": ""}
+
+    def _asked(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Message]]]:
+        # With the context and the prior report that the judge was shown.
+        study, prior = study_of(record), _names(self._parts.get("prior", ""))
+        context = JudgeContext(_names(self._parts.get("context", "")), *prior).read(study.fields)
+        study = replace(study, context=context["context"], prior=context["prior"])
+        steps = self._run.rubric.steps
+        if steps is None:
+            (prompt,) = self._prompts.values()
+            yield "", prompt.about(study)
+            return
+        answers = split_answers(record["answer"]["text"]) if record["answer"] else {}
+        known: dict[str, str] = {}
+        while now := steps.coming(study, known):
+            for step in now:
+                yield step.name, self._prompts[step.asks].about(step.study)
+            if any(step.name not in answers for step in now):
+                return
+            known |= {step.name: answers[step.name] for step in now}
+
+
+def _names(part: str) -> tuple[str, ...]:
+    """Return the names of fields in a part of a signature, of which some are JSON strings."""
+    names = re.findall(r'"(?:[^"\\]|\\.)*"|[^",][^,]*', part)
+    return tuple(json.loads(name) if name.startswith('"') else name for name in names)
+
+
 def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     """Return what a page shows of a run before its studies, in JSON's types.
 
     `facts` and `tables` are those of the terminal; `figures` holds `rates` (a row a group, the
-    last for all studies), `tally` and `scores` (a histogram a score); `columns` are those of the
-    list of studies and `filters` what it can be narrowed by.
+    last for all studies) and the `tally`; `columns` are those of the list of studies and `filters`
+    what it can be narrowed by.
     """
     rates = [s for s in rubric.shown("groups") if s.kind == "rate"]
     facts = headline(summary, rubric, figures=False)
@@ -93,7 +161,6 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
         "figures": {
             "rates": [_rates(summary, statistic) for statistic in rates],
             "tally": _tally(summary, rubric),
-            "scores": [_histogram(table, score) for score in rubric.with_role("score")],
         },
         "columns": _columns(table, rubric),
         "filters": _filters(table, rubric),
@@ -146,17 +213,12 @@ def _measure(measure: Measure) -> dict[str, Any]:
     return {name: getattr(measure, name) for name in names}
 
 
-def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    value, is_share = summary["statistics"][statistic.name], statistic.kind == "rate"
-    text = percent if is_share else number
+def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, str]:
+    value = summary["statistics"][statistic.name]
+    text = percent if statistic.kind == "rate" else number
     ends = [text(value[end]) for end in ("low", "high") if value[end] is not None]
-    return {
-        "label": statistic.label,
-        "text": text(value["value"]),
-        "interval": " to ".join(ends),
-        "is_share": is_share,
-        **{name: value[name] for name in ("value", "low", "high")},
-    }
+    shown = {"label": statistic.label, "text": text(value["value"])}
+    return {**shown, "interval": " to ".join(ends)}
 
 
 def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
@@ -189,64 +251,22 @@ def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
     return {"title": tally.title, "rows": tally.rows, "columns": tally.columns, "counts": counts}
 
 
-def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
-    """Return how many scored studies have which score; the last bin holds its upper edge too.
-
-    Where all scores are whole numbers each bin holds equally many of them, so that no gap is an
-    artefact of the bins.
-    """
-    values = [float(value) for value in table[score.name].dropna()]
-    whole = all(value.is_integer() for value in values)
-    low, high = (min(values), max(values)) if values else (0.0, 0.0)
-    if whole:
-        span = int(high - low) + 1
-        width = 1 if span <= _MAX_BARS else -(-span // _BINS)
-        n_bins = -(-span // width) if values else 0
-        bins = [(low + n * width, low + (n + 1) * width - 1) for n in range(n_bins)]
-        counts = Counter(int(value - low) // width for value in values)
-    else:
-        low, high = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
-        step = (high - low) / _BINS
-        bins = [(low + n * step, low + (n + 1) * step) for n in range(_BINS)]
-        counts = Counter(min(_BINS - 1, int((value - low) / step)) for value in values)
-    return {
-        **_measure(score),
-        "n": len(values),
-        "whole": whole,
-        "bins": [{"low": low, "high": high, "n": counts[n]} for n, (low, high) in enumerate(bins)],
-    }
-
-
 def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the columns of the list of studies, and whether each is `shown` at first.
-
-    Hidden at first are an outcome that all studies share, measures in the role `other`, and
-    fields beyond the first few of short values.
-    """
-
-    def longest(name: str) -> int:
-        return max((len(str(cell(value) or "")) for value in table[name]), default=0)
-
+    """Return the columns of the list of studies; of the fields the first few of short values."""
     fields = field_names(table, rubric)
-    short = [name for name in fields if longest(name) <= _SHORT][:_FEW_FIELDS]
-    columns = [("study_id", "study", "id", True), ("study_class", "class", "class", True)]
+    short = [name for name in fields if table[name].astype(str).str.len().max() <= _SHORT]
+    columns = [("study_id", "study", "id"), ("study_class", "class", "class")]
     for role in ("score", "count"):
-        columns += [(m.name, m.label, role, True) for m in rubric.with_role(role)]
+        columns += [(m.name, m.label, role) for m in rubric.with_role(role)]
     if rubric.codes:
-        columns.append((rubric.codes.plural, rubric.codes.plural, "codes", True))
-    columns.append(("outcome", "outcome", "outcome", table["outcome"].nunique() > 1))
-    columns += [(name, name, "field", name in short) for name in fields]
-    columns += [(m.name, m.label, "other", False) for m in rubric.with_role("other")]
+        columns.append((rubric.codes.plural, rubric.codes.plural, "codes"))
+    if table["outcome"].nunique() > 1:
+        columns.append(("outcome", "outcome", "outcome"))
+    columns += [(name, name, "field") for name in short[:_FEW_FIELDS]]
     tones = {m.name: _tone(m, rubric) for m in rubric.with_role("count")}
-    whole = {measure.name for measure in rubric.measures if measure.is_whole}
-    names = ("name", "label", "kind", "shown")
     return [
-        {
-            **dict(zip(names, column, strict=True)),
-            "tone": tones.get(column[0]),
-            "whole": column[0] in whole,
-        }
-        for column in columns
+        {"name": name, "label": label, "kind": kind, "tone": tones.get(name)}
+        for name, label, kind in columns
     ]
 
 
@@ -258,7 +278,6 @@ def _tone(measure: Measure, rubric: Rubric) -> str | None:
 
 def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     """Return the choices of each filter; `counts` are the columns that count `labels` of facets."""
-    scores = {score.name: table[score.name].dropna() for score in rubric.with_role("score")}
     counts = {m.name: dict(m.counts.labels) for m in rubric.measures if m.counts}
     facets = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
     return {
@@ -267,11 +286,6 @@ def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
         "classes": _choices(table["study_class"]),
         "no_class": bool(table["study_class"].isna().any()),
         "outcomes": _choices(table["outcome"]) or [],
-        "scores": {
-            name: {"low": float(values.min()), "high": float(values.max())}
-            for name, values in scores.items()
-            if len(values)
-        },
         "fields": [
             {"name": name, "values": _choices(table[name])} for name in field_names(table, rubric)
         ],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import Any
 
@@ -17,23 +15,18 @@ from judge.pages.run import declared
 from judge.rubrics import Rubric
 from judge.rubrics.categories import CATEGORY
 from judge.stress.report import StressReport
-from judge.study.marks import segments
-from judge.study.view import cell, judged_view
-from judge.tables.stress import facts, tables
+from judge.study.marks import Segment
+from judge.study.view import cell, changed_words, judged_view
+from judge.tables.stress import stress_document
 
 MARK = "<!doctype html><!-- judge stress -->"
 """How such a file begins, so that the program knows it again."""
-_LEAST_SHARED = 0.3
-"""Reports that share less of their text are shown without marked words."""
 
 # The outcomes of a pair, in the order in which the page offers them.
 OUTCOMES = {
     "missed": "missed",
     "found": "found",
-    "other_category": "found, in no right category",
-    "other_significance": "found, not of the right significance",
     "false_alarm": "false alarm",
-    "grave_alarm": "false alarm, {level}",
     "quiet": "correctly quiet",
     "changed": "changed reading",
     "same": "same reading",
@@ -47,17 +40,11 @@ def _outcomes(report: StressReport) -> dict[str, pd.Series]:
     read, group = table["lost"] == "", table["group"]
     single, plain = (group == "error") & read, (group == "unchanged") & read
     changed = table["study_id"].isin([row["id"] for row in report.data["hostile"]])
-    has, known, level = table["errors"] > 0, read & bool(scale.errors), table["level"] > 0
-    right = table["is_right"] if scale.is_shared else has
-    graded = table["is_graded"] if scale.is_shared and scale.level else right
-    sure = table["significance"] != "doubtful"
+    has, known = table["errors"] > 0, read & bool(scale.errors)
     return {
         "missed": single & known & ~has,
         "found": single & has,
-        "other_category": single & has & ~right,
-        "other_significance": single & right & ~graded & sure,
         "false_alarm": plain & has,
-        "grave_alarm": plain & level,
         "quiet": plain & known & ~has,
         "changed": changed,
         "same": (group == "hostile") & read & ~changed,
@@ -104,13 +91,13 @@ def _pieces(
         if not views:
             break
         yield f"packet-{number}", as_json(views)
-    level = (data["level"] or {"label": ""})["label"]
+    document = stress_document(data)
     overview = {
         "notes": [data["judge"]["note"]] if data["judge"]["note"] else [],
-        "facts": [{"name": name, "value": value} for name, value in facts(data)],
-        "tables": [table.plain() for table in tables(data)],
+        "facts": [{"name": name, "value": value} for name, value in document.facts],
+        "tables": [table.plain() for table in document.tables],
         "rubric": declared(rubric),
-        "outcomes": [label.format(level=level) for label in OUTCOMES.values()],
+        "outcomes": list(OUTCOMES.values()),
         "signature": data["signature"],
         "has_figures": figures != [],
     }
@@ -122,40 +109,32 @@ def _pieces(
 def _view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """Return what the page shows of a pair: the injected change, and the judge's record."""
     fields = record["fields"]
-    sides = ("reference", "candidate")
-    words = [re.findall(r"\s+|\w+|.", record[side]) for side in sides]
-    matcher = SequenceMatcher(None, words[0], words[1], autojunk=False)
-    is_rewritten = matcher.ratio() < _LEAST_SHARED
-    edits = [] if is_rewritten else [e for e in matcher.get_opcodes() if e[0] != "equal"]
-    places = [[edit[1:3] for edit in edits], [edit[3:5] for edit in edits]]
+    marked: dict[str, list[Segment]] = {"reference": [], "candidate": []}
+    words: list[list[str]] = []
+    is_rewritten, is_within = True, False
+    for change, text in changed_words(record["reference"], record["candidate"]):
+        if change == "same":
+            is_rewritten = is_within = False
+        elif is_within:
+            words[-1].append(text)
+        else:
+            words.append([text])
+            is_within = True
+        errors = [] if change == "same" else [len(words) - 1]
+        for side, other in (("reference", "in"), ("candidate", "out")):
+            if change != other:
+                marked[side].append({"text": text, "errors": errors})
     truth, is_read = fields.get("truth"), record["annotation"] is not None
     return {
         **{name: fields.get(name) for name in ("group", "change", "base", "significance")},
         "expected": _expected(fields),
         "categories": [CATEGORY.text(name) for name in truth.split(",")] if truth else [],
-        "words": [
-            tuple("".join(text[slice(*part)]) for text, part in zip(words, edit, strict=True))
-            for edit in zip(*places, strict=True)
-        ],
+        "words": [] if is_rewritten else words,
         "is_rewritten": is_rewritten,
-        "marked": {
-            side: segments(record[side], _spans(words[position], places[position]))
-            for position, side in enumerate(sides)
-        },
+        "marked": marked,
         # The raw answer is shown where it could not be read.
         "record": {**judged_view(record, rubric), "answer": None if is_read else record["answer"]},
     }
-
-
-def _spans(
-    words: Sequence[str], edits: Iterable[tuple[int, int]]
-) -> list[tuple[tuple[int, int], int]]:
-    """Return the characters that each edit of some words changes, with the edit's number."""
-    ends = [0]
-    for word in words:
-        ends.append(ends[-1] + len(word))
-    spans = [((ends[start], ends[end]), number) for number, (start, end) in enumerate(edits)]
-    return [(span, number) for span, number in spans if span[0] < span[1]]
 
 
 def _expected(fields: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Readings made on the page, in a file beside the run that was read.
+"""Readings made on the page, in a file beside the run that was read, and their export as runs.
 
 `readings.jsonl` has a line for each save: everything that a reader has marked in a study at that
 time. The last line of a reader and a study counts; the lines before it are its history.
@@ -9,20 +9,81 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from judge.readers import journal
+from judge.readers.annotations import Reading, Readings
+from judge.readers.sample import Sample, kept_sample, read_of
 from judge.rubrics.contract import Rubric
+from judge.rubrics.derived import EDIT, REFERENCE
+from judge.running.folder import Run, Stamp, append_line, stamp
+from judge.running.records import adapter, first_of, study_of
 from judge.sentences import sentences
-from judge.types import Edit, Item, Side
+from judge.studies.study_set import InputFile
+from judge.text import counted
+from judge.types import Annotation, Edit, Item, JudgeError, Side
 
 FILE = "readings.jsonl"
+LAYOUT = "readings"
+"""The name of this layout, as `judge import` takes it."""
+SECONDS = "reading_seconds"
+"""The field of a study with the time that its reading took."""
 NEW, BEGUN, DONE, NOT_JUDGED = "new", "begun", "done", "not judged"
 _DIGITS = 16
+
+
+# Journals: each save of a reader appends a line, and lines are never changed.
+
+
+def append_entry(file: Path, entry: Any) -> None:  # noqa: ANN401
+    """Append a data class to a journal; when this returns it is on disk.
+
+    Raises `JudgeError` where the file cannot be written.
+    """
+    line = json.dumps(asdict(entry), ensure_ascii=False).encode("utf-8", "replace")
+    try:
+        append_line(file, line)
+    except OSError as error:
+        raise JudgeError(f"this was not saved in {file.name}: {error.strerror}") from error
+
+
+def read_entries(file: Path, form: type) -> tuple[Any, ...]:
+    """Return the entries of a journal in the order of their saves; without a file there are none.
+
+    A line that a crash has cut short is skipped: its save was never confirmed. Raises `JudgeError`
+    for any other line that is no entry.
+    """
+    # A line that is appended meanwhile changes the stamp, and is read the next time.
+    changed = stamp(file)
+    return _read(file, form, changed) if changed else ()
+
+
+@lru_cache(maxsize=16)
+def _read(file: Path, form: type, _stamp: Stamp) -> tuple[Any, ...]:
+    from pydantic import ValidationError
+
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise JudgeError(f"cannot read {file}: {error.strerror}") from error
+    entries = []
+    for number, line in enumerate(lines, 1):
+        try:
+            entries.append(adapter(form).validate_json(line, strict=True))
+        except ValidationError as error:
+            if error.errors()[0]["type"] != "json_invalid":
+                raise JudgeError(
+                    f"{file} is damaged in line {number:,}: {first_of(error)}; correct the line or "
+                    "remove it"
+                ) from error
+    return tuple(entries)
+
+
+# Readings.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +101,6 @@ class MarkedItem:
     start: int | None = None
     end: int | None = None
     edit: Edit | None = None
-
-    def item(self) -> Item:
-        """Return it as an item of an annotation."""
-        return Item(self.kind, self.text, self.labels, self.side, edit=self.edit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +152,17 @@ def new_reading(
 
 def append(run: Path, reading: PageReading) -> None:
     """Append a reading to the file beside a run; when this returns it is on disk."""
-    journal.append(run / FILE, reading)
+    append_entry(run / FILE, reading)
 
 
 def read(run: Path) -> list[PageReading]:
     """Return all readings beside a run in the order of their saves, none where there is no file."""
-    return journal.read(run / FILE, PageReading)
+    return [*read_entries(run / FILE, PageReading)]
 
 
 def current(run: Path) -> dict[tuple[str, str], PageReading]:
-    """Return `latest` of a run's readings, read again when the file has changed."""
-    return latest(journal.read_again(run / FILE, PageReading))
-
-
-def latest(readings: Iterable[PageReading]) -> dict[tuple[str, str], PageReading]:
-    """Return the last reading of each reader and study, by these, finished or not."""
-    return {(reading.reader, reading.study_id): reading for reading in readings}
+    """Return the last reading of each reader and study of a run, by these, finished or not."""
+    return {(reading.reader, reading.study_id): reading for reading in read(run)}
 
 
 def find_fault(reading: PageReading, rubric: Rubric, record: Mapping[str, Any]) -> str | None:
@@ -154,3 +206,106 @@ def texts_digest(record: Mapping[str, Any]) -> str:
     """Return 16 hexadecimal digits over the two reports of a record."""
     texts = json.dumps([record["reference"], record["candidate"]])
     return hashlib.sha256(texts.encode()).hexdigest()[:_DIGITS]
+
+
+# Their export.
+
+
+def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple[InputFile, ...]]:
+    """Return the finished readings beside a run, of all readers or one, and the files read.
+
+    They are a random sample where the studies that were read are the first of the sample that is
+    kept with the run. Raises `JudgeError` where there are none, and for the first reading that
+    does not fit its study.
+    """
+    if why := why_unreadable(run.rubric):
+        raise JudgeError(f"{run.path} has no readings: {why}")
+    path = run.path / FILE
+    last = {
+        key: reading
+        for key, reading in current(run.path).items()
+        if reading.done and reader in (None, reading.reader)
+    }
+    if not last:
+        raise JudgeError(f"{path} has no finished reading" + (f" of {reader!r}" if reader else ""))
+    records = {record["study_id"]: record for record in run.records()}
+    for reading in last.values():
+        record = records.get(reading.study_id, {"study_id": None})
+        if fault := find_fault(reading, run.rubric, record):
+            raise JudgeError(
+                f"{path}: the reading of study {reading.study_id!r} by {reading.reader!r} does "
+                f"not fit this run: {fault}; remove the line with id {reading.id}"
+            )
+    inputs = [
+        InputFile(file["path"], file["role"], file["sha256"], file.get("n_records", 0))
+        for file in run.manifest["inputs"]
+    ]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    inputs.append(InputFile(str(path), "readings", digest, len(read(run.path))))
+    by_reader: dict[str, list[Reading]] = {name: [] for name in sorted({name for name, _ in last})}
+    for study_id, record in records.items():
+        for name, readings in by_reader.items():
+            if (name, study_id) in last:
+                readings.append(_reading(record, last[name, study_id]))
+    sample = kept_sample(run)
+    exported = [_readings(run, sample, name, readings) for name, readings in by_reader.items()]
+    return exported, tuple(inputs)
+
+
+def _reading(record: dict[str, object], reading: PageReading) -> Reading:
+    study = study_of(record)
+    if reading.seconds is not None:
+        study = replace(study, fields={**study.fields, SECONDS: reading.seconds})
+    items = tuple(
+        Item(item.kind, item.text, item.labels, item.side, edit=item.edit) for item in reading.items
+    )
+    return Reading(study, Annotation(items, reading.comment), reading.cannot_judge)
+
+
+def _readings(
+    run: Run, sample: Sample | None, reader: str, readings: Sequence[Reading]
+) -> Readings:
+    study_ids = {reading.study.study_id for reading in readings}
+    drawn, notes = read_of(run, sample, study_ids) if sample else None, []
+    if sample and not drawn:
+        n = counted(len(readings), "study is", "studies are")
+        notes.append(f"no random sample: the {n} not the first that were drawn")
+    if n_unjudged := sum(bool(reading.cannot_judge) for reading in readings):
+        unjudged = counted(n_unjudged, "study", "studies")
+        notes.append(f"the reader could not judge {unjudged}: figures are of the rest")
+    return Readings(
+        reader,
+        run.rubric.name,
+        readings,
+        _lacks(run, readings),
+        run.reading["own"] if run.reading else (),
+        section=run.manifest["section"],
+        notes=tuple(notes),
+        class_source=run.manifest.get("class_source") or "none",
+        sample=drawn,
+    )
+
+
+def _lacks(run: Run, readings: Sequence[Reading]) -> dict[str, str]:
+    """Return what the reader was asked for and did not give, each with the reason.
+
+    A kind of items that is not graded, such as matched findings, is lacking where a judged study
+    has no mark at all: a report in which nothing is wrong must not count as one in which nothing
+    matches.
+    """
+    rubric, earlier = run.rubric, run.reading
+    lacks = {}
+    if earlier and REFERENCE in earlier["lacks"]:
+        lacks[REFERENCE] = earlier["lacks"][REFERENCE]
+    judged = [reading.annotation for reading in readings if not reading.cannot_judge]
+    items = [item for annotation in judged for item in annotation.items]
+    marked = {item.kind for item in items}
+    n_bare = sum(not annotation.items for annotation in judged)
+    for kind in rubric.kinds:
+        if kind.graded_by is None and (n_bare or kind.name not in marked):
+            where = f" in {n_bare} of {len(judged)} studies" if kind.name in marked else ""
+            lacks[kind.name] = f"the reader marked no {kind.plural}{where}"
+    graded = {kind.name for kind in rubric.graded}
+    if rubric.editor and any(item.edit is None for item in items if item.kind in graded):
+        lacks[EDIT] = "not every error has its line corrected"
+    return lacks

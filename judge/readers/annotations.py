@@ -1,4 +1,4 @@
-"""Readers' files, their annotations as one long table, and the readings made of it."""
+"""Readers' files, the errors that readers wrote down in them, and the readings made of these."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ NO_CATEGORY = "the readers gave no category"
 NO_EDIT = "the readers corrected no lines"
 GREEN: Final = "green"
 FINERADSCORE: Final = "fineradscore"
-RubricName = Literal["green", "fineradscore"]
 _GRADED_BY = {GREEN: "significance", FINERADSCORE: "severity"}
 
 Key = tuple[str, str]
@@ -50,17 +49,15 @@ class FaultError(Exception):
 
 
 SIGNIFICANCE = {
-    **dict.fromkeys(("significant", "clinicallysignificant", "true", "yes", "y", "1"), SIGNIFICANT),
-    **dict.fromkeys(("insignificant", "clinicallyinsignificant"), INSIGNIFICANT),
-    **dict.fromkeys(("false", "no", "n", "0"), INSIGNIFICANT),
+    **dict.fromkeys(("significant", "true", "yes", "1"), SIGNIFICANT),
+    **dict.fromkeys(("insignificant", "false", "no", "0"), INSIGNIFICANT),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class Row:
     """The cells of a row by column: stripped text, or None for an empty cell."""
 
-    file: str
     place: str
     cells: Mapping[str, str | None]
 
@@ -70,21 +67,19 @@ class Cells:
     def ids(self, *names: str) -> tuple[str, ...]:
         """Return the cells that identify a reading; raises `JudgeError` where one is blank."""
         if blank := [name for name in names if self[name] is None]:
-            raise JudgeError(f"{self.file}, {self.place}: {blank[0]} is blank")
+            raise JudgeError(f"{self.place}: {blank[0]} is blank; write it into every row")
         return tuple(str(self[name]) for name in names)
 
     def needed(self, name: str) -> str:
         """Return a cell; raises `FaultError` if it is blank."""
-        text = self[name]
-        if text is None:
+        if (text := self[name]) is None:
             raise self.fault(f"{name} is blank")
         return text
 
     def count(self, name: str) -> int:
         """Return a cell as a whole number from 0 to 999; raises `FaultError` for anything else."""
         text = self.needed(name)
-        whole = re.fullmatch(r"([0-9]{1,3})(?:\.0*)?", text)
-        if whole is None:
+        if (whole := re.fullmatch(r"([0-9]{1,3})(?:\.0*)?", text)) is None:
             raise self.fault(f"{name} is {text[:40]!r}; it must be a whole number from 0 to 999")
         return int(whole[1])
 
@@ -102,7 +97,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An annotation file: the columns of a table, or the value of a JSON text."""
+    """An annotation file: the columns of a table, or the value of a JSON text and its keys."""
 
     name: str
     sha256: str
@@ -113,14 +108,15 @@ class File:
         return len(self.data or next(iter(self.columns.values()), ()))
 
     def has(self, *columns: str) -> bool:
-        """Return whether it is a table with these columns."""
+        """Return whether it has these columns or keys."""
         return {*columns} <= {*self.columns}
 
-    def rows(self) -> Iterator[Cells]:
+    def rows(self) -> Iterator[Row]:
         """Yield the rows; the header is row 1."""
         for number, cells in enumerate(zip(*self.columns.values(), strict=True), start=2):
             texts = [cell.strip() or None if cell else None for cell in cells]
-            yield Cells(self.name, f"row {number}", dict(zip(self.columns, texts, strict=True)))
+            place = f"{self.name}, row {number}"
+            yield Row(place, dict(zip(self.columns, texts, strict=True)))
 
 
 def open_file(source: str, encoding: str | None) -> File:
@@ -130,14 +126,12 @@ def open_file(source: str, encoding: str | None) -> File:
     if text.lstrip()[:1] not in ("{", "["):
         return File(content.name, content.sha256, read_delimited(content.name, text))
     try:
-        return File(content.name, content.sha256, {}, jsonio.read(text))
+        data = jsonio.read(text)
     except jsonio.JsonError as error:
-        if error.reason == "several values":
-            raise JudgeError(
-                f"{content.name} is JSON Lines, as judge serve keeps annotations: put it in the "
-                "folder of the run that was read, and import that: judge import readings RUN"
-            ) from error
         raise JudgeError(f"{content.name} cannot be read as JSON: {error}") from error
+    first = data[0] if isinstance(data, list) and data else data
+    keys = first if isinstance(first, dict) else {}
+    return File(content.name, content.sha256, dict.fromkeys(keys, ()), data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,65 +175,61 @@ class Readings:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """`count` errors that a reader found in a study; a count of 0 means that it was read.
-
-    `side` is the report from which the words are. `category` is one of `CODES`, `MATCHED`, another
-    name, or several of these with a comma; `level` is one of the rubric's scale.
-    """
-
-    reader: str
-    study_id: str
-    side: Side | None = None
-    category: str | None = None
-    level: str | None = None
-    text: str = ""
-    count: int = 1
-    edit: Edit | None = None
-
-    def item(self, rubric: RubricName) -> Item:
-        """Return an error as an item of an annotation."""
-        if self.category == MATCHED:
-            return matched_item(self.text)
-        labels: dict[str, tuple[str, ...]] = {_GRADED_BY[rubric]: (str(self.level),)}
-        if self.category:
-            labels[CATEGORY.name] = tuple(self.category.split(","))
-        return Item(ERROR, self.text, labels, side=self.side, edit=self.edit)
-
-
 @dataclass(slots=True)
 class AnnotationTable:
-    """The rows of a layout's files, in their order.
+    """What a layout's files say: the items by reader and study, and the studies.
 
-    `studies` has the reports by id, `fields` a reader's values of a study, `left_out` the reason
-    why a study cannot be read, by reader and study.
+    `categories` are those of the files. `studies` has the reports by id, `fields` a reader's values
+    of a study, `left_out` the reason why a study cannot be read, with the reader "" for all.
     """
 
-    rubric: RubricName
+    rubric: Literal["green", "fineradscore"]
     lacks: Mapping[str, str] = field(default_factory=dict)
     section: Section = "report"
     source: str | None = None
-    rows: list[Row] = field(default_factory=list)
+    items: dict[Key, list[Item]] = field(default_factory=dict)
+    categories: dict[str, None] = field(default_factory=dict)
     studies: dict[str, Study] = field(default_factory=dict)
     fields: dict[Key, dict[str, object]] = field(default_factory=dict)
     left_out: dict[Key, str] = field(default_factory=dict)
 
-    def add(self, reader: str, study_id: str, **values: Any) -> None:  # noqa: ANN401
-        """Add a row."""
-        self.rows.append(Row(reader, study_id, **values))
+    def add(
+        self,
+        key: Key,
+        category: str | None = None,
+        level: str | None = None,
+        *,
+        text: str = "",
+        count: int = 1,
+        side: Side | None = None,
+        edit: Edit | None = None,
+    ) -> None:
+        """Add `count` errors, or matched findings; a count of 0 means that the study was read.
 
-    def leave_out(self, reader: str, study_id: str, why: object) -> None:
-        """Leave a study out, for all readers if `reader` is ""; the first reason is kept."""
-        self.left_out.setdefault((reader, study_id), str(why))
+        `category` is one of `CODES`, `MATCHED`, another name, or several of these with a comma;
+        `level` is one of the rubric's scale; `side` is the report from which the words are.
+        """
+        if category == MATCHED:
+            item = matched_item(text)
+        else:
+            labels: dict[str, tuple[str, ...]] = {_GRADED_BY[self.rubric]: (str(level),)}
+            if category:
+                labels[CATEGORY.name] = tuple(category.split(","))
+                self.categories |= dict.fromkeys(labels[CATEGORY.name])
+            item = Item(ERROR, text, labels, side=side, edit=edit)
+        self.items.setdefault(key, []).extend([item] * count)
 
     @contextmanager
-    def checking(self, reader: str, study_id: str) -> Iterator[None]:
-        """Leave the study out if a `FaultError` is raised inside."""
+    def checking(self, *key: str) -> Iterator[None]:
+        """Leave the study of a reader out if a `FaultError` is raised inside."""
         try:
             yield
         except FaultError as fault:
-            self.leave_out(reader, study_id, fault)
+            self.leave_out(*key, str(fault))
+
+    def leave_out(self, reader: str, study_id: str, why: str) -> None:
+        """Leave a study out, for all readers if `reader` is ""; the first reason is kept."""
+        self.left_out.setdefault((reader, study_id), why)
 
     def describe(self, study_id: str, place: str, **values: object) -> None:
         """Set reports and fields of a study; empty values are skipped.
@@ -249,10 +239,10 @@ class AnnotationTable:
         study = self.studies.get(study_id, Study(study_id, "", ""))
         texts = ("reference", "candidate", "study_class")
         for name, value in values.items():
-            if value in (None, ""):
-                continue
             known = getattr(study, name) if name in texts else study.fields.get(name)
-            if known not in (None, "", value):
+            if value in (None, "", known):
+                continue
+            if known not in (None, ""):
                 self.leave_out("", study_id, f"{place}: {name} differs from an earlier row")
             elif name in texts:
                 study = replace(study, **{name: str(value)})  # type: ignore[arg-type]
@@ -262,47 +252,43 @@ class AnnotationTable:
 
     def readings(self) -> list[Readings]:
         """Return the readings of each reader; raises `JudgeError` if there are none."""
-        by_key: dict[Key, list[Row]] = defaultdict(list)
-        for row in self.rows:
-            by_key[row.reader, row.study_id].append(row)
         left_out: dict[str, dict[str, str]] = defaultdict(dict)
-        for reader, study_id in (*by_key, *self.left_out):
+        for reader, study_id in dict.fromkeys((*self.items, *self.left_out)):
             why = self.left_out.get((reader, study_id)) or self.left_out.get(("", study_id))
             if why and reader:
                 left_out[reader][study_id] = why
-                by_key.pop((reader, study_id), None)
-        if not by_key:
+                self.items.pop((reader, study_id), None)
+        if not self.items:
             why = next(iter(self.left_out.values()), "every score is blank")
             raise JudgeError(f"the files have no usable reading: {why}")
-        readers = sorted({reader for reader, _ in by_key})
-        rows = [row for rows in by_key.values() for row in rows]
-        categories = dict.fromkeys(",".join(row.category or "" for row in rows).split(","))
+        readers = sorted({reader for reader, _ in self.items})
         has_references = all(study.reference for study in self.studies.values())
+        unread = tuple(
+            f"no study of reader {reader!r} could be read: {next(iter(faults.values()))}"
+            for reader, faults in left_out.items()
+            if reader not in readers
+        )
         return [
             Readings(
                 reader,
                 self.rubric,
                 [
-                    self._reading(reader, study, by_key[reader, study_id])
+                    self._reading(reader, study)
                     for study_id, study in self.studies.items()
-                    if (reader, study_id) in by_key
+                    if (reader, study_id) in self.items
                 ],
                 {**self.lacks, **({} if has_references else {REFERENCE: NO_REPORTS})},
-                tuple(name for name in categories if name not in ("", *CODES, MATCHED)),
+                [name for name in self.categories if name not in CODES],
                 self.section,
                 self.source,
-                tuple(
-                    f"no study of reader {other!r} could be read: {next(iter(faults.values()))}"
-                    for other, faults in left_out.items()
-                    if other not in readers
-                ),
+                unread,
                 left_out=left_out.get(reader, {}),
             )
             for reader in readers
         ]
 
-    def _reading(self, reader: str, study: Study, rows: Sequence[Row]) -> Reading:
-        items = [row.item(self.rubric) for row in rows for _ in range(row.count)]
-        values = {**study.fields, **self.fields.get((reader, study.study_id), {})}
-        annotation = Annotation(tuple(items), str(values.pop("comment", "")))
+    def _reading(self, reader: str, study: Study) -> Reading:
+        key = (reader, study.study_id)
+        values = {**study.fields, **self.fields.get(key, {})}
+        annotation = Annotation(tuple(self.items[key]), str(values.pop("comment", "")))
         return Reading(replace(study, fields=values), annotation)

@@ -1,13 +1,10 @@
-"""The layouts of the open data sets: each is one function from files to one long table."""
+"""The layouts of readers' files: each is one function from files to one table of annotations."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired
-
-from pydantic import Field, ValidationError
-from typing_extensions import TypedDict
+from typing import Any
 
 from judge.readers.annotations import (
     CODES,
@@ -18,27 +15,131 @@ from judge.readers.annotations import (
     NO_MATCHED,
     SIGNIFICANCE,
     AnnotationTable,
-    Cells,
     FaultError,
     File,
     Key,
     Readings,
+    Row,
     open_file,
 )
-from judge.readers.tidy_table import tidy
-from judge.rubrics.categories import CATEGORY, LEVELS
-from judge.rubrics.derived import EDIT
+from judge.rubrics.categories import CATEGORY, LEVELS, category_of
+from judge.rubrics.derived import EDIT, category_name
+from judge.rubrics.fineradscore import severity_of
 from judge.rubrics.green.parse import MATCHED
-from judge.running.records import adapter, first_of
 from judge.sentences import lines
-from judge.studies.columns import stem_of
+from judge.studies.columns import normalise_name, stem_of
 from judge.studies.study_set import InputFile
 from judge.types import Edit, JudgeError, Side
 
 AUTO = "auto"
 """The layout is recognized by the columns of the files."""
-_BY_NUMBER = {str(number): code for number, code in enumerate(CODES, start=1)}
 
+_STUDY_COLUMNS = ("reference", "candidate", "model", "study_class", "patient")
+_ERROR_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text")
+
+
+def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
+    """Read a user's own table: a row an error, or a count of errors."""
+    (file,) = files
+    rows = [*file.rows()]
+    grade = "significant" if file.has("significant") else "level"
+    levels = [row["level"] for row in rows if row["level"]]
+    n_severities = sum(severity_of(level) is not None for level in levels)
+    is_green = grade == "significant" or 2 * n_severities < len(levels)
+    table = AnnotationTable(GREEN if is_green else FINERADSCORE)
+    table.source = file.name if file.has("candidate") else None
+    models = defaultdict(set)
+    for row in rows:
+        models[row["study_id"]].add(row["model"])
+    readings: dict[Key, list[Row]] = defaultdict(list)
+    for row in rows:
+        study_id, reader = row.ids("study_id", "reader")
+        values = {name: row[name] for name in _STUDY_COLUMNS}
+        if len(models[study_id]) > 1:
+            values["patient"] = values["patient"] or study_id
+            study_id = f"{study_id}/{row.ids('model')[0]}"
+        table.describe(study_id, row.place, **values)
+        readings[reader, study_id].append(row)
+    has_category = any(row["category"] for row in rows)
+    has_matched = any(_is_matched(row) for row in rows)
+    for key, study_rows in readings.items():
+        with table.checking(*key):
+            errors = [_tidy_error(file, row, grade, is_green=is_green) for row in study_rows]
+            _check_tidy(errors, study_rows, has_category=has_category)
+            if has_matched and not any(map(_is_matched, study_rows)):
+                raise FaultError("it has no row of matched findings, but other studies have one")
+            table.fields[key] = _tidy_fields(study_rows)
+            for error in errors:
+                table.add(key, **error)
+    table.lacks = {} if has_category else {CATEGORY.name: NO_CATEGORY}
+    if not is_green:
+        table.lacks = {**table.lacks, EDIT: NO_EDIT}
+    elif not has_matched:
+        table.lacks = {**table.lacks, MATCHED: NO_MATCHED}
+    return table
+
+
+def _is_matched(row: Row) -> bool:
+    return normalise_name(row["category"] or "") in ("matched", "matchedfinding", "matchedfindings")
+
+
+def _tidy_fields(rows: Sequence[Row]) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for row in rows:
+        for name, text in row.cells.items():
+            # pandas writes the row numbers in a column without a name.
+            is_used = name in (*_ERROR_COLUMNS, *_STUDY_COLUMNS) or name.startswith("column_")
+            if text and not is_used and values.setdefault(name, text) != text:
+                raise row.fault(f"{name} differs from an earlier row")
+    return values
+
+
+def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str, Any]:
+    text, category, level = row["text"] or "", row["category"], row[grade]
+    if _is_matched(row):
+        category = MATCHED
+    elif category:
+        known = category_of(category)
+        category = known.value if known else category_name(category)
+        if category is None:
+            raise row.fault(f"category is {row['category']!r}; it must be a to f, 1 to 6, or words")
+    if category == MATCHED and (level or not is_green):
+        raise row.fault("matched findings are only for GREEN and have no level")
+    if level and is_green:
+        level = row.choice(grade, SIGNIFICANCE)
+    elif level:
+        if (severity := severity_of(level)) is None:
+            raise row.fault(f"level is {level!r}; it must be 1 (not actionable) to 4")
+        level = f"severity{severity}"
+    count = row.count("count") if file.has("count") and not text else 1
+    if text and row["count"] not in (None, "1"):
+        raise row.fault(f"count is {row['count']} beside a text; write a row for each error")
+    if category != MATCHED and level is None and (count or category):
+        raise row.fault(f"{grade} is blank")
+    return {"category": category, "level": level, "text": text, "count": count}
+
+
+def _check_tidy(
+    errors: Sequence[Mapping[str, Any]], rows: Sequence[Row], *, has_category: bool
+) -> None:
+    seen: set[tuple[str | None, ...]] = set()
+    is_clean = any(error["category"] is error["level"] is None for error in errors)
+    for error, row in zip(errors, rows, strict=True):
+        kind, text = (error["category"], error["level"]), error["text"]
+        if is_clean and error["count"] and error["category"] != MATCHED:
+            raise row.fault("it has an error, but another row says that there is none")
+        if has_category and error["category"] is None and error["count"]:
+            raise row.fault("category is blank, but other rows have one")
+        if text or "count" in row.cells:
+            others = (
+                {(*kind, text), (*kind, "")} if text else {one for one in seen if one[:2] == kind}
+            )
+            if seen & others:
+                raise row.fault("it repeats an error that an earlier row lists or counts")
+            seen.add((*kind, text))
+
+
+_BY_NUMBER = {str(number): code for number, code in enumerate(CODES, start=1)}
 _REPORTS = ("study_id", "gt_report")
 _CANDIDATES = ("radgraph", "bertscore", "s_emb", "bleu")
 _COUNTS: tuple[str, ...] = ("study_number", "candidate_type", "error_category", "rater_index")
@@ -65,21 +166,19 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     for row in counts[0].rows():
         named, model, reader = row.ids("study_number", "candidate_type", "rater_index")
         study = studies.get(named.removesuffix(".0"), named)
-        study_id = f"{study}/{model}"
-        if reports and study_id not in table.studies:
-            table.leave_out(reader, study_id, f"{row.place}: the file of reports has no such study")
+        key = reader, f"{study}/{model}"
+        if reports and key[1] not in table.studies:
+            table.leave_out(*key, f"{row.place}: the file of reports has no such study")
             continue
-        table.describe(study_id, row.place, model=model, patient=study)
-        cells = seen[reader, study_id]
-        with table.checking(reader, study_id):
+        table.describe(key[1], row.place, model=model, patient=study)
+        with table.checking(*key):
             level = row.choice("clinically_significant", SIGNIFICANCE)
             category = row.choice("error_category", _BY_NUMBER)
-            if (level, category) in cells:
+            if (level, category) in seen[key]:
                 raise row.fault(f"the {level} count of category {category} is duplicate")
             if row["num_errors"] is not None:
-                cells.add((level, category))
-                count = row.count("num_errors")
-                table.add(reader, study_id, category=category, level=level, count=count)
+                seen[key].add((level, category))
+                table.add(key, category, level, count=row.count("num_errors"))
     for key, cells in seen.items():
         if len(cells) < _ALL_COUNTS:
             table.leave_out(*key, f"it has {len(cells)} of {_ALL_COUNTS} counts")
@@ -104,8 +203,7 @@ def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
             level = row.choice("error_type", {name: name for name in LEVELS})
             seen[study_id].append(level)
             for name, category in zip(_EIGHT, (*CODES, *_EIGHT[len(CODES) :]), strict=True):
-                count = row.count(name)
-                table.add(reader, study_id, category=category, level=level, count=count)
+                table.add((reader, study_id), category, level, count=row.count(name))
     for study_id, levels in seen.items():
         if sorted(levels) != sorted(LEVELS):
             why = f"it has rows of {' and '.join(levels)} errors, not one of each kind"
@@ -113,8 +211,12 @@ def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
     return table
 
 
-_GRADES = {"urgent": "severity3", "actionable_not_urgent": "severity2"}
-_GRADES |= dict.fromkeys(("not_actionable_not_urgent", "benign_expected"), "severity1")
+_GRADES = {
+    "urgent": "severity3",
+    "actionable_not_urgent": "severity2",
+    "not_actionable_not_urgent": "severity1",
+    "benign_expected": "severity1",
+}
 # An attribute error has a weight in place of a grade.
 _WEIGHTS = {"significant": "severity2", "negligible": "severity1"}
 _CATEGORY_OF = {"location": "c", "severity": "d"}
@@ -131,96 +233,71 @@ _PATIENT_FIELDS = {
     "Comparison": "comparison",
     "StudyDescription": "study_description",
 }
-_Attribute = (
-    Literal["location", "severity", "descriptor", "measurement", "certainty"]
-    | Literal["unspecific", "overinterpretation", "temporal"]
-)
-
-
-class _Graded(TypedDict):
-    clinical_significance: Literal[
-        "urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"
-    ]
-    explanation: NotRequired[str | None]
-
-
-class _FalseFinding(_Graded):
-    error_type: Literal["false"]
-
-
-class _WrongAttributes(TypedDict):
-    error_type: Literal["attribute"]
-    attributes: Annotated[
-        dict[_Attribute, Literal["significant", "negligible"]], Field(min_length=1)
-    ]
-    explanation: NotRequired[str | None]
-
-
-class _RadPrefReading(TypedDict):
-    """A reader's annotation of one candidate; errors have the index of their finding as key."""
-
-    finding_errors: dict[
-        str, Annotated[_FalseFinding | _WrongAttributes, Field(discriminator="error_type")]
-    ]
-    missing_findings: dict[str, _Graded]
-    rating: NotRequired[int | float | None]
-    rating_explanation: NotRequired[str | None]
+_ATTRIBUTES = {"location", "severity", "descriptor", "measurement", "certainty", "unspecific"}
+_ATTRIBUTES |= {"overinterpretation", "temporal"}
 
 
 def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read RadPref: two candidates a study, and a file of annotations for each reader."""
-    reports = [file for file in files if isinstance(file.data, list)]
-    if len(reports) != 1 or len(files) == 1:
-        raise JudgeError("RadPref has one file of reports and one for each reader; name them all")
+    reports = [file for file in files if not file.has("annotations")]
+    annotations = {
+        stem_of(file.name): file.data["annotations"] for file in files if file.has("annotations")
+    }
+    if len(reports) != 1 or len(annotations) != len(files) - 1 or not annotations:
+        raise JudgeError(
+            "RadPref has one file of reports and one for each reader, named after the reader; "
+            "name them all"
+        )
     table = AnnotationTable(FINERADSCORE, _RADPREF_LACKS, source=reports[0].name)
-    records: dict[str, Mapping[str, Any]] = {}
-    for number, record in enumerate(reports[0].data, start=1):
-        study = record.get("id") if isinstance(record, dict) else None
-        if not isinstance(study, str):
-            raise JudgeError(f"{reports[0].name}, record {number}: its id is not a text")
-        records[study] = record
-        fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
-        for side in _SIDES:
-            texts = {"reference": record.get("ground_truth_report")}
-            texts["candidate"] = record.get(f"{side}_report")
-            fields["model"] = record.get(f"{side}_source") or side
-            table.describe(f"{study}/{side}", f"record {number}", **texts, **fields, patient=study)
-    readers = [stem_of(file.name) for file in files]
-    if len({*readers}) < len(readers):
-        raise JudgeError(f"two files are of one reader ({', '.join(readers)}); rename one of them")
-    for file, reader in zip(files, readers, strict=True):
-        for study, sides in file.data["annotations"].items() if file is not reports[0] else ():
-            for side in _SIDES:
-                key, place = (reader, f"{study}/{side}"), f"{file.name}, study {study!r}, {side}"
-                with table.checking(*key):
-                    if study not in records:
-                        raise FaultError(f"{file.name}: the file of reports has no such study")
-                    if isinstance(sides, dict) and side in sides:
-                        _add_radpref(table, key, records[study], sides[side], place)
+    try:
+        _describe_radpref(table, reports[0].data)
+        records = {record["id"]: record for record in reports[0].data}
+        keys = [
+            (reader, study, side)
+            for reader, studies in annotations.items()
+            for study, sides in studies.items()
+            for side in _SIDES
+            if side in sides
+        ]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise JudgeError(f"the files are not in the form of RadPref: {error!r:.100}") from error
+    for reader, study, side in keys:
+        key = (reader, f"{study}/{side}")
+        try:
+            _add_radpref(table, key, records[study], annotations[reader][study][side])
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            table.leave_out(*key, f"{error!r:.100} in what {reader} says of {study}, {side}")
     return table
 
 
+def _describe_radpref(table: AnnotationTable, records: Sequence[Mapping[str, Any]]) -> None:
+    for record in records:
+        fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
+        for side in _SIDES:
+            fields["model"] = record.get(f"{side}_source") or side
+            texts = {"reference": record["ground_truth_report"]}
+            texts["candidate"] = record.get(f"{side}_report")
+            study_id = f"{record['id']}/{side}"
+            table.describe(study_id, study_id, **texts, **fields, patient=record["id"])
+
+
 def _add_radpref(
-    table: AnnotationTable, key: Key, record: Mapping[str, Any], reading: object, place: str
+    table: AnnotationTable, key: Key, record: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> None:
-    try:
-        checked: _RadPrefReading = adapter(_RadPrefReading).validate_python(reading, strict=True)
-    except ValidationError as error:
-        raise FaultError(f"{place}: {first_of(error)}") from error
     side, n_benign = key[1].rpartition("/")[2], 0
-    table.add(*key, count=0)
+    table.add(key, count=0)
     reports: tuple[tuple[Side, str, Mapping[str, Any]], ...] = (
-        ("candidate", f"{side}_findings", checked["finding_errors"]),
-        ("reference", "ground_truth_findings", checked["missing_findings"]),
+        ("candidate", f"{side}_findings", reading["finding_errors"]),
+        ("reference", "ground_truth_findings", reading["missing_findings"]),
     )
     for report, findings, number, entry in (
         (report, findings, *pair) for report, findings, part in reports for pair in part.items()
     ):
-        texts = record.get(findings)
-        if not number.isdigit() or not isinstance(texts, list) or int(number) >= len(texts):
-            raise FaultError(f"{place}: {findings} has no finding {number}")
-        text, explanation = str(texts[int(number)]), entry.get("explanation")
-        if attributes := entry.get("attributes"):
+        text, explanation = record[findings][int(number)], entry.get("explanation")
+        if report == "candidate" and {"attribute": True, "false": False}[entry["error_type"]]:
+            attributes = entry["attributes"]
+            if not {*attributes} <= _ATTRIBUTES:
+                raise ValueError(f"unknown attributes {', '.join(attributes)}")
             category = ",".join(sorted({_CATEGORY_OF.get(name, name) for name in attributes}))
             level = max(_WEIGHTS[weight] for weight in attributes.values())
             text += f" ({', '.join(f'{name} {weight}' for name, weight in attributes.items())})"
@@ -229,8 +306,10 @@ def _add_radpref(
             category, level = "a" if report == "candidate" else "b", _GRADES[grade]
             n_benign += grade == "benign_expected"
         text = f"{text}: {explanation}" if explanation else text
-        table.add(*key, side=report, category=category, level=level, text=text)
-    values = {"rating": checked.get("rating"), "comment": checked.get("rating_explanation")}
+        table.add(key, category, level, text=text, side=report)
+    values = {"rating": reading.get("rating"), "comment": reading.get("rating_explanation")}
+    if values["rating"] is not None:
+        values["rating"] += 0  # of what is no number
     values = {name: value for name, value in values.items() if value is not None}
     table.fields[key] = {**values, "benign_expected": n_benign}
 
@@ -260,61 +339,60 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     (file,) = files
     table = AnnotationTable(FINERADSCORE, {CATEGORY.name: NO_CATEGORY}, "impression", file.name)
     rows = [
-        Cells(row.file, row.place, {_REFISCO_1.get(name, name): row[name] for name in row.cells})
+        Row(row.place, {_REFISCO_1.get(name, name): row[name] for name in row.cells})
         for row in file.rows()
     ]
-    sources: dict[str, set[str | None]] = defaultdict(set)
+    sources: dict[str | None, set[str | None]] = defaultdict(set)
     for row in rows:
-        sources[row.ids("id")[0]].add(row["source"])
-    readings: dict[Key, list[Cells]] = defaultdict(list)
+        sources[row["id"]].add(row["source"])
+    readings: dict[Key, list[Row]] = defaultdict(list)
     for row in rows:
         study, reader = row.ids("id", "annotator")
-        if len(sources[study]) == 1:
-            readings[reader, study].append(row)
-        elif row["source"] is not None:
-            readings[reader, f"{study}/{row['source']}"].append(row)
-        else:  # the impression of such a line is unknown
-            for source in filter(None, sources[study]):
-                table.leave_out(reader, f"{study}/{source}", f"{row.place}: source is blank")
+        if len(sources[study]) > 1:
+            study = f"{study}/{row.ids('source')[0]}"
+        readings[reader, study].append(row)
     errors: dict[Key, list[dict[str, Any]]] = {}
     candidates: dict[str, set[str]] = defaultdict(set)
     for key, lines_read in readings.items():
         with table.checking(*key):
             errors[key] = [*_refisco_errors(_impression(lines_read), lines_read)]
             candidates[key[1]].add(_impression(lines_read))
-    for (reader, study_id), lines_read in readings.items():
-        if (reader, study_id) in table.left_out:
-            continue
+    for (reader, study_id), study_errors in errors.items():
+        lines_read = readings[reader, study_id]
         first = lines_read[0]
-        fields = {"indication": first["indication"], "model": first["source"]}
-        fields["patient"] = first["id"] if study_id != first["id"] else None
         # Readers who saw other lines of an impression read another candidate.
         name = study_id if len(candidates[study_id]) == 1 else f"{study_id}/{reader}"
-        table.describe(name, first.place, candidate=_impression(lines_read), **fields)
-        for error in errors[reader, study_id]:
-            table.add(reader, name, **error)
+        table.describe(
+            name,
+            first.place,
+            candidate=_impression(lines_read),
+            indication=first["indication"],
+            model=first["source"],
+            patient=first["id"] if study_id != first["id"] else None,
+        )
+        for error in study_errors:
+            table.add((reader, name), **error)
         comments = [
             f"{row['impression_original']}: {row['notes']}"
             for row in lines_read
             if row["notes"] and _is_kept(row)
         ]
-        if comments:
-            table.fields[reader, name] = {"comment": "\n".join(comments)}
+        table.fields[reader, name] = {"comment": "\n".join(comments)}
     return table
 
 
-def _impression(rows: Sequence[Cells]) -> str:
+def _impression(rows: Sequence[Row]) -> str:
     """Return the candidate made of the rows, with an empty line between them."""
     originals = [" ".join(text.split()) for row in rows if (text := row["impression_original"])]
     return rows[0]["report"] or "\n\n".join(originals)
 
 
-def _is_kept(row: Cells) -> bool:
+def _is_kept(row: Row) -> bool:
     edited = row.needed("impression_edited")
     return edited == row["impression_original"] or edited.casefold() == "[no edit]"
 
 
-def _refisco_errors(candidate: str, rows: Sequence[Cells]) -> Iterator[dict[str, Any]]:
+def _refisco_errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     sentences, place = lines(candidate), 0
     yield {"count": 0}
     for row in rows:
@@ -326,15 +404,11 @@ def _refisco_errors(candidate: str, rows: Sequence[Cells]) -> Iterator[dict[str,
             raise row.fault("the line is not in the report")
         start = next((n for n in starts if n >= place), starts[0]) if parts else place
         place = start + len(parts)
-        if _is_kept(row):
-            if level or original is None:
-                raise row.fault(f"the score is {row['score']!r} but the line is not edited")
+        is_kept, is_deleted = _is_kept(row), edited.casefold() == "[delete]"
+        if is_kept != (level is None) or (original is None and (is_kept or is_deleted)):
+            raise row.fault(f"the score is {row['score']!r} and the line reads {edited[:40]!r}")
+        if is_kept:
             continue
-        if level is None:
-            raise row.fault("the score is 'No error' but the line is edited")
-        is_deleted = edited.casefold() == "[delete]"
-        if is_deleted and original is None:
-            raise row.fault("there is no line to delete")
         text, edit = row["notes"] or "", None
         if original is None:
             edit = Edit("insert", start if start < len(sentences) else None, edited)
@@ -346,63 +420,32 @@ def _refisco_errors(candidate: str, rows: Sequence[Cells]) -> Iterator[dict[str,
         yield {"level": level, "text": text, "edit": edit}
 
 
-def _is_radpref(file: File) -> bool:
-    data = file.data
-    if isinstance(data, list):
-        return (
-            bool(data) and isinstance(data[0], dict) and {"id", "ground_truth_report"} <= {*data[0]}
-        )
-    return isinstance(data, dict) and bool(data.get("annotations"))
-
-
+_Columns = tuple[str, ...]
 LAYOUTS: Mapping[
     str,
-    tuple[str, Callable[[File], bool], Callable[[Sequence[File], str | None], AnnotationTable]],
+    tuple[Callable[[Sequence[File], str | None], AnnotationTable], tuple[_Columns, ...], bool],
 ] = {
     "tidy": (
-        "the columns study_id, reader, and level or significant",
-        lambda file: (
-            file.has("study_id", "reader") and {"level", "significant"} & {*file.columns} != set()
-        ),
         tidy,
+        (("study_id", "reader", "level"), ("study_id", "reader", "significant")),
+        False,
     ),
-    "rexval": (
-        f"the columns {', '.join(_COUNTS)}",
-        lambda file: file.has(*_REPORTS) or file.has(*_COUNTS),
-        rexval,
-    ),
-    "refisco": (
-        f"the columns {', '.join(_REFISCO)}",
-        lambda file: {*_REFISCO} <= {_REFISCO_1.get(name, name) for name in file.columns},
-        refisco,
-    ),
-    "radpref": (
-        "a list of records with id and ground_truth_report, and an object with annotations",
-        _is_radpref,
-        radpref,
-    ),
-    "radevalx": (
-        "the columns report_id, error_type, one to eight",
-        lambda file: file.has("report_id", "error_type", *_EIGHT),
-        radevalx,
-    ),
+    "rexval": (rexval, (_COUNTS, _REPORTS), True),
+    "refisco": (refisco, (_REFISCO, tuple(_REFISCO_1)), False),
+    "radpref": (radpref, (("id", "ground_truth_report"), ("annotations",)), True),
+    "radevalx": (radevalx, (("report_id", "error_type", *_EIGHT),), False),
 }
-"""By layout: the needed columns in words, whether a file has them, the function that reads it."""
+"""By layout: its reader, the columns or keys that a file needs, whether it has several files."""
 
 
 def read(
-    layout: str,
-    sources: Sequence[str],
-    reader: str | None = None,
-    encoding: str | None = None,
-    *,
-    strict: bool = False,
+    layout: str, sources: Sequence[str], reader: str | None = None, encoding: str | None = None
 ) -> tuple[str, list[Readings], tuple[InputFile, ...]]:
     """Read files of one layout; return its name, the readings of each reader, and the files.
 
     `layout` is one of `LAYOUTS`, or `AUTO`. `reader` is the reader's name where the files do not
     have it, by default the name of the file. A study with contradictory rows is left out with the
-    reason; `strict` refuses it. Raises `JudgeError` for a file of another layout.
+    reason. Raises `JudgeError` for a file of another layout.
     """
     if layout not in (*LAYOUTS, AUTO):
         names = ", ".join((*LAYOUTS, AUTO, "readings"))
@@ -410,28 +453,22 @@ def read(
     files = [open_file(source, encoding) for source in sources]
     if len({file.sha256 for file in files}) < len(files):
         raise JudgeError("a file is named twice; name each once")
-    fitting = [name for name, (_, fits, _) in LAYOUTS.items() if all(map(fits, files))]
     wanted = [*LAYOUTS] if layout == AUTO else [layout]
-    if len({*fitting} & {*wanted}) != 1:
+    fitting = [name for name in wanted if all(_fits(file, name) for file in files)]
+    if len(fitting) != 1 or not (len(files) == 1 or LAYOUTS[fitting[0]][2]):
         names = ", ".join(file.name for file in files)
-        needs = "; ".join(f"{name} needs {LAYOUTS[name][0]}" for name in wanted)
-        wrong = "no one layout" if layout == AUTO else f"not in the layout {layout}"
-        raise JudgeError(f"{names} is {wrong}; {needs}")
-    (layout,) = {*fitting} & {*wanted}
-    if len(files) > 1 and layout not in ("rexval", "radpref"):
-        raise JudgeError(f"the layout {layout} has one file; {len(files)} were given")
-    table = LAYOUTS[layout][2](files, reader)
-    readings = table.readings()
-    if strict and table.left_out:
-        (_, study_id), why = next(iter(table.left_out.items()))
-        raise JudgeError(
-            f"study {study_id!r}: {why} ({len(table.left_out)} in all); without --strict such "
-            "studies are left out"
-        )
+        needs = [f"{name} needs {' or '.join(map(', '.join, LAYOUTS[name][1]))}" for name in wanted]
+        raise JudgeError(f"{names}: no one layout has these columns; {'; '.join(needs)}")
+    (layout,) = fitting
+    table = LAYOUTS[layout][0](files, reader)
     # A file with the candidates counts as both sides, like a file of studies.
     roles = ["both" if file.name == table.source else "readings" for file in files]
     inputs = [
         InputFile(source, role, file.sha256, len(file))
         for source, role, file in zip(sources, roles, files, strict=True)
     ]
-    return layout, readings, tuple(inputs)
+    return layout, table.readings(), tuple(inputs)
+
+
+def _fits(file: File, layout: str) -> bool:
+    return any(file.has(*columns) for columns in LAYOUTS[layout][1])

@@ -22,7 +22,6 @@ from judge.stats.table import DEFAULT_BY, reserved_names
 from judge.studies.columns import model_of, one_type, rename_reserved
 from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
-from judge.text import counted
 from judge.types import Annotation, JudgeError
 
 READER = "reader:"
@@ -51,10 +50,7 @@ def write_runs(
     }
     if len({*map(str.casefold, by_folder)}) < len(readings):
         names = ", ".join(repr(reader.reader) for reader in readings)
-        raise JudgeError(
-            f"two of the readers {names} would share a folder; give them names that differ in "
-            "letters or digits"
-        )
+        raise JudgeError(f"two of the readers {names} would share a folder; rename one of them")
     if entries_of(out):
         raise JudgeError(f"{out} is not empty; {ANOTHER}")
     with atomic_folder(out) as place:
@@ -128,6 +124,7 @@ def _write_run(
         f"studies:{studies_digest(studies)}",
         f"version:{version()}",
     )
+    lacking = [f"numbers that need it are undefined: {why}" for why in {*readings.lacks.values()}]
     made_by = {
         "signature": str(Signature(parts)),
         "rubric": rubric.name,
@@ -137,7 +134,7 @@ def _write_run(
         "section": studies.section,
         "class_source": class_source,
         "omitted": dict(studies.omitted),
-        "notes": [*studies.notes, *_notes(readings, rubric)],
+        "notes": [*studies.notes, *sorted(lacking), *_left_out(readings.left_out)],
         "reading": {
             "layout": layout,
             "lacks": dict(readings.lacks),
@@ -167,32 +164,24 @@ def _write_run(
 
 
 def _digest(readings: Readings) -> str:
-    annotations = []
-    for reading in readings.readings:
-        kind, outcome = (
+    annotations = [
+        [reading.study.study_id, "Unparsed", reading.cannot_judge]
+        if reading.cannot_judge
+        else [
+            reading.study.study_id,
             "Annotated",
             adapter(Annotation).dump_python(reading.annotation, mode="json"),
-        )
-        if reading.cannot_judge:
-            kind, outcome = "Unparsed", reading.cannot_judge
-        annotations.append([reading.study.study_id, kind, outcome])
+        ]
+        for reading in readings.readings
+    ]
     content = [annotations, sorted(readings.lacks), [*readings.own_categories]]
     content += [readings.sample] if readings.sample else []
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def _notes(readings: Readings, rubric: Rubric) -> list[str]:
-    notes = []
-    for why in dict.fromkeys(readings.lacks.values()):
-        measures = [measure for measure in rubric.measures if measure.undefined == why]
-        # A count by category counts items of two labels: the level and the category.
-        totals = [m.label for m in measures if not m.counts or len(m.counts.labels) < 2]
-        if measures:
-            notes.append(f"undefined: {', '.join(totals) or 'counts by category'} ({why})")
-    if left_out := readings.left_out:
-        studies, (study_id, *_) = counted(len(left_out), "study", "studies"), left_out
-        notes.append(
-            f"{studies} left out for contradictory rows ({first_ids([*left_out])}); {study_id}: "
-            f"{left_out[study_id]}"
-        )
-    return notes
+def _left_out(left_out: Mapping[str, str]) -> list[str]:
+    if not left_out:
+        return []
+    first = next(iter(left_out))
+    ids = f"{len(left_out):,} for contradictory rows ({first_ids([*left_out])})"
+    return [f"studies left out: {ids}; {first}: {left_out[first]}"]

@@ -86,16 +86,14 @@ def kept_sample(run: Run) -> Sample | None:
     from pydantic import ValidationError
 
     path = run.path / SAMPLE
+    if not path.exists():
+        return None
     try:
         sample: Sample = adapter(Sample).validate_json(path.read_bytes(), strict=True)
-        again = draw(_columns(run, sample.by), len(sample.order), sample.by, sample.seed)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    except ValidationError as error:
-        raise JudgeError(f"{path} is damaged ({first_of(error)}): remove it, draw again") from error
-    if again != sample:
+    except (OSError, ValidationError) as error:
+        why = first_of(error) if isinstance(error, ValidationError) else error.strerror
+        raise JudgeError(f"{path} cannot be read ({why}): remove it, draw again") from error
+    if draw(_columns(run, sample.by), len(sample.order), sample.by, sample.seed) != sample:
         raise JudgeError(
             f"{path} is not a sample of this run: its studies or their {' or '.join(sample.by)} "
             "have changed; remove the file and draw another"
@@ -107,21 +105,8 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     """Return how the studies `read` were drawn; None unless they are the first of the sample."""
     if {*sample.order[: len(read)]} != {*read}:
         return None
-    columns = _columns(run, sample.by)
-    keys = dict(zip(columns["study_id"], _keys(columns, sample.by), strict=True))
-    n_read = Counter(keys[study_id] for study_id in read)
-    return {
-        "seed": sample.seed,
-        "by": [*sample.by],
-        "strata": [
-            {
-                "key": {**stratum.key},
-                "n_studies": stratum.n_studies,
-                "n_drawn": n_read[tuple(stratum.key.values())],
-            }
-            for stratum in sample.strata
-        ],
-    }
+    drawn = _strata(_columns(run, sample.by), sample.by, read)
+    return {"seed": sample.seed, "by": [*sample.by], "strata": [asdict(one) for one in drawn]}
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
@@ -135,40 +120,41 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
 
     Raises `JudgeError` if n is smaller than the strata need.
     """
-    strata: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for study_id, key in zip(columns["study_id"], _keys(columns, by), strict=True):
-        strata[key].append(study_id)
-    least = sum(min(LEAST, len(members)) for members in strata.values())
+    members: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for study_id, *key in zip(columns["study_id"], *(columns[name] for name in by), strict=True):
+        members[tuple(key)].append(study_id)
+    least = sum(min(LEAST, len(study_ids)) for study_ids in members.values())
     if n < least:
         raise JudgeError(
-            f"{n} is too few for {LEAST} studies of each of the {len(strata)} groups by "
+            f"{n} is too few for {LEAST} studies of each of the {len(members)} groups by "
             f"{', '.join(by)}; draw at least {least} with -n"
         )
     places = []
-    for key, members in strata.items():
-        ranked = sorted((random_rank(seed, study_id), study_id) for study_id in members)
+    for study_ids in members.values():
+        ranked = sorted((random_rank(seed, study_id), study_id) for study_id in study_ids)
         for k, (rank, study_id) in enumerate(ranked):
-            turn = 0.0 if k < LEAST else (2 * k + 1) / len(members)
-            places.append((min(k, LEAST), turn, rank, study_id, key))
-    order = sorted(places, key=lambda place: place[:4])[:n]
-    n_drawn = Counter(key for *_, key in order)
-    sizes = [
-        Stratum(dict(zip(by, key, strict=True)), len(members), n_drawn[key])
-        for key, members in strata.items()
-    ]
-    return Sample(
-        seed,
-        tuple(by),
-        tuple(sizes[index] for index in in_natural_order([stratum.key for stratum in sizes])),
-        tuple(study_id for *_, study_id, _ in order),
+            turn = 0.0 if k < LEAST else (2 * k + 1) / len(study_ids)
+            places.append((min(k, LEAST), turn, rank, study_id))
+    order = tuple(study_id for *_, study_id in sorted(places)[:n])
+    return Sample(seed, tuple(by), _strata(columns, by, order), order)
+
+
+def _strata(
+    columns: Mapping[str, Sequence[Any]], by: Sequence[str], drawn: Collection[str]
+) -> tuple[Stratum, ...]:
+    keys = list(zip(*(columns[name] for name in by), strict=True))
+    chosen = frozenset(drawn)
+    n_drawn = Counter(
+        key for study_id, key in zip(columns["study_id"], keys, strict=True) if study_id in chosen
     )
+    strata = [
+        Stratum(dict(zip(by, key, strict=True)), size, n_drawn[key])
+        for key, size in Counter(keys).items()
+    ]
+    return tuple(strata[index] for index in in_natural_order([one.key for one in strata]))
 
 
 def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:
     table = run.columns()
     check_fields(by, table.column_names)
     return {name: table[name].to_pylist() for name in ("study_id", *by)}
-
-
-def _keys(columns: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(zip(*(columns[name] for name in by), strict=True))

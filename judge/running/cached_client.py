@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random
-from tenacity import wait_random_exponential as wait_longer
 
 from judge.backends.base import (
     OverloadError,
@@ -24,88 +21,65 @@ from judge.running.records import CachedAnswer
 from judge.types import Completion, CompletionRequest, JudgeError
 
 if TYPE_CHECKING:
-    from judge.cache import CompletionCache
+    from judge.cache.store import CompletionCache
     from judge.running.session import JudgeSession
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES_A_SECOND = 0.5, 8.0, 4
 # A 429 says "later", not "no": it weighs less than a failure, but no question waits for ever.
 _OVERLOAD = 0.25
-# What is no completion is asked for so often, and so many studies in a row end the run.
-_UNREADABLE_REQUESTS, _UNREADABLE_STUDIES = 2, 10
+# What is no completion is asked for so often.
+_UNREADABLE_REQUESTS = 2
 # How long to leave a question to another process that is asking it, in seconds: one that
 # was suspended must not hold this one up for ever.
 _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 # How long to leave it to the answers under way to cost less than they could, in seconds.
 _BUDGET_PAUSE = 0.05
-# What an overload leaves of the requests in flight, and how much of them comes back at a time.
-_CUT, _STEP = 0.7, 0.1
 _UNLUCKY = 3
 
 
 class Limiter:
-    """The one limit on requests in flight, between 1 and `most`, where it begins.
-
-    An overload cuts it, answers raise it by tenths. In an outage one request at a time tries.
-    """
+    """The one limit on requests in flight, `most`; in an outage one at a time tries."""
 
     def __init__(self, most: int, max_outage: float = 1800.0) -> None:
-        self.most = self.limit = most
+        self.most = most
         self.in_flight = 0
         self.max_outage = max_outage
-        self._answers = 0
         self._freed = asyncio.Event()
-        self._back = asyncio.Event()
         self._unlucky: set[str] = set()
         self._lost_at: float | None = None
-        self._cut_at = self._held_until = float("-inf")
+        self._held_until = float("-inf")
 
     @property
     def is_lost(self) -> bool:
         """Whether the server is held to be gone."""
         return self._lost_at is not None
 
-    async def acquire(self) -> float:
-        """Wait for a place; returns the loop's time at which it was given."""
-        loop = asyncio.get_running_loop()
+    async def acquire(self) -> None:
+        """Wait for a place."""
         while True:
-            if (pause := self._held_until - loop.time()) > 0:
+            if (pause := self._held_until - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
-            elif self.in_flight >= (1 if self.is_lost else self.limit):
+            elif self.in_flight >= (1 if self.is_lost else self.most):
                 self._freed.clear()
                 await self._freed.wait()
             else:
                 self.in_flight += 1
-                return loop.time()
+                return
 
     def release(self) -> None:
         """Give the place back."""
         self.in_flight -= 1
         self._freed.set()
 
+    def hold(self, seconds: float) -> None:
+        """Give no places for so many seconds, as the server asks."""
+        self._held_until = max(self._held_until, time.monotonic() + seconds)
+
     def reached(self) -> None:
         """Note that somebody answered, whatever it was: an outage is over."""
-        if self._unlucky:
-            self._unlucky.clear()
-            self._lost_at = None
-            self._back.set()
-            self._freed.set()
-
-    def answered(self) -> None:
-        """Note an answer."""
-        self.reached()
-        self._answers += 1
-        if self._answers >= self.limit:
-            self.limit = min(self.most, self.limit + max(1, int(self.limit * _STEP)))
-            self._answers = 0
-
-    def overloaded(self, began: float, retry_after: float | None) -> None:
-        """Note that the server fell behind with a request that began at `began`."""
-        now = asyncio.get_running_loop().time()
-        if began > self._cut_at:
-            self._cut_at, self._answers = now, 0
-            self.limit = max(1, int(self.limit * _CUT))
-        if retry_after is not None:
-            self._held_until = max(self._held_until, now + retry_after)
+        self._unlucky.clear()
+        self._lost_at = None
+        self._freed.set()
 
     def unanswered(self, key: str, why: str = "", *, is_sure: bool = False) -> bool:
         """Note that a question found no server; returns whether that is an outage.
@@ -113,25 +87,15 @@ class Limiter:
         Raises `JudgeError` when an outage has lasted for `max_outage` seconds.
         """
         self._unlucky.add(key)
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         if self._lost_at is None and (is_sure or len(self._unlucky) >= _UNLUCKY):
             self._lost_at = now
-            self._back.clear()
         if self._lost_at is not None and now - self._lost_at >= self.max_outage:
             raise JudgeError(
                 f"the server has not answered for {self.max_outage / 60:.3g} minutes, "
                 f"--max-outage ({why}); what was answered is in the cache"
             )
         return self.is_lost
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep; in an outage until it is over, or has lasted too long, at the most."""
-        if self._lost_at is None:
-            await asyncio.sleep(seconds)
-            return
-        left = self._lost_at + self.max_outage - asyncio.get_running_loop().time()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._back.wait(), max(0.0, min(seconds, left)))
 
 
 class CachedClient:
@@ -143,12 +107,10 @@ class CachedClient:
         self._cache = cache
         self._progress = session.progress
         self._stop = session.stop
-        self._kind = session.kind
         self._prices = Prices(session.judge.version, session.judge.billing_url)
         self._limiter = Limiter(session.concurrency, session.policy.max_outage)
         self._flying: dict[str, asyncio.Future[Completion]] = {}
         self._paying = 0
-        self._unreadable = 0
 
     async def answer(self, question: Question) -> CachedAnswer:
         """Return the answer to a question, on disk by then; raises an `AskError` without one."""
@@ -187,41 +149,30 @@ class CachedClient:
             if (completion := self._cache.find(name)) is not None:
                 self._progress.from_cache += 1
                 return completion
-            completion, seconds = await self._ask(question)
-            # What is asked after an unreadable answer is another question.
-            took = None if question.attempt else (self._kind, seconds)
-            keeping = self._cache.keep(name, question.record, completion, took)
-            # It is paid for, so it is saved even if no one waits for it any more.
-            await asyncio.shield(asyncio.wrap_future(keeping))
+            completion = await self._ask(question)
+            self._cache.keep(name, question.record, completion)
             return completion
         finally:
             if is_claimed:
                 self._cache.release(name)
 
-    async def _ask(self, question: Question) -> tuple[Completion, float]:
-        charged = 0.0
-        jitter = wait_longer(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
-        # Of all that wait for a server that is gone a few try it each second.
-        outage = wait_random(0, min(_LONGEST_PAUSE, self._limiter.most / _TRIES_A_SECOND))
-
-        def is_over(state: RetryCallState) -> bool:
-            nonlocal charged
-            charged += self._weight(question.key, _error(state))
-            return charged >= self._session.policy.max_requests
-
-        def wait(state: RetryCallState) -> float:
-            if (pause := _error(state).retry_after) is not None:
-                return pause
-            return outage(state) if self._limiter.is_lost else jitter(state)
-
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(TransientError),
-            stop=is_over,
-            wait=wait,
-            sleep=self._sleep,
-            reraise=True,
-        )
-        return await retrying(self._send, question.request)
+    async def _ask(self, question: Question) -> Completion:
+        charged, longest = 0.0, _FIRST_PAUSE
+        while True:
+            try:
+                return await self._send(question.request)
+            except TransientError as error:
+                charged += self._weight(question.key, error)
+                if charged >= self._session.policy.max_requests:
+                    raise
+                if self._limiter.is_lost:
+                    # Of all that wait for a server that is gone a few try it each second.
+                    longest = min(_LONGEST_PAUSE, self._limiter.most / _TRIES_A_SECOND)
+                pause = random.uniform(0, longest)  # noqa: S311
+                longest = min(_LONGEST_PAUSE, 2 * longest)
+                if error.retry_after is not None:
+                    pause = error.retry_after
+            await self._sleep(pause)
 
     def _weight(self, key: str, error: TransientError) -> float:
         """Return how many of its requests an error costs the question; note what it tells."""
@@ -230,19 +181,13 @@ class CachedClient:
             return 0 if self._limiter.unanswered(key, str(error), is_sure=is_sure) else 1
         self._limiter.reached()
         if isinstance(error, UnreadableReplyError):
-            self._unreadable += 1
-            if self._unreadable >= _UNREADABLE_REQUESTS * _UNREADABLE_STUDIES:
-                raise JudgeError(
-                    f"the server's answers to {_UNREADABLE_STUDIES} studies in a row are no "
-                    f"completions ({error.detail}); look at --base-url and at the server"
-                ) from error
             return self._session.policy.max_requests / _UNREADABLE_REQUESTS
         return _OVERLOAD if isinstance(error, OverloadError) else 1
 
-    async def _send(self, request: CompletionRequest) -> tuple[Completion, float]:
+    async def _send(self, request: CompletionRequest) -> Completion:
         with self._stop.ends_waiting():
             await self._judge.ready()
-            began = await self._limiter.acquire()
+            await self._limiter.acquire()
         budget, most = self._session.budget, None
         is_paying = False
         spent: float | None = None  # whether an answer that is cut off is paid for is unknown
@@ -253,26 +198,22 @@ class CachedClient:
                 await self._reserve(budget, most)
                 self._paying += 1
                 is_paying = True
-            sent = time.monotonic()
             completion = await self._judge.complete(request)
-            seconds = time.monotonic() - sent
         except TransientError as error:
             spent = 0.0
             self._progress.retried(error)
-            is_late = error.reason == "timeout" and not self._limiter.is_lost
-            if is_late or isinstance(error, OverloadError):
-                self._limiter.overloaded(began, error.retry_after)
+            if isinstance(error, OverloadError) and error.retry_after is not None:
+                self._limiter.hold(error.retry_after)
             raise
         except (StudyError, JudgeError):
             spent = 0.0
             self._limiter.reached()
             raise
         else:
-            self._unreadable = 0
-            self._limiter.answered()
+            self._limiter.reached()
             spent = self._prices.dollars(completion.usage)
             self._progress.paid(completion, spent)
-            return completion, seconds
+            return completion
         finally:
             self._limiter.release()
             if is_paying and budget is not None:
@@ -289,10 +230,4 @@ class CachedClient:
 
     async def _sleep(self, seconds: float) -> None:
         with self._stop.ends_waiting():
-            await self._limiter.sleep(seconds)
-
-
-def _error(state: RetryCallState) -> TransientError:
-    error = state.outcome and state.outcome.exception()
-    assert isinstance(error, TransientError)
-    return error
+            await asyncio.sleep(seconds)

@@ -1,18 +1,20 @@
-"""What a run costs: foretold, and kept within a limit."""
+"""What a run would judge, and what it costs: foretold, and kept within a limit."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from judge.running.engine import recall
-from judge.text import counted
+from judge.studies import StudySet
+from judge.text import counted, left_out
 from judge.types import CompletionRequest, Study, Usage
 
 if TYPE_CHECKING:
-    from judge.backends import Judge
     from judge.running.session import JudgeSession
 
 # English reports run to a little over four characters a token.
@@ -130,53 +132,36 @@ def most_prompt_tokens(request: CompletionRequest) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """Requests, their tokens, US dollars where the price is known, and minutes of answers."""
-
-    requests: int
-    usage: Usage
-    dollars: float | None
-    minutes: float | None
-
-    def __str__(self) -> str:
-        tokens = f"{self.usage.completion_tokens:,} tokens out"
-        minutes = "minutes unknown" if self.minutes is None else f"{self.minutes:,.1f} minutes"
-        unpriced = "cost unknown (no price for this model here)"
-        cost = unpriced if self.dollars is None else f"${self.dollars:,.2f}"
-        return f"{counted(self.requests, 'request', 'requests')}, {tokens}, {cost}, {minutes}"
-
-
-@dataclass(frozen=True, slots=True)
 class Forecast:
-    """Requests to send, answers already there, and what that may take.
+    """Requests to send, answers already there, and the most that this may take.
 
-    `typical` assumes answers as long as the `n_seen` newest in the cache, `worst` the longest and
-    most repeated. `further` requests may follow from the answers, in no estimate.
+    `most_requests` with `usage` and `dollars` (None where the price is unknown) are those of the
+    longest answers, each asked again as often as it may be. `further` requests may follow from the
+    answers, in no number.
     """
 
     requests: int
     cached: int
     repeated: int
     prompt_tokens: int
-    n_seen: int
-    typical: Estimate | None
-    worst: Estimate
+    most_requests: int
+    usage: Usage
+    dollars: float | None
     further: int = 0
 
-    def facts(self, concurrency: int | None, *, unseen: str) -> dict[str, str]:
+    def facts(self, concurrency: int | None) -> dict[str, str]:
         """Return it in words; `concurrency` is None for questions that are asked in batches."""
         spared = f"{self.cached:,} cached, {self.repeated:,} repeated"
         further = f"at most {self.further:,} that depend on their answers: in no number below"
-        at_a_time = "in batches, within a day" if concurrency is None else f"{concurrency:,}"
-        seen = counted(self.n_seen, "answer", "answers")
+        unpriced = "cost unknown (no price for this model here)"
+        cost = unpriced if self.dollars is None else f"${self.dollars:,.2f}"
+        tokens = f"{self.usage.completion_tokens:,} tokens out"
         return {
             "requests": f"{self.requests:,} ({spared})",
             **({"further": further} if self.further else {}),
-            "at a time": at_a_time,
+            "at a time": f"{concurrency:,}" if concurrency else "in batches, within a day",
             "tokens in": f"about {self.prompt_tokens:,}",
-            "typical": str(self.typical or unseen),
-            "typical from": f"{seen} of this prompt in the cache",
-            "worst": str(self.worst),
+            "worst": f"{counted(self.most_requests, 'request', 'requests')}, {tokens}, {cost}",
         }
 
 
@@ -187,11 +172,8 @@ def forecast(
     judge, cache, steps = session.judge, session.cache, session.rubric.steps
     if cache is None:
         return None
-    prices = Prices(judge.version, judge.billing_url, in_batches=in_batches)
     keys: set[str] = set()
-    cached = repeated = further = prompt = 0
-    # Of each request to send: the most tokens of its prompt and of an answer, the times of asking.
-    to_send: list[tuple[int, int, int]] = []
+    requests = cached = repeated = further = prompt = most_requests = most_in = most_out = 0
     for study in studies:
         exchanges = recall(session, cache, study)
         if steps and any(exchange.question for exchange in exchanges):
@@ -204,30 +186,60 @@ def forecast(
             cached += len(exchange.answers)
             if (question := exchange.question) is not None:
                 request, times = question.request, session.policy.reask + 1 - question.attempt
+                longest = _longest(request)
+                requests += 1
                 prompt += sum(map(len, _texts(request))) // _CHARACTERS_A_TOKEN + 1
-                to_send.append((most_prompt_tokens(request), _longest(request), times))
-
-    seen, n = cache.seen(session.kind), len(to_send)
-    at_once = max(1, min(session.concurrency, n))
-
-    def estimate(requests: int, prompt: int, answers: float) -> Estimate:
-        usage = Usage(prompt, round(answers))
-        minutes = None
-        if seen and seen.completion_tokens and not in_batches:
-            minutes = answers * seen.seconds / seen.completion_tokens / at_once / 60
-        return Estimate(requests, usage, prices.dollars(usage), minutes)
-
-    worst = estimate(
-        sum(times for _, _, times in to_send),
-        # An answer that could not be read is part of the prompt of the next.
-        sum(times * tokens + (times - 1) * longest for tokens, longest, times in to_send),
-        sum(times * longest for _, longest, times in to_send),
-    )
-    typical = estimate(n, prompt, n * seen.completion_tokens) if seen else None
-    n_seen = seen.n if seen else 0
-    return Forecast(n, cached, repeated, prompt, n_seen, typical, worst, further)
+                most_requests += times
+                # An answer that could not be read is part of the prompt of the next.
+                most_in += times * most_prompt_tokens(request) + (times - 1) * longest
+                most_out += times * longest
+    usage = Usage(most_in, most_out)
+    dollars = Prices(judge.version, judge.billing_url, in_batches=in_batches).dollars(usage)
+    return Forecast(requests, cached, repeated, prompt, most_requests, usage, dollars, further)
 
 
-def without_requests(judge: Judge) -> str:
-    """Return what a judge that runs inline takes."""
-    return f"{judge.name} answers in this process: no requests, no cost"
+# The studies that would be judged
+
+_SHOWN = 3
+_MOST_CLASSES = 10
+
+
+def described(studies: StudySet) -> dict[str, Any]:
+    """Return what was read, from which fields, and the first three studies, ready for JSON."""
+    classes = Counter(studies.study_classes) if studies.class_field else None
+    return {
+        "model": studies.model,
+        "read_from": {**studies.read_from, "study_class": studies.class_field},
+        "section": studies.section,
+        "n_studies": len(studies),
+        "study_classes": classes and {name or "none given": n for name, n in classes.most_common()},
+        "fields": list(studies.fields),
+        "omitted": dict(studies.omitted),
+        "n_empty_candidates": sum(not text for text in studies.candidates),
+        "notes": list(studies.notes),
+        "first": [
+            {"study_id": study.study_id, "reference": study.reference, "candidate": study.candidate}
+            for study in islice(studies, _SHOWN)
+        ],
+    }
+
+
+def preview(checked: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what `described` found as names and words."""
+    classes = checked["study_classes"] or {}
+    counts = [f"{name} {n:,}" for name, n in classes.items()]
+    if len(counts) > _MOST_CLASSES:
+        counts[_MOST_CLASSES:] = [f"and {len(counts) - _MOST_CLASSES:,} more"]
+    read_from = {role.replace("_", " "): name for role, name in checked["read_from"].items()}
+    shown = {
+        "model": checked["model"],
+        **{f"{role} from": name for role, name in read_from.items()},
+        "section": checked["section"],
+        "studies": f"{checked['n_studies']:,}",
+        "study class": ", ".join(counts) or "inferred by the lexicon when they are judged",
+        "other fields": ", ".join(checked["fields"]) or "none",
+        "left out": left_out(checked["omitted"]),
+        "empty candidates": f"{checked['n_empty_candidates']:,}, judged like any other",
+    }
+    lines = [(name, value) for name, value in shown.items() if value]
+    return lines + [("note", text) for text in checked["notes"]]

@@ -26,7 +26,6 @@ from judge.types import (
     Completion,
     CompletionRequest,
     Failed,
-    JudgeError,
     Measures,
     Outcome,
     Study,
@@ -36,7 +35,7 @@ from judge.types import (
 )
 
 if TYPE_CHECKING:
-    from judge.cache import CompletionCache
+    from judge.cache.store import CompletionCache
     from judge.running.session import JudgeSession
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
@@ -113,14 +112,6 @@ class RunStoppedError(Exception):
         return self.why in (INTERRUPTED, TERMINATED)
 
 
-class UnreadableError(JudgeError):
-    """A run that was given up: most of its first answers, which are kept, could not be read."""
-
-    def __init__(self, text: str, progress: Progress) -> None:
-        super().__init__(text)
-        self.progress = progress
-
-
 class StoppedError(Exception):
     """The run was stopped before this question was answered."""
 
@@ -176,14 +167,14 @@ class Question:
     @cached_property
     def record(self) -> Mapping[str, Any]:
         """What its key is the hash of."""
-        from judge.cache.keys import canonical  # an inline judge's questions have no key
+        from judge.cache import canonical  # an inline judge's questions have no key
 
         return canonical(self.request, self.attempt, self.repeat)
 
     @cached_property
     def key(self) -> str:
         """The key of its answer in the cache."""
-        from judge.cache.keys import key_of
+        from judge.cache import key_of
 
         return key_of(self.record)
 
@@ -330,32 +321,23 @@ class EarlyAnswers:
     """The first `n` studies that were answered, from the cache or not; 0 looks at none."""
 
     def __init__(self, n: int) -> None:
-        self._n = n
-        self._seen = 0
-        self._unread: list[str] = []
+        self._n = self._left = n
+        self._unread = 0
 
-    @property
-    def are_unreadable(self) -> bool:
-        """Whether all `n` are there and more than half of them could not be read."""
-        return 0 < self._n <= self._seen and 2 * len(self._unread) > self._n
-
-    def add(self, study: Study, outcome: Outcome, completion: Completion | None) -> None:
-        """Count one study's end, if it is among the first with an answer."""
-        if self._seen < self._n and completion is not None:
-            self._seen += 1
-            if isinstance(outcome, Unparsed):
-                # Text from a server: what could steer a terminal is made visible.
-                text = " ".join(harmless(completion.text[: 4 * _SHOWN]).split())[:_SHOWN]
-                study_id = harmless(study.study_id)
-                shown = f"{study_id} ({outcome.reason}) was answered: {text or '(nothing)'}"
-                self._unread.append(shown)
-
-    def message(self) -> str:
-        """Return how many could not be read, with one of them, and how to go on."""
+    def add(self, study: Study, outcome: Outcome, completion: Completion | None) -> str:
+        """Count one study's end; returns why to stop where over half of the `n` are unread."""
+        if completion is None or not self._left:
+            return ""
+        self._left -= 1
+        self._unread += isinstance(outcome, Unparsed)
+        if self._left or 2 * self._unread <= self._n:
+            return ""
+        # Text from a server: what could steer a terminal is made visible.
+        text = " ".join(harmless(completion.text[: 4 * _SHOWN]).split())[:_SHOWN]
         return (
-            f"{len(self._unread)} of the first {self._n} answers cannot be read. Study "
-            f"{self._unread[0]}\nTry another --judge, --prompt, --reply or --max-tokens, or go on "
-            "with --give-up-after 0 (RequestPolicy.give_up_after)."
+            f"{self._unread} of the first {self._n} answers cannot be read; the last, to "
+            f"{harmless(study.study_id)}, is {text!r}: try another --judge, --prompt, --reply or "
+            "--max-tokens, or go on with --give-up-after 0"
         )
 
 
@@ -364,21 +346,20 @@ async def judge_all(
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order."""
     answer, stop, progress = session.answer, session.stop, session.progress
-    numbered, n_ended = enumerate(studies), 0
+    numbered = enumerate(studies)
     first = EarlyAnswers(session.policy.give_up_after)
     at_once = max(1, min(session.concurrency, len(studies)))
 
     async def work() -> None:
-        nonlocal n_ended
         try:
             for row, study in numbered:
                 end = await judge_study(session, row, study, answer)
-                n_ended += 1
                 progress.ended(end.outcome)
-                first.add(study, end.outcome, end.completion)
                 sink(end)
+                if why := first.add(study, end.outcome, end.completion):
+                    stop.set(why)
                 await asyncio.sleep(0)  # a signal or a progress bar gets its turn
-                if stop.why is not None or first.are_unreadable:
+                if stop.why is not None:
                     return
         except StoppedError:
             return
@@ -389,8 +370,6 @@ async def judge_all(
     for error in await asyncio.gather(*(work() for _ in range(at_once)), return_exceptions=True):
         if error is not None:
             raise error
-    if first.are_unreadable and stop.why is None and n_ended < len(studies):
-        raise UnreadableError(first.message(), progress)
 
 
 def judge_set(

@@ -33,12 +33,8 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import (
     FORMAT,
-    Manifest,
     Reading,
     StudyResult,
-    Summary,
-    adapter,
-    first_of,
     outcome_of,
     study_of,
     to_record,
@@ -79,32 +75,20 @@ def staging_folder(run: Path) -> Iterator[Path]:
     from filelock import FileLock, Timeout
 
     place = run / WRITING
+    place.mkdir(mode=0o700, exist_ok=True)
     lock = FileLock(place / "lock", blocking=False, mode=0o600)
-    while not lock.is_locked:
-        place.mkdir(mode=0o700, exist_ok=True)
-        with suppress(FileNotFoundError):  # the last writer has just removed the place
-            try:
-                lock.acquire()
-            except Timeout:
-                raise JudgeError(
-                    f"{run} is being written by another process: wait, or {ANOTHER}"
-                ) from None
     try:
-        _clear(place)
+        lock.acquire()
+    except Timeout:
+        raise JudgeError(f"{run} is being written by another process: wait, or {ANOTHER}") from None
+    try:
+        for left in place.iterdir():
+            if left.is_dir():  # of a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
         yield Path(tempfile.mkdtemp(dir=place))
     finally:
-        _clear(place)
-        # The lock's own file goes while it is held: who waits for it sees that, and makes another.
-        (place / "lock").unlink()
-        with suppress(OSError):  # the next writer is there already
-            place.rmdir()
+        shutil.rmtree(place, ignore_errors=True)  # while the lock is held
         lock.release()
-
-
-def _clear(place: Path) -> None:
-    for left in place.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
@@ -138,13 +122,6 @@ def entries_of(out: Path) -> set[str]:
         return {entry.name for entry in out.iterdir()} if out.exists() else set()
     except OSError as error:
         raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error
-
-
-def not_a_run(path: Path, manifest: str) -> str:
-    """Say what a path without a manifest is; raises OSError where that cannot be seen."""
-    if path.is_dir() and any((below / manifest).is_file() for below in path.iterdir()):
-        return f"{path} is a folder of runs: name one of them, or {path}/* for all"
-    return f"{path} is not a run: it holds no {manifest}"
 
 
 def append_line(path: Path, line: bytes) -> None:
@@ -185,20 +162,15 @@ class Run(Displayed):
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path)
-        try:
-            if not path.exists():
-                raise JudgeError(f"no such run: {path}")
-            if not (path / MANIFEST).is_file():
-                raise JudgeError(not_a_run(path, MANIFEST))
-        except OSError as error:
-            raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
-        manifest = {"inputs": [], "arguments": {}} | _read(path / MANIFEST, dict[str, Any])
-        if (form := manifest.get("format")) != FORMAT:
+        if not os.path.isfile(path / MANIFEST):  # noqa: PTH113 - raises nothing
+            raise JudgeError(f"{path} is not a run: it holds no {MANIFEST}; name the run's folder")
+        manifest = _read(path / MANIFEST, "format", "signature", "rubric", "judge", "fields")
+        if (form := manifest["format"]) != FORMAT:
             raise JudgeError(
                 f"{path} is a run of format {form!r}, and this version of judge reads format "
                 f"{FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
             )
-        self.manifest = _checked(path / MANIFEST, manifest, Manifest)
+        self.manifest = {"inputs": [], "arguments": {}} | manifest
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -227,8 +199,6 @@ class Run(Displayed):
             package = parts.get("package") if name not in rubrics.names() else None
             lacks = f"; install its package, {package}" if package else ""
             raise JudgeError(f"{self.path / MANIFEST}: {error}{lacks}") from error
-        except ValueError as error:
-            raise damaged(self.path / MANIFEST, str(error)) from error
 
     @property
     def reading(self) -> Reading | None:
@@ -262,27 +232,25 @@ class Run(Displayed):
         import pyarrow.parquet as pq
 
         path = self.path / TABLE_PARQUET
+        needed = ["study_id", "outcome", "class_inferred", *(names or ())]
         if names is None:
             needed = [*FIXED, *(measure.name for measure in self.rubric.measures)]
-        else:
-            needed = list(dict.fromkeys(["study_id", "outcome", "class_inferred", *names]))
-        why: object
         try:
             with pq.ParquetFile(path) as file:
                 present = file.schema_arrow.names
-                if not (why := ", ".join(name for name in needed if name not in present)):
-                    wanted = [
-                        name for name in dict.fromkeys([*needed, *optional]) if name in present
-                    ]
-                    return file.read(columns=None if names is None else wanted)
-                why = f"it lacks {why}"
+                wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in present]
+                table = file.read(columns=None if names is None else wanted)
         except (pa.ArrowException, OSError) as error:
-            why = error
-        raise JudgeError(f"cannot read {path}: {why}; judge rescore writes it anew")
+            raise JudgeError(
+                f"cannot read {path}: {error}; judge rescore writes it anew"
+            ) from error
+        if lacking := [name for name in needed if name not in present]:
+            raise JudgeError(f"{path} lacks {', '.join(lacking)}; judge rescore writes it anew")
+        return table
 
     @cached_property
     def _summary(self) -> dict[str, Any]:
-        return _read(self.path / SUMMARY, Summary)
+        return _read(self.path / SUMMARY, "n_studies", "statistics", "rates", "by")
 
     def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
         """Return what was printed at the end of the run."""
@@ -313,27 +281,24 @@ class Run(Displayed):
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
         """Yield one record a study, in the order of the references; raises for a changed line."""
-        ids: set[str] = set()
+        if not of_any_version:
+            self._check_version()
+        n = 0
         for n, line in enumerate(self.lines(), 1):
-            record = self.parsed(n, line, of_any_version=of_any_version)
-            if (study_id := record["study_id"]) in ids:
-                raise damaged(self.path / ANNOTATIONS, f"line {n} holds study {study_id!r} again")
-            ids.add(study_id)
-            yield record
-        if len(ids) != (wanted := self._summary["n_studies"]):
-            why = f"it holds {len(ids):,} studies, and {SUMMARY} {wanted:,}"
+            yield self.parsed(n, line)
+        if n != (wanted := self._summary["n_studies"]):
+            why = f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
             raise damaged(self.path / ANNOTATIONS, why)
 
     def record(self, study_id: str) -> dict[str, Any]:
         """Return one study's record; raises `JudgeError` as `records` does."""
-        for record in [record for record in self.records() if record["study_id"] == study_id]:
-            return record
+        for record in self.records():
+            if record["study_id"] == study_id:
+                return record
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
 
-    def parsed(self, n: int, line: bytes, *, of_any_version: bool = False) -> dict[str, Any]:
+    def parsed(self, n: int, line: bytes) -> dict[str, Any]:
         """Return the record that the `n`-th line of the annotations holds; raises as `records`."""
-        if not of_any_version:
-            self._check_version()
         try:
             return jsonio.from_line(line, n)
         except jsonio.JsonError as error:
@@ -356,23 +321,16 @@ class Run(Displayed):
             )
 
 
-def _read(path: Path, form: type) -> dict[str, Any]:
+def _read(path: Path, *needed: str) -> dict[str, Any]:
     try:
-        return _checked(path, jsonio.read(path.read_bytes()), form)
+        read: dict[str, Any] = jsonio.read(path.read_bytes())
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     except jsonio.JsonError as error:
         raise damaged(path, str(error)) from error
-
-
-def _checked(path: Path, value: Any, form: Any) -> dict[str, Any]:  # noqa: ANN401
-    from pydantic import ValidationError
-
-    try:
-        checked: dict[str, Any] = adapter(form).validate_python(value)
-    except ValidationError as error:
-        raise damaged(path, first_of(error)) from error
-    return checked
+    if lacking := [name for name in needed if not isinstance(read, dict) or read.get(name) is None]:
+        raise damaged(path, f"it lacks {', '.join(lacking)}")
+    return read
 
 
 def damaged(path: Path, why: str) -> JudgeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -25,29 +25,10 @@ from judge.types import (
 )
 
 if TYPE_CHECKING:
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import TypeAdapter, ValidationError
 
 FORMAT = 3
 """The form of a run's files that this program writes."""
-
-_LOOSE: ConfigDict = {"strict": True, "extra": "allow", "allow_inf_nan": False}
-
-
-class _JudgeName(TypedDict):
-    name: str
-    version: str
-    note: str | None
-
-
-class _MadeBy(TypedDict):
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
-
-    signature: str
-    rubric: str
-    model: NotRequired[str | None]
-    judge: _JudgeName
-    prompt: str | None
-    section: str
 
 
 class _Stratum(TypedDict):
@@ -71,32 +52,6 @@ class Reading(TypedDict):
     lacks: dict[str, str]
     own: list[str]
     sample: NotRequired[SampleRead]
-
-
-class Manifest(_MadeBy):
-    """`manifest.json`; `reading`, `shard` and `combined` are there for runs of these kinds."""
-
-    format: Literal[3]
-    fields: list[str]
-    inputs: list[dict[str, Any]]
-    arguments: dict[str, Any] | None
-    reading: NotRequired[Reading]
-    shard: NotRequired[dict[str, Any]]
-    combined: NotRequired[dict[str, Any]]
-
-
-class Summary(_MadeBy):
-    """`summary.json`."""
-
-    n_studies: int
-    n_scored: int
-    n_unparsed: int
-    n_failed: int
-    statistics: dict[str, dict[str, Any]]
-    by: list[str]
-    rates: list[dict[str, Any]]
-    omitted: dict[str, int]
-    notes: list[str]
 
 
 @cache
@@ -179,7 +134,7 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
     answer = completion.plain() if completion else None
     sha256 = answer and key
     if answer and key:
-        from judge.cache.entry import checksum  # no cache keeps the built-in judge's answers
+        from judge.cache.store import checksum  # no cache keeps the built-in judge's answers
 
         sha256 = checksum(answer)
     return {"answer": answer, "cache_key": key, "sha256": sha256}

@@ -1,8 +1,4 @@
-"""The annotation service: runs, studies, reviews and single annotations over HTTP.
-
-Nothing here is imported before `judge serve` or `judge reviews` is called. FastAPI and
-uvicorn come with the extra `serve`.
-"""
+"""The service: runs, studies, reviews and blind readings over HTTP, with the extra `serve`."""
 
 from judge.types import JudgeError
 

@@ -12,7 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from html import escape
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import python_multipart  # noqa: F401 - without it the first upload would fail, not the start
@@ -21,17 +21,18 @@ from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judge.address import is_loopback
-from judge.pages.bundle import READING, RESULTS, Frontend, content_type
+from judge.pages.bundle import READING, RESULTS, Frontend
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
-from judge.service import ProblemError, comparisons, jobs, pairs, readings, runs
+from judge.service import ProblemError, comparisons, jobs, readings, runs
 from judge.service.catalogue import Catalogue
 from judge.service.service import RunId, Service, ServiceDep, answer_errors, as_problem
-from judge.service.settings import ServiceSettings
+from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.types import JudgeError
 
 _ABOUT = """Finds out what radiology report-generation models get wrong, with evidence.
@@ -40,10 +41,7 @@ Errors are problem details (RFC 9457): JSON whose `detail` says what is wrong an
 # Nothing is sent to anyone, whatever the environment says; older versions of FastAPI ignore it.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 _BACKLOG = 128
-_MAX_HEAD = 2**16
-_MAX_CONNECTIONS = 256
-_IDLE_SECONDS = 15
-_SHUTDOWN_SECONDS = 3
+_MAX_BODY = 4 * MEGABYTE
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 COOKIE = "judge_session_{port}"
@@ -60,17 +58,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_UPLOADS = ("/v1/runs", "/v1/runs/check")
-_DATA = ("/v1/", "/data/", "/openapi")
-_COSTLY = ("/v1/comparison", "/data/comparison")
-_SIGN_IN_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>judge</title></head>
-<body><main><h1>Token needed</h1><form method="get">
-<label>The token of this service:
-<input name="token" type="password" autocomplete="off" required></label>{fields}
-<button>Open</button></form></main></body></html>
-"""
-
 routes = APIRouter(include_in_schema=False)
 
 
@@ -79,20 +66,14 @@ def application(settings: ServiceSettings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = app.state.service = Service(
-            settings,
-            Catalogue(settings),
-            pairs.Pairs(settings),
-            jobs.Jobs(settings),
-            comparisons.Comparisons(settings),
-        )
+        parts = (Catalogue(settings), jobs.Jobs(settings), comparisons.Comparisons())
+        service = app.state.service = Service(settings, *parts)
         service.jobs.start_all()
         try:
             yield
         finally:
             await service.jobs.close()
             await service.comparisons.close()
-            await service.pairs.close()
 
     app = FastAPI(
         title="judge",
@@ -105,10 +86,10 @@ def application(settings: ServiceSettings) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app, settings)
-    for module in (pairs, runs, comparisons, readings):
+    app.add_middleware(GZipMiddleware)
+    for module in (runs, readings, comparisons):
         app.include_router(module.routes)
-    for router in (runs.data_routes, comparisons.data_routes, routes):
-        app.include_router(router)
+    app.include_router(routes)
     return Guard(app, settings)
 
 
@@ -127,8 +108,8 @@ class Guard:
             await self._app(scope, receive, send)
         if scope["type"] != "http":  # there are no web sockets
             return
-        is_upload = scope["method"] == "POST" and scope["path"] in _UPLOADS
-        limit = self._settings.max_upload if is_upload else self._settings.max_body
+        is_upload = (scope["method"], scope["path"]) == ("POST", "/v1/runs")
+        limit = self._settings.max_upload if is_upload else _MAX_BODY
         n_bytes = 0
 
         async def counted() -> Message:  # a request need not state its length
@@ -149,10 +130,10 @@ class Guard:
                     headers["Connection"] = "close"
             await send(message)
 
-        app = self._refusal(scope, Headers(scope=scope), limit) or self._app
+        app = self._refusal(scope, Headers(scope=scope)) or self._app
         await app(scope, counted, with_headers)
 
-    def _refusal(self, scope: Scope, headers: Headers, limit: int) -> Response | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         request, token = HTTPConnection(scope), self._settings.token
         session = request.cookies.get(_cookie(scope), "")
         is_safe = scope["method"] in _SAFE_METHODS
@@ -162,22 +143,19 @@ class Guard:
         elif "token" in request.query_params and scope["method"] == "GET":
             return self._begin_session(scope, request.query_params["token"])
         elif not (_equal(session, self._session) or _equal(_bearer(headers), token)):
-            return _token_needed(scope)
+            return _token_needed()
         if not is_safe and not _is_from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
-        if scope["path"].startswith(_COSTLY) and _is_from_elsewhere(headers):
+        if scope["path"].startswith("/data/comparison") and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of work.
             return as_problem(403, "A comparison is for this service's own pages.")
-        length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > limit:
-            detail = f"The request is larger than {limit:,} bytes."
-            return as_problem(413, detail, {"Connection": "close"})
         return None
 
     def _begin_session(self, scope: Scope, token: str) -> Response:
         if not _equal(token, self._settings.token or ""):
-            return _token_needed(scope)
-        query = urlencode(_query_without_token(scope))
+            return _token_needed()
+        given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        query = urlencode([(name, value) for name, value in given if name != "token"])
         # One slash: two would name another host.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
         response = RedirectResponse(f"{path}?{query}" if query else path, 303)
@@ -188,11 +166,6 @@ class Guard:
 
 def _cookie(scope: Scope) -> str:
     return COOKIE.format(port=(scope["server"] or ("", ""))[1])
-
-
-def _query_without_token(scope: Scope) -> list[tuple[str, str]]:
-    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    return [(name, value) for name, value in query if name != "token"]
 
 
 def _is_this_machine(host: str) -> bool:
@@ -232,17 +205,9 @@ def _equal(text: str, secret: str) -> bool:
     return hmac.compare_digest(text.encode("utf-8", "surrogateescape"), secret.encode())
 
 
-def _token_needed(scope: Scope) -> Response:
-    headers = {"WWW-Authenticate": "Bearer"}
-    if scope["path"].startswith(_DATA):
-        detail = "A token is needed: send the header Authorization: Bearer TOKEN."
-        return as_problem(401, detail, headers)
-    # The form replaces the query of the address, so it repeats it.
-    fields = "".join(
-        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
-        for name, value in _query_without_token(scope)
-    )
-    return HTMLResponse(_SIGN_IN_PAGE.replace("{fields}", fields), 401, headers)
+def _token_needed() -> Response:
+    detail = "A token is needed: open ADDRESS?token=TOKEN, or send Authorization: Bearer TOKEN."
+    return as_problem(401, detail, {"WWW-Authenticate": "Bearer"})
 
 
 @routes.get("/")
@@ -270,20 +235,18 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: ServiceDe
     return _shell(READING, run)
 
 
-@routes.get("/assets/{digest}/{name}")
-def _asset(digest: str, name: str) -> Response:
+@routes.get("/assets/{digest}.{kind}")
+def _asset(digest: str, kind: Literal["js", "css"]) -> Response:
     for frontend in (RESULTS, READING):
-        if digest == frontend.digest and name in frontend.files:
-            content = frontend.files[name]
-            return Response(content, headers=_CACHED, media_type=content_type(name))
+        if digest == frontend.digest:
+            text = frontend.script if kind == "js" else frontend.style
+            media_type = "text/javascript" if kind == "js" else "text/css"
+            return Response(text, headers=_CACHED, media_type=media_type)
     raise ProblemError(404, "no such file")
 
 
 def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
-    assets = f"/assets/{frontend.digest}"
-    styles = "".join(
-        f'<link rel="stylesheet" href="{assets}/{name}">\n' for name in frontend.styles
-    )
+    asset = f"/assets/{frontend.digest}"
     return HTMLResponse(f"""<!doctype html>
 <html lang="en" data-mode="service" data-run="{escape(run)}" data-source="{escape(source)}">
 <head>
@@ -291,9 +254,9 @@ def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>judge</title>
 <link rel="icon" href="data:,">
-{styles}</head>
+<link rel="stylesheet" href="{asset}.css"></head>
 <body><noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>
-<script type="module" src="{assets}/{frontend.scripts[-1]}"></script></body>
+<script type="module" src="{asset}.js"></script></body>
 </html>
 """)
 
@@ -303,21 +266,27 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
 
     Raises `JudgeError` where the address cannot be used or runs cannot be written.
     """
-    jobs.ensure_writable(settings.runs[0])
+    folder = settings.runs[0]
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise JudgeError(
+            f"cannot write runs to {folder}: {error.strerror}; name a folder with --runs"
+        ) from error
     with _listen(host, port) as listener:
         # Requests wait from now on until the application is up.
         _greet(settings, host, listener.getsockname()[1], say)
         config = uvicorn.Config(
             application(settings),
             http="h11",  # the only one with a limit on the head of a request
-            h11_max_incomplete_event_size=_MAX_HEAD,
-            limit_concurrency=_MAX_CONNECTIONS,
-            timeout_keep_alive=_IDLE_SECONDS,
+            h11_max_incomplete_event_size=2**16,
+            limit_concurrency=256,
+            timeout_keep_alive=15,
             backlog=_BACKLOG,
             access_log=False,  # it would hold study ids and tokens
             log_level="warning",
             server_header=False,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            timeout_graceful_shutdown=3,
             ws="none",
         )
         uvicorn.Server(config).run(sockets=[listener])
@@ -342,6 +311,5 @@ def _greet(settings: ServiceSettings, host: str, port: int, say: Callable[[str],
     say(f"Serving at {address} (Ctrl-C ends it); new runs go to {settings.runs[0]}.")
     if settings.token:
         say(f"Open it with its token: {address}?token={settings.token}")
-    say("Not for the internet: put it behind a proxy where others can reach it.")
     if not is_loopback(host):
-        say("Reachable from the network without TLS.")
+        say("Reachable from the network without TLS: not for the internet without a proxy.")

@@ -1,21 +1,24 @@
-"""The runs that a service shows, by names that are never paths, each opened once for all clients.
+"""The runs that a service shows, by names that are never paths, and what reviewers said of them.
 
-The columns of a run stay in memory as they are sent, compressed; the record of a study is one seek
-into the run's file of annotations.
+`reviews.jsonl` beside a run has an event a line and is only ever appended to. Of the events of a
+reader about the same error or study the last one counts.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from judge.comparing.run_choice import known_model
+from judge.comparing.alignment import known_model
 from judge.pages import run as page
-from judge.pages.bundle import PACKET, as_json
+from judge.pages.bundle import as_json
+from judge.readers.annotation_store import read_entries
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.running.folder import (
     ANNOTATIONS,
@@ -27,21 +30,65 @@ from judge.running.folder import (
     damaged,
     stamp,
 )
-from judge.service import ProblemError, jobs, reviews
+from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
-from judge.signature import safe_name
-from judge.study.asked import AskedQuestions
-from judge.study.view import search_text
+from judge.stats.intervals import wilson
+from judge.study.view import graded_items, search_text
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
-_LISTED = (
-    *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
-    *("n_failed", "statistics"),
-)
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
-_AROUND, _MAX_SNIPPETS = 60, 1000
+
+REVIEWS = "reviews.jsonl"
+RIGHT, ALL = "right", "all"
+VERDICTS = (RIGHT, "wrong", "wrong_severity")
+NOTE = (
+    "Precision: reviewed errors that more than half of their readers marked right, of all reviewed "
+    "errors; wrong severity counts as not right. 95% Wilson interval."
+)
+_RATE = ("k", "n", "value", "low", "high")
+MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
+ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
+"""What a reader can say of an error or a study; the first three are verdicts on an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that a reader said.
+
+    `error` is the fingerprint of the judge's error, or the `id` of the event by which a reader
+    added a missed one; None for a comment on the study and for a missed error that is being added.
+    `categories`, `level` and `text` are those of the error at that time.
+    """
+
+    id: str
+    at: str
+    reader: str
+    study_id: str
+    error: str | None
+    verdict: ReviewVerdict
+    comment: str = ""
+    categories: tuple[str, ...] = ()
+    level: str | None = None
+    text: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The reader, the study and the error: a later event with the same key replaces this."""
+        if self.error is None:
+            return (self.reader, self.study_id, self.id if self.verdict == MISSED else "")
+        return (self.reader, self.study_id, self.error)
+
+
+def latest(events: Iterable[Event]) -> list[Event]:
+    """Return the events that count: the last of each key, without those that were withdrawn."""
+    last: dict[tuple[str, str, str], Event] = {}
+    for event in events:
+        last.pop(event.key, None)
+        last[event.key] = event
+    return [event for event in last.values() if event.verdict != WITHDRAWN]
+
 
 Stamps = tuple[Stamp | None, ...]
 """The stamps of a run's files, which change when it is written anew."""
@@ -56,60 +103,88 @@ class OpenRun(Run):
         self._samples: dict[Stamp | None, Sample | None] = {None: None}
 
     def piece(self, name: str) -> bytes:
-        """Return a piece of the run's page by its name in the page's file, as gzipped JSON.
-
-        Raises `ProblemError` 404 for a packet beyond the last study.
-        """
-        if name in ("overview", "index"):
-            return self._overview if name == "overview" else self._index
-        first = PACKET * int(name.removeprefix("asked-"))
-        records = [self.row(row) for row in range(first, min(first + PACKET, len(self._rows)))]
-        if not records:
-            raise ProblemError(404, f"this run has no {name}")
-        return gzip.compress(page.questions(records, self._asked), 6)
+        """Return the `overview` or the `index` of the run's page, as JSON."""
+        return self._overview if name == "overview" else self._index
 
     @cached_property
-    def _asked(self) -> AskedQuestions:
-        return AskedQuestions(self)
+    def asked(self) -> page.AskedQuestions:
+        """The questions that the run's judge was asked."""
+        return page.AskedQuestions(self)
 
     @cached_property
     def _index(self) -> bytes:
-        self._check_fits(len(self.table()))
-        return gzip.compress(as_json(page.index(self.table(), self.rubric)), 6)
+        return as_json(page.index(self.table(), self.rubric))
 
     @cached_property
     def _overview(self) -> bytes:
-        pieces = page.overview(self.summary(), self.table(), self.rubric)
-        return gzip.compress(as_json(pieces), 6)
+        return as_json(page.overview(self.summary(), self.table(), self.rubric))
 
-    def search(self, text: str) -> tuple[list[int], list[str]]:
-        """Return the rows of the studies that hold every word of `text`, in either case.
-
-        With them, where they are not too many, the text around the first word in each.
-        """
+    def search(self, text: str) -> list[int]:
+        """Return the rows of the studies that hold every word of `text`, in either case."""
         words = text.lower().split()
-        rows = [row for row, text in enumerate(self._lower) if all(word in text for word in words)]
-        snippets = []
-        for row in rows if words and len(rows) <= _MAX_SNIPPETS else ():
-            start = max(0, min(self._lower[row].find(word) for word in words) - _AROUND)
-            snippets.append(self._texts[row][start : start + 3 * _AROUND])
-        return rows, snippets
-
-    @cached_property
-    def _lower(self) -> list[str]:
-        return [text.lower() for text in self._texts]
+        return [row for row, text in enumerate(self._texts) if all(word in text for word in words)]
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [search_text(record) for record in self.records()]
+        return [search_text(record).lower() for record in self.records()]
+
+    def reviews(self) -> list[Event]:
+        """Return the reviews that count, read again when the file has changed."""
+        return latest(read_entries(self.path / REVIEWS, Event))
 
     def reviewed(self) -> dict[str, Any]:
-        """Return the statistics of the run's reviews."""
-        return reviews.measured(reviews.current(self.path), self._errors_in, self.rubric)
+        """Return the statistics of the reviews that count.
 
-    def _errors_in(self, study_id: str) -> frozenset[str]:
-        row = self.row_of(study_id)
-        return frozenset(() if row is None else reviews.errors_of(self.row(row), self.rubric))
+        `precision` has a row with k, n, value, low and high for `all` errors and for each code; an
+        error with two codes counts under both. Reviews of errors that the run no longer has since
+        it was scored anew count nowhere; `missed` counts the errors that readers added.
+        """
+        events = self.reviews()
+        current = [
+            event
+            for event in events
+            if event.verdict in VERDICTS and event.error in self.errors_of(event.study_id)
+        ]
+        missed = [event for event in events if event.verdict == MISSED]
+        by_error: dict[tuple[str, str], list[Event]] = defaultdict(list)
+        for event in current:
+            by_error[event.study_id, str(event.error)].append(event)
+        codes = self.rubric.codes.labels if self.rubric.codes else ()
+        rows = []
+        for code in (ALL, *(label.name for label in codes)):
+            errors = [e for e in by_error.values() if code == ALL or code in e[0].categories]
+            n_right = sum(2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors)
+            rate = wilson(n_right, len(errors))
+            rows.append({"code": code} | {name: getattr(rate, name) for name in _RATE})
+        return {
+            "n_reviewed_errors": len(by_error),
+            "n_studies": len({study_id for study_id, _ in by_error}),
+            "readers": sorted({event.reader for event in (*current, *missed)}),
+            "precision": rows,
+            "note": NOTE,
+            "missed": len(missed),
+        }
+
+    def errors_of(self, study_id: str) -> dict[str | None, Mapping[str, Any]]:
+        """Return the graded items of a study by their fingerprints, in order.
+
+        A fingerprint is made of the error's content: it stays when the study's other errors change.
+        The second of two equal ones gets a number.
+        """
+        if (row := self.row_of(study_id)) is None:
+            return {}
+        graded_by = {kind.name: kind.graded_by for kind in self.rubric.graded}
+        seen: Counter[str] = Counter()
+        named: dict[str | None, Mapping[str, Any]] = {}
+        for error in graded_items(self.row(row)["annotation"], self.rubric):
+            facets = error["labels"].items()
+            labels = [v for f, values in facets if f != graded_by[error["kind"]] for v in values]
+            content = [error["grade"], labels, error["text"], error["edit"]]
+            text = json.dumps(content, sort_keys=True).encode()
+            digest = hashlib.sha256(text).hexdigest()[:16]
+            seen[digest] += 1
+            named[digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"] = error
+        return named
 
     def sample(self) -> Sample | None:
         """Return the studies that were drawn for reading, None where none were."""
@@ -125,27 +200,20 @@ class OpenRun(Run):
     @cached_property
     def _rows(self) -> dict[str, int]:
         ids = self.columns(["study_id"])["study_id"].to_pylist()
-        self._check_fits(len(ids))
         return {study_id: row for row, study_id in enumerate(ids)}
 
     @cached_property
-    def _offsets(self) -> list[int]:
-        offsets = [0]
-        for line in self.lines():
-            offsets.append(offsets[-1] + len(line))
-        return offsets[:-1]
-
-    def _check_fits(self, n_rows: int) -> None:
-        if n_rows != len(self._offsets):
+    def _lines(self) -> list[bytes]:
+        lines = list(self.lines())
+        if len(lines) != len(self._rows):
             raise damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
+        return lines
 
     def row(self, row: int) -> dict[str, Any]:
         """Return the record of the study in a row of the run; raises 404 beyond the last row."""
-        if row >= len(self._rows):
+        if row >= len(self._lines):
             raise ProblemError(404, "no such study in this run")
-        with (self.path / ANNOTATIONS).open("rb") as file:
-            file.seek(self._offsets[row])
-            return self.parsed(row + 1, file.readline())
+        return self.parsed(row + 1, self._lines[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,42 +245,27 @@ class Catalogue:
         self._entries: dict[str, RunEntry] = {}
 
     def entries(self) -> list[RunEntry]:
-        """Return all runs, those named on the command line first, then the newest first."""
-        folders = self._settings.runs
-        named = [path for path in self._settings.named if (path / MANIFEST).is_file()]
-        jobs_by_run = {job.run.absolute(): job for runs in folders for job in jobs.list_jobs(runs)}
-        below = {
-            path.parent for runs in folders for path in runs.absolute().glob(f"[!.]*/{MANIFEST}")
-        }
-
-        def changed(path: Path) -> float:
-            job = jobs_by_run.get(path)
-            try:
-                return (job.path if job else path / MANIFEST).stat().st_mtime
-            except OSError:
-                return 0.0
-
-        newest = sorted({*below, *jobs_by_run}, key=changed, reverse=True)
+        """Return all runs, those named on the command line first."""
+        folders = [runs.absolute() for runs in self._settings.runs]
+        named = [path.absolute() for path in self._settings.named]
+        jobs_by_run = {job.run: job for runs in folders for job in jobs.list_jobs(runs)}
+        below = [path.parent for runs in folders for path in runs.glob(f"[!.]*/{MANIFEST}")]
         entries: dict[str, RunEntry] = {}
-        for path in dict.fromkeys(path.absolute() for path in (*named, *newest)):
+        for path in dict.fromkeys((*named, *sorted(below), *jobs_by_run)):
             name = path.name
-            if not jobs.NAME.fullmatch(name):
-                name = safe_name(name, 100, keeps="._-", default="run")
-            if name in entries:
-                name = f"{name}-{_digest(path)[:8]}"
+            if name in entries or not jobs.NAME.fullmatch(name):
+                name = f"run-{_digest(path)[:8]}"
             entries[name] = RunEntry(name, path, jobs_by_run.get(path))
         self._entries = entries | {entry.blind_id: entry for entry in entries.values()}
         return list(entries.values())
 
     def find(self, name: str) -> RunEntry:
         """Return the run of that id, or blind id; raises `ProblemError` 404 for an unknown one."""
-        entry = self._entries.get(name)
-        if entry is None or not (entry.job or entry.is_finished):
+        if name not in self._entries:
             self.entries()
-            entry = self._entries.get(name)
-        if entry is None:
+        if name not in self._entries:
             raise ProblemError(404, f"no run {name[:120]!r}; GET /v1/runs lists them")
-        return entry
+        return self._entries[name]
 
     def open(self, name: str) -> tuple[RunEntry, OpenRun]:
         """Return a finished run; raises `ProblemError` 404 for none, 409 for an unfinished one."""
@@ -223,29 +276,22 @@ class Catalogue:
 
     def describe(self, entry: RunEntry) -> dict[str, Any]:
         """Return a run as in the list of runs."""
-        described: dict[str, Any] = dict.fromkeys(
-            (*_LISTED, "judge", "model", "started", "finished", "progress", "detail")
-        )
-        described |= {"id": entry.id, "name": entry.id}
+        described: dict[str, Any] = {"id": entry.id, "state": jobs.FINISHED, "detail": None}
         if entry.job is not None:
             request, (state, detail) = entry.job.request, entry.job.state()
             described |= {
-                "name": request.name or entry.id,
                 "state": state,
                 "rubric": request.rubric,
                 "judge": request.judge,
-                "prompt": request.prompt or None,
                 "started": request.created,
                 "progress": entry.job.progress(),
                 "detail": detail,
             }
         if entry.is_finished:
-            described["state"] = jobs.FINISHED
             try:
                 described |= self._listed(entry.path, _stamps(entry.path))
             except JudgeError as error:
-                detail = self._settings.hide_folders(error)
-                described["detail"] = f"this run cannot be read: {detail}"
+                described["detail"] = self._settings.hide_folders(error)
         return described
 
     def _describe_finished(self, path: Path, stamps: Stamps) -> dict[str, Any]:
@@ -253,13 +299,11 @@ class Catalogue:
         summary = run.summary()
         headline = headline_figures(summary, run.rubric)
         return {
-            **{name: summary.get(name) for name in _LISTED},
+            **{name: summary[name] for name in ("rubric", "signature", "n_studies", "n_scored")},
             "headline": [{"label": label, "text": text} for label, text in headline],
             "judge": summary["judge"]["name"],
             "model": known_model(run),
-            "progress": run.manifest.get("spent"),
             "started": run.manifest.get("started"),
-            "finished": run.manifest.get("finished"),
         }
 
 

@@ -15,117 +15,48 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
-import os
 import re
 import shutil
 import signal
-import tempfile
-from asyncio.subprocess import Process
+from asyncio.subprocess import DEVNULL, Process
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from judge import rubrics
 from judge.backends import LEXICON
 from judge.running.folder import MANIFEST
 from judge.service.settings import JOBS, ServiceSettings
-from judge.service.worker import exit_cause, worker
-from judge.studies.sections import Section
-from judge.types import MODALITIES, JudgeError
+from judge.service.worker import worker
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
 UNFINISHED = (QUEUED, RUNNING)
-FILES, NEW = "files", ".new-"
+FILES, JOB = "files", "job.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
-_JOB, _STATE, _PROGRESS, _LOG = "job.json", "state.json", "progress.json", "log"
+_STATE, _PROGRESS, _LOG = "state.json", "progress.json", "log"
 _MAX_RUNNING = 2
 _POLL_SECONDS = 0.5
 # When the service ends, the command saves the answers under way for five seconds.
 _SHUTDOWN_SECONDS = 20.0
-_STOP_CODES = (3, 130, 143, -signal.SIGINT, -signal.SIGTERM)
+_STOPPED_ITSELF = 3
 # The command's last line: an error to fix, or why it stopped.
 _REASON = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
-_BY_SIGNAL = re.compile(r" \((?:interrupted|terminated)\)")
-_OPTION = re.compile(r"--column (\w+)|--([a-z][a-z-]*[a-z])")
-# The names of options in the form of the page.
-_LABELS = {
-    "model": "Model",
-    "id_field": "ID column",
-    "candidate_field": "Report column",
-    "reference_field": "Reference column",
-}
-
-_FORM_ONLY = ("rubric", "name", "files", "created")
-_BODY = ("top_p", "seed", "reasoning_effort")
-"""The parameters of `--body`."""
 
 Short = Annotated[str, Field(max_length=200)]
 
 
-def _printable(text: str) -> str:
-    return "".join(c for c in text if c.isprintable()).strip()
-
-
-class JudgeChoice(BaseModel):
-    """By which rubric reports are judged, who judges, and how the judge is asked."""
+class RunOptions(BaseModel):
+    """The options of a run in the browser, as on the command line; "" is the default."""
 
     rubric: Short = Field(description="A rubric's name.", examples=rubrics.built_in())
     judge: Short = Field(default=LEXICON, description="A judge of `GET /v1/judges`.")
-    prompt: Short | None = Field(default=None, description="For judges that read one.")
-    reply: Literal["auto", "text", "structured"] = "auto"
-
-
-class RunOptions(JudgeChoice):
-    """The options of a run, as on the command line; "" and None are the default."""
-
-    section: Literal["", Section] = ""
+    model: Short = Field(default="", description="The model that wrote the candidates.")
     id_field: Short = ""
     candidate_field: Short = ""
     reference_field: Short = ""
-    class_field: Short = ""
-    patient_field: Short = ""
-    context_field: Short = Field(default="", description="Fields, with commas; none for none.")
-    prior_field: Short = Field(default="", description="The field of the earlier reports.")
-    modality: Short = Field(default="", description=f"{', '.join(MODALITIES)}, or a field.")
-    model: Short = Field(default="", description="The model that wrote the candidates.")
-    allow_missing: bool = Field(default=False, description="Leave out studies of one side only.")
-    by: str = Field(default="", max_length=1000, description="Group rates by: fields, with commas.")
-    max_cost: float | None = Field(default=None, gt=0, description="US dollars.")
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    seed: int | None = Field(default=None, ge=-(2**63) + 1, lt=2**63)
-    reasoning_effort: str = Field(default="", pattern="^[a-z]{0,20}$")
-    give_up_after: int = Field(default=50, ge=0, description="0 for never.")
-    name: Annotated[Short, AfterValidator(_printable)] = Field(
-        default="", description="The name of the run in the list."
-    )
-
-    def arguments(self, settings: ServiceSettings) -> list[str]:
-        """Return the arguments of the command `judge`, without the files."""
-        of_owner = {
-            "cache": settings.cache and settings.cache.absolute(),
-            "base_url": settings.judges.get(self.judge),
-            "max_input": settings.max_input / 1e9,
-        }
-        arguments = [self.rubric]
-        for name, value in {**dict(self), **of_owner}.items():
-            option = f"--{name.replace('_', '-')}"
-            if name in _FORM_ONLY or value in ("", None) or value is False:
-                continue
-            if name == "context_field":
-                columns = [f"--column=context={field}" for field in str(value).split(",") if field]
-                arguments += ["--no-context"] if value == "none" else columns
-            elif name.endswith("_field"):
-                arguments.append(f"--column={name.removesuffix('_field')}={value}")
-            elif name in _BODY:
-                arguments.append(f"--body={name}={value}")
-            else:
-                arguments.append(option if value is True else f"{option}={value}")
-        return arguments
 
 
 class RunRequest(RunOptions):
@@ -136,28 +67,24 @@ class RunRequest(RunOptions):
     files: list[Annotated[str, Field(pattern="^[^/]+$")]] = Field(min_length=1, max_length=2)
     created: str
 
-    @classmethod
-    def of(cls, options: RunOptions, files: list[str]) -> RunRequest:
-        """Return the request for a run of `files`, made now."""
-        values = options.model_dump(include=set(RunOptions.model_fields))
-        return cls(**values, files=files, created=datetime.now(UTC).isoformat(timespec="seconds"))
-
-    def task(self, settings: ServiceSettings, *options: str) -> dict[str, Any]:
-        """Return the request to the process of a run or a check: its arguments and its ledger."""
-        return {
-            "arguments": [*self.arguments(settings), *options, "--", *self.files],
-            "ledger": settings.ledger(self.judge),
+    def arguments(self, settings: ServiceSettings, out: Path) -> list[str]:
+        """Return the arguments of the command `judge`."""
+        options = {
+            "judge": self.judge,
+            "base-url": settings.judges.get(self.judge),
+            "cache": settings.cache and settings.cache.absolute(),
+            "model": self.model,
+            "max-input": settings.max_input / 1e9,
+            "out": out.absolute(),
         }
-
-
-def with_form_names(text: str) -> str:
-    """Return a message of the command line with options named as in the form and the API."""
-
-    def name(option: re.Match[str]) -> str:
-        field = f"{option[1]}_field" if option[1] else option[2].replace("-", "_")
-        return f"{_LABELS[field]} ({field})" if field in _LABELS else field
-
-    return _OPTION.sub(name, text)
+        roles = ("id", "candidate", "reference")
+        columns = {role: getattr(self, f"{role}_field") for role in roles}
+        return [
+            self.rubric,
+            *(f"--{name}={value}" for name, value in options.items() if value),
+            *(f"--column={role}={name}" for role, name in columns.items() if name),
+            *("--", *self.files),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,24 +135,10 @@ class Job:
             (self.path / name).unlink(missing_ok=True)
 
 
-def new_folder(runs: Path) -> tempfile.TemporaryDirectory[str]:
-    """Make a folder for the files of a job, which is removed unless `create` makes it the job's."""
-    (runs / JOBS).mkdir(mode=0o700, parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=NEW, dir=runs / JOBS, ignore_cleanup_errors=True)
-
-
-def create(folder: Path, request: RunRequest) -> Job:
-    """Make a `new_folder` a job. Its name, which readers may see, names no judge."""
-    (folder / _JOB).write_text(request.model_dump_json(), "utf-8")
-    created = datetime.fromisoformat(request.created)
-    name = f"{request.rubric}-{created:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
-    return Job(folder.rename(folder.parent / name), request)
-
-
 def list_jobs(runs: Path) -> list[Job]:
     """Return all jobs below a folder of runs, the oldest first."""
     jobs = []
-    for path in (runs / JOBS).glob(f"[!.]*/{_JOB}"):
+    for path in (runs / JOBS).glob(f"[!.]*/{JOB}"):
         with suppress(OSError, ValueError):  # not ours, or of another version
             jobs.append(Job(path.parent, RunRequest.model_validate_json(path.read_bytes())))
     return sorted(jobs, key=lambda job: (job.request.created, job.id))
@@ -270,7 +183,7 @@ class Jobs:
 
     async def _do(self, job: Job) -> None:
         try:
-            with (job.path / _JOB).open("rb") as lock:
+            with (job.path / JOB).open("rb") as lock:
                 while not _lock(lock.fileno()):  # another service has it, or its process
                     await asyncio.sleep(_POLL_SECONDS)
                 async with self._turn:
@@ -280,16 +193,18 @@ class Jobs:
             job.end(FAILED, f"the run cannot be done: {error.strerror}")
 
     async def _run(self, job: Job, lock: int) -> None:
-        if not self._settings.allows(job.request.judge):
+        if job.request.judge not in self._settings.allowed:
             job.end(FAILED, f"this service does not allow the judge {job.request.judge!r}")
             return
         self._stopped.discard(job.id)
         (job.path / _PROGRESS).write_text("{}")
-        request = job.request.task(self._settings, f"--out={job.run.absolute()}")
-        request["progress"] = str((job.path / _PROGRESS).absolute())
+        progress = str((job.path / _PROGRESS).absolute())
+        ledger = json.dumps(self._settings.ledger(job.request.judge))
+        arguments = job.request.arguments(self._settings, job.run)
         with (job.path / _LOG).open("wb") as log:
-            options = {"cwd": job.path / FILES, "stderr": log, "pass_fds": (lock,)}
-            async with worker("run", request, _SHUTDOWN_SECONDS, **options) as process:
+            options: dict[str, Any] = {"cwd": job.path / FILES, "stdout": DEVNULL, "stderr": log}
+            options |= {"patience": _SHUTDOWN_SECONDS, "pass_fds": (lock,)}
+            async with worker("run", progress, ledger, *arguments, **options) as process:
                 self._processes[job.id] = process
                 try:
                     code = await process.wait()
@@ -300,11 +215,9 @@ class Jobs:
             job.reset()
             return
         reasons = _REASON.findall((job.path / _LOG).read_text("utf-8", "replace"))
-        reason = _BY_SIGNAL.sub("", reasons[-1]) if reasons else f"it ended by {exit_cause(code)}"
-        detail = with_form_names(self._settings.hide_folders(reason))
-        # Python itself may have been stopped before the command could handle it.
-        was_stopped = code in _STOP_CODES or job.id in self._stopped
-        job.end(STOPPED if was_stopped else FAILED, detail)
+        detail = reasons[-1] if reasons else f"its process ended with exit code {code}"
+        was_stopped = code == _STOPPED_ITSELF or job.id in self._stopped
+        job.end(STOPPED if was_stopped else FAILED, self._settings.hide_folders(detail))
 
 
 def _lock(file: int) -> bool:
@@ -313,13 +226,3 @@ def _lock(file: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def ensure_writable(runs: Path) -> None:
-    """Make the folder of new runs; raises `JudgeError` where that is not possible."""
-    try:
-        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise JudgeError(
-            f"cannot write runs to {runs}: {error.strerror}; name a folder with --runs"
-        ) from error

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body
+from fastapi import APIRouter
 from fastapi import Query as InQuery
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from judge import jsonio
 from judge.pages.run import declared
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import MarkedItem, PageReading
-from judge.readers.sample import sampled
 from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
@@ -42,13 +38,7 @@ CONTEXT = frozenset(
 """The fields of a study that a reader is shown. Any other may hold an opinion of the study or the
 model, such as a rating, a score or a class, or name the author of the candidate."""
 
-StudyId = Annotated[
-    str, InQuery(alias="id", max_length=10_000, description="Of the sample.", examples=["STUDY"])
-]
-_IMAGE_FIELDS = ("image", "image_path", "images", "image_paths")
-_MOST_IMAGES = 50
-_JPEG = "image/jpeg"
-_IMAGE_KINDS = {".png": "image/png", ".jpg": _JPEG, ".jpeg": _JPEG, ".webp": "image/webp"}
+StudyId = Annotated[str, InQuery(alias="id", max_length=10_000, examples=["STUDY"])]
 
 
 class StudyReading(BaseModel):
@@ -56,7 +46,7 @@ class StudyReading(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    study_id: str = Field(max_length=10_000, description="Of the sample.", examples=["STUDY"])
+    study_id: str = Field(max_length=10_000, examples=["STUDY"])
     reader: ReaderName
     done: bool = Field(description="Whether the study is read to its end.")
     items: list[MarkedItem] = Field(
@@ -65,17 +55,13 @@ class StudyReading(BaseModel):
         description="`start` and `end` are in characters (Unicode code points) of the report "
         "`side`; an `edit` is for a rubric that corrects lines.",
     )
-    comment: str = Field(default="", max_length=20_000, description="In words.")
+    comment: str = Field("", max_length=20_000)
     texts: str | None = Field(
-        default=None,
-        max_length=100,
-        description="`texts` of the study as it was shown; other reports are refused (409).",
+        None, max_length=100, description="As shown with the study; other reports are refused."
     )
-    seconds: float | None = Field(
-        default=None, ge=0, le=10**7, description="How long the study was in view, so far."
-    )
+    seconds: float | None = Field(None, ge=0, le=10**7, description="In view, so far.")
     cannot_judge: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
-        default="", max_length=1000, description="Why the reader cannot judge the study."
+        "", max_length=1000, description="Why the reader cannot judge the study."
     )
 
 
@@ -83,9 +69,7 @@ class StudyReading(BaseModel):
 def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     """Show the studies that were drawn for reading, in that order, and how far this reader is.
 
-    `queue` has each study's `study_id` and `state` (new, begun, done, not judged), null where no
-    sample was drawn; `rubric` the kinds of items and their labels; `marked` those that the reader
-    has used.
+    `queue` is null where no sample was drawn; `marked` has the kinds that the reader has used.
     """
     _, opened = service.catalogue.open(run)
     if why := store.why_unreadable(opened.rubric):
@@ -114,19 +98,6 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     )
 
 
-@routes.post("/{run}/sample", status_code=201)
-def draw_sample(
-    run: RunId,
-    n: Annotated[
-        int, Body(embed=True, ge=1, le=10**6, description="With those drawn.", examples=[100])
-    ],
-    service: ServiceDep,
-) -> Response:
-    """Draw studies at random, by study class, as `judge sample RUN -n N` does."""
-    _, opened = service.catalogue.open(run)
-    return as_json({"n_drawn": len(sampled(opened, n, [], None).order)}, 201)
-
-
 @routes.get("/{run}/reading/study")
 def show_to_reader(
     run: RunId, reader: ReaderName, service: ServiceDep, study_id: StudyId
@@ -138,7 +109,6 @@ def show_to_reader(
     reading = _readings_of(opened, reader).get(study_id)
     if reading and reading.texts not in ("", texts):  # its words are not in these reports
         reading = None
-    n_images = len(_image_paths(record["fields"])) if service.settings.images else 0
     return as_json(
         {
             "study_id": record["study_id"],
@@ -146,57 +116,9 @@ def show_to_reader(
             "reference": _report(record["reference"]),
             "candidate": _report(record["candidate"]),
             "texts": texts,
-            "n_images": n_images,
             "reading": reading and asdict(reading),
         }
     )
-
-
-@routes.get("/{run}/reading/image", response_class=Response)
-def show_image(
-    run: RunId,
-    service: ServiceDep,
-    study_id: StudyId,
-    at: Annotated[int, InQuery(ge=0, le=1000, description="Which of the study's, from 0.")] = 0,
-) -> Response:
-    """Show an image that the study names in `image`, `image_path` or `images`.
-
-    None is shown (404) without `--images`, nor what is not in that folder.
-    """
-    _, opened = service.catalogue.open(run)
-    paths = _image_paths(_drawn(opened, study_id)["fields"])
-    if service.settings.images is None or at >= len(paths):
-        raise ProblemError(404, "no such image: this service shows none of this study")
-    file = _image(service.settings.images, paths[at])
-    # A browser must not take a file for another kind than its name says.
-    return FileResponse(file, media_type=_IMAGE_KINDS[file.suffix.lower()])
-
-
-def _image_paths(fields: Mapping[str, object]) -> list[str]:
-    """Return the paths that a study's fields give: one, or a JSON list of them."""
-    paths: list[str] = []
-    for value in map(fields.get, _IMAGE_FIELDS):
-        listed: Any = [value]
-        if isinstance(value, str) and value.lstrip().startswith("["):
-            listed = []
-            with suppress(jsonio.JsonError):
-                listed = jsonio.read(value)
-        paths += [path for path in listed if isinstance(path, str)]
-    return list(dict.fromkeys(paths))[:_MOST_IMAGES]
-
-
-def _image(folder: Path, path: str) -> Path:
-    """Return where an image is that is inside `folder`, links followed."""
-    root = folder.resolve()
-    try:
-        file = (root / path).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):  # a name no file can have, a loop of links
-        file = root
-    if not (file.is_relative_to(root) and file.is_file()):
-        raise ProblemError(404, "the study's image is not in the folder of images")
-    if file.suffix.lower() not in _IMAGE_KINDS:
-        raise ProblemError(415, "the study's image is no PNG, JPEG or WebP")
-    return file
 
 
 @routes.post("/{run}/readings", status_code=201)
@@ -219,9 +141,7 @@ def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
     if row is None:
         raise ProblemError(404, f"no study {study_id[:120]!r} in this run")
     if sample is None:
-        raise ProblemError(
-            409, "no studies were drawn for reading: draw them on the reading page of the run"
-        )
+        raise ProblemError(409, "no studies were drawn for reading: judge sample RUN -n N")
     if study_id not in sample.order:
         raise ProblemError(404, f"the study {study_id[:120]!r} was not drawn for reading")
     return opened.row(row)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
-from html import escape
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +11,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from pydantic import AfterValidator, Field
+from pydantic import Field, StringConstraints
 from starlette.exceptions import HTTPException
 
 from judge.service.settings import ServiceSettings
@@ -26,26 +21,19 @@ if TYPE_CHECKING:  # the routes import this module
     from judge.service.catalogue import Catalogue
     from judge.service.comparisons import Comparisons
     from judge.service.jobs import Jobs
-    from judge.service.pairs import Pairs
 
 _PROBLEM = "application/problem+json"
 JSON = "application/json"
-_MAX_CHECKS = 2
-
-log: Callable[[str], None] = partial(print, file=sys.stderr, flush=True)
-"""Write a line to the service's log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The parts of a service; `checking` limits the checks of files at a time."""
+    """The parts of a service."""
 
     settings: ServiceSettings
     catalogue: Catalogue
-    pairs: Pairs
     jobs: Jobs
     comparisons: Comparisons
-    checking: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, _MAX_CHECKS))
 
 
 async def _service(request: Request) -> Service:
@@ -59,14 +47,10 @@ RunId = Annotated[
 ]
 
 
-def _reader_name(name: str) -> str:
-    if not name.strip() or not name.isprintable():
-        raise ValueError("a reader has a name, in one line")
-    return name.strip()
-
-
 ReaderName = Annotated[
-    str, Field(min_length=1, max_length=100, examples=["Anna"]), AfterValidator(_reader_name)
+    str,
+    StringConstraints(strip_whitespace=True, max_length=100, pattern=r"^\P{C}+$"),
+    Field(description="In one line.", examples=["Anna"]),
 ]
 
 
@@ -83,23 +67,12 @@ def as_problem(status: int, detail: str, headers: dict[str, str] | None = None) 
     return Response(json.dumps(problem), status, headers, media_type=_PROBLEM)
 
 
-def _answer(request: Request, status: int, detail: str, headers: dict[str, str]) -> Response:
-    """Return problem details, or a page with their sentence for a browser that opens an address."""
-    if "text/html" not in request.headers.get("accept", ""):
-        return as_problem(status, detail, headers)
-    title = escape(HTTPStatus(status).phrase)
-    text = f"<h1>{title}</h1><p>{escape(detail)}</p><p><a href='/'>All runs</a></p>"
-    head = f"<meta charset='utf-8'><title>{title}</title><link rel='icon' href='data:,'>"
-    page = f"<html lang='en'><head>{head}</head><body><main>{text}</main></body></html>"
-    return Response(f"<!doctype html>{page}", status, headers, media_type="text/html")
-
-
 def answer_errors(app: FastAPI, settings: ServiceSettings) -> None:
     """Answer every failure of `app` with a problem, none with a stack trace."""
 
     @app.exception_handler(JudgeError)
-    async def _(request: Request, error: JudgeError) -> Response:
-        return _answer(request, getattr(error, "status", 409), settings.hide_folders(error), {})
+    async def _(_request: Request, error: JudgeError) -> Response:
+        return as_problem(getattr(error, "status", 409), settings.hide_folders(error))
 
     @app.exception_handler(RequestValidationError)
     async def _(_request: Request, error: RequestValidationError) -> Response:
@@ -108,8 +81,8 @@ def answer_errors(app: FastAPI, settings: ServiceSettings) -> None:
         return as_problem(422, "; ".join(wrong))
 
     @app.exception_handler(HTTPException)
-    async def _(request: Request, error: HTTPException) -> Response:
-        return _answer(request, error.status_code, str(error.detail), dict(error.headers or {}))
+    async def _(_request: Request, error: HTTPException) -> Response:
+        return as_problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
     @app.exception_handler(Exception)
     async def _(_request: Request, _error: Exception) -> Response:

@@ -1,7 +1,7 @@
 """The settings of a service, which no client can change, and the spending of its judges.
 
 `.jobs/spent.sqlite` in the folder of new runs has a row for each judge: the US dollars that its
-answers to runs and single pairs have cost. An answer under way counts at its highest price. Where
+answers have cost. An answer under way counts at its highest price. Where
 no answer comes nothing is counted, unless a process was killed meanwhile: then it may be billed,
 and its highest price stays counted.
 """
@@ -22,9 +22,6 @@ from judge.studies.columns import MAX_INPUT
 from judge.types import JudgeError, Usage
 
 FILE = "spent.sqlite"
-PAYMENT_REQUIRED = 402
-SPENT = "the budget of "
-"""The beginning of the reason of a spent budget."""
 _BUSY_SECONDS = 30.0
 _TABLE = """CREATE TABLE IF NOT EXISTS spent
     (judge TEXT PRIMARY KEY, dollars REAL NOT NULL CHECK (dollars >= 0)) STRICT"""
@@ -35,7 +32,7 @@ _CHANGE = """UPDATE spent SET dollars = max(0, dollars + ?1)
 class Ledger(SpendingLimit):
     """The budget of one judge, kept in its row of the table at `path`.
 
-    Each change is one transaction, so that pairs and the processes of runs share the sum. Raises
+    Each change is one transaction, so that the processes of runs share the sum. Raises
     `JudgeError` where that cannot be read or written.
     """
 
@@ -55,11 +52,6 @@ class Ledger(SpendingLimit):
         """Return the dollars left, None for no limit."""
         return None if self.limit is None else max(0.0, self.limit - self.spent)
 
-    def left_in_words(self) -> str:
-        """Return the dollars left of the limit in words, rounded down."""
-        cents = math.floor(100 * (self.left() or 0.0) + 1e-6)
-        return f"${cents / 100:,.2f} of ${self.limit or 0:,.2f} left"
-
     def _add(self, dollars: float, limit: float | None) -> bool:
         most = math.inf if limit is None else limit
         with self._open() as table:
@@ -69,9 +61,11 @@ class Ledger(SpendingLimit):
         return f"{self.judge} has a budget, and no known price"
 
     def _refusal(self) -> str:
+        left = math.floor(100 * (self.left() or 0.0) + 1e-6) / 100
         return (
-            f"{SPENT}{self.judge} has no room for another answer: {self.left_in_words()}. The "
-            "owner of this service can raise it; answers in the cache stay free"
+            f"the budget of {self.judge} has no room for another answer: ${left:,.2f} of "
+            f"${self.limit or 0:,.2f} left. The owner of this service can raise it; answers in "
+            "the cache stay free"
         )
 
     @contextmanager
@@ -102,7 +96,7 @@ class ServiceSettings:
     `runs` are the folders whose runs are shown; new ones are written below the first. `named` are
     run folders anywhere. `judges` maps each allowed judge besides the built-in one to the address
     of its server, None for the usual one; `budgets` are US dollars by judge. `max_upload` is the
-    largest body of a request with a run's files, `max_body` of any other, in bytes.
+    largest body of a request with a run's files, in bytes.
     """
 
     runs: tuple[Path, ...]
@@ -112,19 +106,16 @@ class ServiceSettings:
     cache: Path | None = None
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
-    max_body: int = 4 * MEGABYTE
-    compare_seconds: float = 600.0
-    check_seconds: float = 120.0
-    images: Path | None = None
 
     @property
     def max_input(self) -> int:
         """The bytes that an upload may unpack to."""
         return min(4 * self.max_upload, MAX_INPUT)
 
-    def allows(self, judge: str) -> bool:
-        """Whether a client may ask `judge`."""
-        return judge == LEXICON or judge in self.judges
+    @property
+    def allowed(self) -> list[str]:
+        """The judges that a client may ask."""
+        return [LEXICON, *self.judges]
 
     def ledger(self, judge: str) -> tuple[str, str, float | None]:
         """Return the arguments of the `Ledger` of `judge`."""
@@ -151,18 +142,17 @@ def limits(
     for name, amount in options.items():
         if amount is None and len(judges) == 1:
             amount, (name,) = name, judges
-        if name not in judges or name in budgets:
+        try:
+            dollars = float(amount or "nan")
+        except ValueError:
+            dollars = math.nan
+        if name not in judges or name in budgets or not 0 < dollars < math.inf:
             raise JudgeError(
-                f"--budget {name}: write --budget JUDGE=DOLLARS once for each judge that "
+                f"--budget {name}={amount}: write --budget JUDGE=DOLLARS once for each judge that "
                 f"--allow-judge names ({', '.join(judges) or 'none'})"
             )
-        try:
-            budgets[name] = float(amount or "")
-        except ValueError:
-            budgets[name] = math.nan
-        if not 0 < budgets[name] < math.inf:
-            raise JudgeError(f"--budget {name}: {amount!r} is no sum of dollars above 0")
         _check_price(name, judges[name], environ)
+        budgets[name] = dollars
     return budgets
 
 

@@ -29,12 +29,9 @@ from judge.stats.intervals import (
     Estimate,
     Resamples,
     Values,
-    bootstrap_estimate,
     clustered_error,
     rate_interval,
     student,
-    unit_sums,
-    units_of,
 )
 from judge.stats.scores import ROUNDING
 from judge.text import counted
@@ -265,38 +262,3 @@ def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:
         variance *= max(1.0, error**2 / simple) if simple > 0 else n / n_units
     p = float(ndtr((d.mean() - epsilon) / np.sqrt(variance))) if variance > 0 else 1.0
     return max(p, float(np.finfo(float).tiny))  # never 0
-
-
-def krippendorff(values: Values, clusters: Codes | None = None) -> Estimate:
-    """Return Krippendorff's alpha of studies by judges, NaN for no value [Krippendorff 2011].
-
-    For values whose difference has a size, squared; of 0 and 1 it is that for names, too. It is
-    1 - observed / expected disagreement: over the pairs of values of a study, and over all pairs
-    of values. `n` studies have two values or more; one study has no alpha. The interval is a
-    bootstrap of studies, or of patients where `clusters` numbers them. Where all values are alike
-    there is nothing to agree about, and no alpha.
-    """
-    known = ~np.isnan(values)
-    m = known.sum(axis=1).astype(float)
-    paired = m > 1
-    n, m = int(paired.sum()), m[paired]
-    if n < 2:
-        return Estimate(n, None, None, None, reason="fewer than two studies have two values")
-    cells = np.where(known, values, 0)[paired]
-    # Far from 0 the sums of squares would lose what the values differ in.
-    cells = np.where(known[paired], cells - cells.sum() / m.sum(), 0)
-    sums, squares = cells.sum(axis=1), np.square(cells).sum(axis=1)
-    within = 2 * (m * squares - sums**2) / (m - 1)
-    units = units_of(None if clusters is None else clusters[paired], n)
-    parts = unit_sums(np.stack([m, sums, squares, within], axis=1), units)
-
-    def alpha(sums: Values) -> Values:
-        n_values, total, square, observed = sums.T
-        expected = 2 * (n_values * square - total**2) / (n_values - 1)
-        least = ROUNDING * np.maximum(n_values * square, 1e-300)
-        undefined = np.full_like(n_values, np.nan)
-        return np.asarray(1 - np.divide(observed, expected, out=undefined, where=expected > least))
-
-    words = "studies" if clusters is None else "patients"
-    missing = "all values are the same"
-    return bootstrap_estimate(parts, alpha, n, missing=missing, unit_words=words)

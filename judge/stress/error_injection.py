@@ -6,15 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 
 from judge.stress.report_edits import (
-    Edit,
-    InjectedError,
-    Reference,
-    Sentence,
-    addition,
-    match_case,
-    removal,
-)
-from judge.stress.vocabulary import (
     AREAS,
     DEGREES,
     FINDINGS,
@@ -23,9 +14,16 @@ from judge.stress.vocabulary import (
     PATTERNS,
     TIPS,
     TURNED,
+    Edit,
     Finding,
+    InjectedError,
+    Reference,
+    Sentence,
+    addition,
     findings_in,
     has,
+    match_case,
+    removal,
 )
 
 Option = tuple[tuple[Edit, ...], InjectedError]
@@ -56,23 +54,24 @@ def _error(finding: Finding, *categories: str, is_doubtful: bool = False) -> Inj
 
 
 def _only(sentence: Sentence, *names: str) -> re.Match[str] | None:
-    """Return the only match of the patterns in a sentence, None for several."""
     matches = [match for name in names for match in PATTERNS[name].finditer(sentence.text)]
     return matches[0] if len(matches) == 1 else None
 
 
 def _replaced(sentence: Sentence, match: re.Match[str], after: str) -> tuple[Edit]:
-    start, end = sentence.start + match.start(), sentence.start + match.end()
-    return (Edit(start, end, match_case(after, match[0])),)
+    return (_edit(sentence, *match.span(), match_case(after, match[0])),)
+
+
+def _edit(sentence: Sentence, start: int, end: int, after: str) -> Edit:
+    after = after.upper() if sentence.text.isupper() else after
+    return Edit(sentence.start + start, sentence.start + end, after)
 
 
 def _rewritten(sentence: Sentence, after: str) -> tuple[Edit]:
-    after = after.upper() if sentence.text.isupper() else after
-    return (Edit(sentence.start, sentence.end, after),)
+    return (_edit(sentence, 0, len(sentence.text), after),)
 
 
 def _is_mentioned_once(report: Reference, finding: Finding) -> bool:
-    """Whether a single sentence mentions the finding or its kin."""
     mentions = (any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences)
     return sum(mentions) == 1
 
@@ -87,7 +86,6 @@ def _sentences_on_one_finding(report: Reference) -> Iterator[tuple[Sentence, Fin
 
 
 def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
-    """Yield those of these sentences that state plainly that the finding is there."""
     for sentence, finding in _sentences_on_one_finding(report):
         if not any(has(pattern, sentence.text) for pattern in ("further", "compares", "hedged")):
             yield sentence, finding
@@ -188,7 +186,6 @@ def _severity_changed(report: Reference) -> Iterator[Option]:
 
 
 def _is_degree_of(finding: Finding, text: str, degree: re.Match[str]) -> bool:
-    """Whether a degree is in the finding's name or up to three words before it."""
     name = finding.pattern.search(text)
     if name and name.start() <= degree.start() < name.end():
         return True
@@ -214,9 +211,9 @@ def _measurement_changed(report: Reference) -> Iterator[Option]:
 
 
 def _times(number: str, factor: float) -> str:
-    digits = len(number.partition(".")[2])
     value = float(number) * factor
-    return f"{value:.{digits}f}" if digits or not value % 1 else f"{value:.1f}"
+    digits = len(number.partition(".")[2]) or int(value % 1 > 0)
+    return f"{value:.{digits}f}"
 
 
 @_injects("An old fracture is acute, or the reverse.", "no fracture is called acute or old")
@@ -258,9 +255,7 @@ def _tip_moved(report: Reference) -> Iterator[Option]:
         if len(places) == 1:
             (match, to) = places[0]
             error = InjectedError(("c",), device.name, is_significant=True)
-            start = sentence.start
-            after = to.upper() if text.isupper() else to
-            yield (Edit(start + match.start(), start + match.end(), after),), error
+            yield (_edit(sentence, *match.span(), to),), error
 
 
 @_injects("A comparison is turned, left out or made up.", "no comparison that can change")
@@ -274,10 +269,9 @@ def _comparison_changed(report: Reference) -> Iterator[Option]:
 def _made_up(report: Reference) -> Iterator[Option]:
     for sentence, finding in _plain_statements(report):
         if not finding.is_device and finding.denied and sentence.text.endswith("."):
-            words = ", unchanged since the prior study"
-            words = words.upper() if sentence.text.isupper() else words
-            end = sentence.end - 1
-            yield (Edit(end, end, words),), InjectedError(("e",), finding.name)
+            end = len(sentence.text) - 1
+            edit = _edit(sentence, end, end, ", unchanged since the prior study")
+            yield (edit,), InjectedError(("e",), finding.name)
 
 
 def _left_out(report: Reference) -> Iterator[Option]:
@@ -285,13 +279,13 @@ def _left_out(report: Reference) -> Iterator[Option]:
         match = _only(sentence, "adjective", "after_noun", "again")
         if match is None:
             continue
-        before, after = sentence.text[: match.start()], sentence.text[match.end() :]
+        start, end = match.span()
+        before, after = sentence.text[:start], sentence.text[end:]
         rest = before + after
         if has("compares", rest) or has("more", rest) or has("open", before.rstrip()):
             continue
-        start, end = sentence.start + match.start(), sentence.start + match.end()
-        edit = Edit(start, end, "") if before else Edit(start, end + 1, after[0].upper())
-        yield (edit,), InjectedError(("f",), finding.name)
+        first = (end, "") if before else (end + 1, after[0].upper())
+        yield (_edit(sentence, start, *first),), InjectedError(("f",), finding.name)
 
 
 def _turned(report: Reference) -> Iterator[Option]:

@@ -9,8 +9,8 @@ interval of a run's table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,144 @@ import pandas as pd
 
 from judge.display import Displayed
 from judge.plugins import version
-from judge.rubrics.contract import Scale
+from judge.rubrics.categories import CATEGORY
+from judge.rubrics.contract import Measure, Rubric, Scale
+from judge.rubrics.quantities import levels_of
 from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature, short_digest
 from judge.stats.intervals import mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
-from judge.stress.answers import LOST, StressAnswers, read_answers
-from judge.stress.perturbations import IDENTICAL, all_perturbations
-from judge.types import JudgeError
+from judge.stats.table import OUTCOMES
+from judge.stress.candidates import FIELDS, IDENTICAL, all_perturbations
+from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 FORMAT = 3
 RUNS = "runs"
 """The folder of the runs, in the folder of the candidates."""
 EFFECTS = ("fewer", "more", "other", "unreadable")
 """How a hostile text can change an answer."""
+LOST = (OUTCOMES[Unparsed], OUTCOMES[Failed], "undefined")
+"""Why a candidate has no reading: `undefined` lacks the counts that the rubric's errors need."""
 Frame = pd.DataFrame
+Measures = tuple[str, ...]
 RunLike = Run | str | Path
+
+
+@dataclass(frozen=True)
+class ErrorScale:
+    """The measures by which a rubric counts errors; empty where it counts none.
+
+    `level` counts the errors of the least level with a name (`levels_of`) where the rubric has
+    milder ones too: a candidate without these has "no significant error". `categories` and
+    `at_level` have the same for each category; they are `shared` where these are the six in whose
+    letters the truth is given.
+    """
+
+    score: Measure | None
+    errors: Measures = ()
+    level: Measures = ()
+    level_name: str = ""
+    categories: Mapping[str, Measures] = field(default_factory=dict)
+    at_level: Mapping[str, Measures] = field(default_factory=dict)
+    is_shared: bool = False
+
+
+def scale_of(rubric: Rubric) -> ErrorScale:
+    """Return the error scale of a rubric."""
+    score = next(iter(rubric.with_role("score")), None)
+    if rubric.tally is None:
+        return ErrorScale(score)
+    tally, rows = rubric.tally, rubric.facet(rubric.tally.rows)
+    cuts = [
+        {tally.columns: label.name}
+        for label in rubric.facet(tally.columns).labels
+        if label.tone != "good"
+    ]
+
+    def counts(cuts: Iterable[dict[str, str]], **row: str) -> Measures:
+        return tuple(m.name for cut in cuts for m in rubric.counting(tally.kind, cut | row))
+
+    def by_category(cuts: Sequence[dict[str, str]]) -> dict[str, Measures]:
+        names = [row.name for row in rows.labels] if cuts else []
+        return {name: counts(cuts, **{tally.rows: name}) for name in names}
+
+    name, level = next(iter(levels_of(rubric).items()), ("", ()))
+    grave = [cut for cut in cuts if {*counts([cut])} <= {*level}]
+    grave = grave if len(grave) < len(cuts) else []
+    six = {(label.name, CATEGORY.text(label.name)) for label in CATEGORY.labels}
+    return ErrorScale(
+        score,
+        counts(cuts),
+        counts(grave),
+        name if grave else "",
+        by_category(cuts),
+        by_category(grave),
+        is_shared=six <= {(row.name, rows.text(row.name)) for row in rows.labels},
+    )
+
+
+@dataclass(frozen=True)
+class StressAnswers:
+    """The answers of a run, one row per candidate in each frame.
+
+    `table` has `FIELDS` and `unit`, the number of the reference; `lost`, why there is no answer,
+    else empty; `errors`, `level` and `score`, NaN where there is none; whether an error is in a
+    category of the truth (`is_right`), and there on the truth's side of the level (`is_graded`).
+    `categories` counts errors by category, `at_level` those of the level.
+    """
+
+    run: Run
+    scale: ErrorScale
+    table: Frame
+    categories: Frame
+    at_level: Frame
+
+    def changes(self, group: str) -> dict[str, Frame]:
+        """Return the candidates of a group by perturbation, in the order of printing."""
+        parts = dict(iter(self.table[self.table["group"] == group].groupby("change", sort=False)))
+        return {name: parts[name] for name in all_perturbations() if name in parts}
+
+
+def read_answers(run: Run) -> StressAnswers:
+    """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
+    if lacks := {"study", "change", "group", "k"} - {*run.manifest["fields"]}:
+        raise JudgeError(
+            f"{run.path} is not a run of candidates of judge stress: it has no field {min(lacks)!r}"
+        )
+    scale = scale_of(run.rubric)
+    score = (scale.score.name,) if scale.score else ()
+    parts = [scale.errors, score, *scale.categories.values()]
+    measures = list(dict.fromkeys(name for part in parts for name in part))
+    columns = run.columns(measures, FIELDS).to_pandas()
+    counts = columns[measures].astype(float)
+
+    def total(names: Measures) -> pd.Series:
+        sums: pd.Series = counts[[*names]].sum(axis=1, skipna=False)
+        return sums if names else pd.Series(np.nan, counts.index)
+
+    table = columns.reindex(columns=["study_id", *FIELDS])
+    for name, part in (("errors", scale.errors), ("level", scale.level), ("score", score)):
+        table[name] = total(part)
+    # A rubric is read by its errors, a rubric without errors by its score.
+    is_undefined = table["errors" if scale.errors else "score"].isna()
+    outcomes = columns["outcome"].astype(str)
+    lost = np.where(is_undefined, LOST[2], "")
+    table["lost"] = np.where(outcomes == OUTCOMES[Annotated], lost, outcomes)
+    references = {record["study_id"]: record["reference"] for record in run.records()}
+    texts = table["study_id"].map(references)
+    table["unit"] = pd.factorize(texts.where(texts != "", table["study"]))[0]
+    categories, at_level = (
+        Frame({name: total(part) for name, part in parts.items()}, index=counts.index)
+        for parts in (scale.categories, scale.at_level)
+    )
+    truths = table["truth"].fillna("").astype(str).str.split(",")
+    is_true = Frame({name: [name in truth for truth in truths] for name in categories})
+    right = (categories * is_true).sum(axis=1)
+    grave = (at_level * is_true).sum(axis=1) if scale.level else right
+    table["is_right"] = right > 0
+    is_significant = table["significance"] == "significant"
+    table["is_graded"] = grave.where(is_significant, right - grave) > 0
+    return StressAnswers(run, scale, table, categories, at_level)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,9 +227,6 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
         "score": {name: getattr(score, name) for name in ("name", "label", "higher_is_better")}
         if score
         else None,
-        "categories": [
-            {"name": name, "label": label} for name, label in scale.categories if scale.is_shared
-        ],
         "runs": [
             {
                 "path": str(answers.run.path),
@@ -121,7 +240,6 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
         "detection_all": _detected(first, table[table["group"] == "error"]),
         "false_alarms": _by_change(first, "unchanged", "change", _alarms),
         "false_alarms_all": _alarms(first, unchanged[unchanged["change"] != IDENTICAL]),
-        "matrix": _matrix(first) if scale.is_shared else [],
         "monotone": _monotone(first),
         "stability": _stability(repeats),
         "hostile": [
@@ -186,17 +304,6 @@ def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
         sure = read[read["significance"] != "doubtful"]
         rates["right_significance"] = _rate(sure["is_graded"], sure["unit"])
     return {**_counts(part), **rates}
-
-
-def _matrix(answers: StressAnswers) -> list[dict[str, Any]]:
-    """A candidate with errors of two categories is counted in both."""
-    lines = []
-    for change, part in answers.changes("error").items():
-        read = _read(part)
-        categories = (answers.categories.loc[read.index] > 0).sum().to_dict()
-        none = int((read["errors"] == 0).sum())
-        lines.append({"class": change, "n": len(read), "categories": categories, "none": none})
-    return lines
 
 
 def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:

@@ -1,17 +1,83 @@
-"""A reference as sentences, edits of its words, and choices that depend on a seed."""
+"""A reference as sentences, the words known in it, edits of them, and seeded choices."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeVar
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
 
+from judge.jsonio import read_yaml
 from judge.sentences import sentences
 from judge.signature import random_rank
-from judge.stress.vocabulary import PATTERNS
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding or a device: its words, what it is worth, sentences that deny and affirm it.
+
+    Findings of the same `kin` may be said of the same shadow. One that is `low` is always at the
+    base of a lung; one that is `sized` is large or small, not severe or mild.
+    """
+
+    name: str
+    area: str
+    pattern: re.Pattern[str]
+    significant: bool = False
+    doubtful: bool = False
+    denied: str | None = None
+    affirmed: str | None = None
+    kin: str | None = None
+    low: bool = False
+    sized: bool = False
+
+    def is_kin(self, other: Finding) -> bool:
+        """Whether the other is this finding, or may be said of the same shadow."""
+        return self is other or (self.kin is not None and self.kin == other.kin)
+
+    @property
+    def is_device(self) -> bool:
+        """Whether it is a device."""
+        return self.area == "devices"
+
+
+def any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds any of some words, or of some regular expressions."""
+    return re.compile(rf"\b(?:{'|'.join(words)})\b", re.I)
+
+
+_DATA: Any = read_yaml(Path(__file__).with_name("vocabulary.yaml"))[0]
+PATTERNS = {name: re.compile(pattern, re.I) for name, pattern in _DATA["patterns"].items()}
+AREAS, NORMAL = (
+    {area: re.compile(rf"\b(?:{words})", re.I) for area, words in _DATA[key].items()}
+    for key in ("areas", "normal")
+)
+TIPS, SYNONYMS = (
+    {any_of([words]): after for words, after in _DATA[key].items()} for key in ("tips", "synonyms")
+)
+DEGREES, LEVELS, TURNED = (_DATA[key] for key in ("degrees", "levels", "turned"))
+PATTERNS["level"], PATTERNS["degree"], PATTERNS["turn"] = (
+    any_of(sorted(words, key=len, reverse=True)) for words in (LEVELS, DEGREES, TURNED)
+)
+FINDINGS = tuple(
+    Finding(name, pattern=any_of(entry.pop("words")), **{"area": "devices", **entry})
+    for name, entry in (_DATA["findings"] | _DATA["devices"]).items()
+)
+
+
+@lru_cache(maxsize=4096)
+def findings_in(text: str) -> tuple[Finding, ...]:
+    """Return the findings and devices that a text has the words of."""
+    return tuple(finding for finding in FINDINGS if finding.pattern.search(text))
+
+
+def has(pattern: str, text: str) -> bool:
+    """Whether a text has what the pattern of this name finds, such as `negated`."""
+    return PATTERNS[pattern].search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +166,10 @@ class SeededChoice:
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """Return the edited text; raises ValueError for edits that overlap.
-
-    Of two insertions at one place, the first in `edits` comes first.
-    """
-    parts: list[str] = []
-    done = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        if edit.start < done or not edit.start <= edit.end <= len(text):
-            raise ValueError(f"the edit at {edit.start} overlaps the one before, or the end")
-        parts += [text[done : edit.start], edit.after]
-        done = edit.end
-    return "".join([*parts, text[done:]])
+    """Return the edited text; of two insertions at one place, the first in `edits` comes first."""
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end))[::-1]:
+        text = text[: edit.start] + edit.after + text[edit.end :]
+    return text
 
 
 def match_case(word: str, model: str) -> str:
@@ -132,8 +190,7 @@ def removal(report: Reference, sentence: Sentence) -> Edit:
 
 def addition(report: Reference, sentence: str) -> Edit:
     """Return the edit that adds a sentence at the end, in capitals where the report is."""
-    text = report.text
-    end = len(text.rstrip())
-    stop = "" if not end or text[end - 1] in ".!?:" else "."
+    text = report.text.rstrip()
+    stop = "" if not text or text[-1] in ".!?:" else "."
     sentence = sentence.upper() if text.isupper() else sentence
-    return Edit(end, end, f"{stop}{' ' if end else ''}{sentence}")
+    return Edit(len(text), len(text), f"{stop}{' ' if text else ''}{sentence}")

@@ -59,7 +59,7 @@ _CLASSES = ("normal", "abnormal")
 class NamedFields:
     """The fields that the user named, None for the usual names, and how the files are read.
 
-    With `several` studies may have several references, which the field `reference_id` tells apart.
+    With `several` studies may have several references, which a field `reference_id` tells apart.
     `max_input` is the most bytes that a file may decode to.
     """
 
@@ -68,7 +68,6 @@ class NamedFields:
     reference: str | None = None
     study_class: str | None = None
     patient: str | None = None
-    reference_id: str | None = None
     several: bool = False
     encoding: str | None = None
     max_input: int = MAX_INPUT
@@ -111,9 +110,6 @@ def join_names(items: Iterable[str], most: int = 10) -> str:
     return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
-# The model that wrote the candidates.
-
-
 def model_of(path: str) -> str | None:
     """Return the model that a file is named after, `a` of `preds_a.json.gz`, None of `-`."""
     return _ROLE.sub("", stem_of(path)) or None
@@ -125,9 +121,6 @@ def stem_of(path: str) -> str:
     while stem.suffix.lower() in _ENDS:
         stem = stem.with_suffix("")
     return stem.name
-
-
-# The fields beside the reports.
 
 
 def merge_fields(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
@@ -203,24 +196,25 @@ def _plain_value(value: object) -> object:
             return str(value)
 
 
-def find_classes(
-    fields: Columns, n_studies: int, class_field: str | None
-) -> tuple[tuple[str | None, ...], str | None]:
-    """Return each study's class, None where it isn't known, and the field that gave it."""
-    names = [name for name in columns_for(fields, "study class") if any(fields[name])]
+def take_class(
+    fields: Mapping[str, tuple[object, ...]], n_studies: int, class_field: str | None
+) -> tuple[tuple[str | None, ...], str | None, dict[str, tuple[object, ...]]]:
+    """Return each study's class, None where it isn't known, the field that gave it, and the others.
+
+    The field `study_class` goes where it is the class, or says nothing.
+    """
+    known = columns_for(fields, "study class")
+    names = [name for name in known if any(fields[name])]
     if class_field:
         names = [find_column(fields, class_field, "--column class")]
-    if not names:
-        return (None,) * n_studies, None
-    name = names[0]
+    name = names[0] if names else None
+    others = {
+        other: column
+        for other, column in fields.items()
+        if other not in known or (other != name and set(column) != {None})
+    }
+    if name is None:
+        return (None,) * n_studies, None, others
     texts = [None if value is None else as_text(value) for value in fields[name]]
-    return tuple(t.lower() if t and t.lower() in _CLASSES else t for t in texts), name
-
-
-def drop_class(
-    fields: Mapping[str, tuple[object, ...]], class_field: str | None
-) -> dict[str, tuple[object, ...]]:
-    """Return the fields without `study_class` where it is the study class, or says nothing."""
-    names = columns_for(fields, "study class")
-    gone = {name for name in names if name == class_field or set(fields[name]) == {None}}
-    return {name: column for name, column in fields.items() if name not in gone}
+    classes = [t.lower() if t and t.lower() in _CLASSES else t for t in texts]
+    return tuple(classes), name, others

@@ -19,17 +19,14 @@ from judge.studies.columns import (
     MAX_INPUT,
     TEXT,
     NamedFields,
-    as_text,
     columns_for,
-    drop_class,
-    find_classes,
     find_column,
     find_columns,
     join_names,
     merge_fields,
     model_of,
-    normalise_name,
     rename_reserved,
+    take_class,
 )
 from judge.studies.load import KEYS, STDIN, load, load_object, to_id, values_of
 from judge.studies.sections import (
@@ -40,7 +37,7 @@ from judge.studies.sections import (
     says_nothing,
     usual_section,
 )
-from judge.studies.study_set import CONTEXT_FIELDS, InputFile, StudySet, first_ids
+from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import JudgeError
 
 ONLY_IN_PREDS = "only in PREDS"
@@ -157,18 +154,16 @@ def _join_several(
     source = refs.attrs["name"]
     if refs.index.is_unique:
         raise JudgeError(f"each study of {source} has one reference: leave --references out")
-    column = fields.reference_id or next(iter(find_columns(refs.columns, "reference_id")), None)
-    if column is None:
-        names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
-    else:
-        column = find_column(refs.columns, column, "--column reference_id", source)
+    names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
+    if column := next(iter(find_columns(refs.columns, "reference_id")), None):
         names = ["" if name is None else str(name).strip() for name in refs[column]]
-        for (study_id, name), n in Counter(zip(refs.index, names, strict=True)).items():
-            if n > 1 or not name:
-                fault = f"two references with the {column} {name!r}" if name else f"no {column}"
-                raise JudgeError(f"{source}: a reference of study {study_id!r} has {fault}")
+        (study_id, name), n = Counter(zip(refs.index, names, strict=True)).most_common(1)[0]
+        if n > 1 or "" in names:
+            which = f"{name!r} twice in study {study_id!r}" if n > 1 else "nothing in some record"
+            raise JudgeError(
+                f"{source}: {column} tells the references of a study apart; it has {which}"
+            )
         refs = refs.drop(columns=column)
-    _check_alike(refs, fields)
     _, reference = report_fields(refs if is_one else preds, refs, fields)
     reports = read_reports(refs, reference)
     chosen = known_section(section) or usual_section(reports)
@@ -201,17 +196,6 @@ def _explode(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
         source = refs.attrs["name"]
         raise JudgeError(f"{source}: lists of unlike lengths in {', '.join(lists)}") from error
     return exploded.astype(object).where(exploded.notna(), None)
-
-
-def _check_alike(refs: pd.DataFrame, fields: NamedFields) -> None:
-    wanted = {*map(normalise_name, (*CONTEXT_FIELDS, "study_class", fields.study_class or ""))}
-    for name in (name for name in refs.columns if normalise_name(name) in wanted):
-        texts = refs[name].map(as_text, na_action="ignore").str.strip().str.lower()
-        counts = texts.where(texts != "").groupby(level=0).nunique()
-        if (counts > 1).any():
-            study_id = counts.index[counts > 1][0]
-            source = refs.attrs["name"]
-            raise JudgeError(f"{source}: the records of study {study_id!r} differ in {name}")
 
 
 def from_python(
@@ -302,8 +286,7 @@ def join_tables(
     of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
     of_preds = {} if is_one else _columns(preds.loc[study_ids], candidate.values())
     merged = merge_fields(of_refs, of_preds)
-    classes, class_field = find_classes(merged, len(study_ids), fields.study_class)
-    tidy = drop_class(merged, class_field)
+    classes, class_field, tidy = take_class(merged, len(study_ids), fields.study_class)
     named_patient = fields.patient and find_column(tidy, fields.patient, "--column patient")
     final = rename_reserved(tidy, reserved, named_patient)
     patient = named_patient or next((name for name in FIELD_NAMES["patient"] if name in tidy), None)

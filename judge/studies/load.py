@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import pandas as pd
 
@@ -35,16 +35,13 @@ from judge.studies.columns import (
 from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 STDIN = "-"
 KEYS = "the keys"
 """Where the ids of an object are from."""
 
 _INDEX = "__index_level_0__"
 _PARQUET, _GZIP, _ZIP = b"PAR1", b"\x1f\x8b", b"PK\x03\x04"
-_FORMS = "give JSON, JSON Lines, CSV or TSV with a header, Parquet, or a .txt with a report a line"
+_FORMS = "give JSON, JSON Lines, CSV or TSV with a header, or Parquet"
 
 Columns = dict[str, list[Any]]
 
@@ -74,18 +71,17 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFr
 
 def load_object(name: str, value: Any) -> pd.DataFrame:  # noqa: ANN401
     """Read a Python object as a file is read; records without ids are numbered from 0."""
+    if hasattr(value, "to_pandas"):  # a dataset of Hugging Face, a table of Arrow or Polars
+        value = value.to_pandas()
     if isinstance(value, pd.DataFrame):
         _check_names(name, list(map(str, value.columns)))
         columns = {str(column): list(value[column]) for column in value.columns}
         index, label = list(value.index), str(value.index.name)
         if index != list(range(len(value))):
-            columns[label if columns_for([label], "id") and label not in columns else _INDEX] = (
-                index
-            )
+            is_named = columns_for([label], "id") and label not in columns
+            columns[label if is_named else _INDEX] = index
     elif isinstance(value, pd.Series):
         columns = {KEYS: list(value.index), TEXT: list(value)}
-    elif hasattr(value, "features") and hasattr(value, "num_rows"):
-        columns = _from_dataset(value)
     elif isinstance(value, Mapping):
         columns = _from_keyed(name, value)
     else:
@@ -153,57 +149,68 @@ def _read_all(file: BinaryIO | gzip.GzipFile, name: str, most: int) -> bytes:
     data = bytearray()
     while chunk := file.read(2**20):
         data += chunk
-        if len(data) > most:
-            raise _too_large(name, most)
+        _check_size(name, len(data), most)
     return bytes(data)
 
 
-def _too_large(name: str, most: int) -> JudgeError:
-    return JudgeError(
-        f"{name} unpacks to more than {most / 1e9:g} GB; give a smaller file, or raise --max-input"
-    )
+def _check_size(name: str, n_bytes: int, most: int) -> None:
+    if n_bytes > most:
+        size = f"{most / 1e9:g} GB"
+        raise JudgeError(f"{name} unpacks to more than {size}; split it, or raise --max-input")
 
 
-# Text: JSON, CSV and TSV, a report a line.
+def _read_parquet(content: Content, most: int) -> Columns:
+    """Return the columns, but for images and the like; a text that repeats is stored once."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: Columns = {}
+    n_bytes = 0
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content.data))
+        _check_names(content.name, file.schema_arrow.names)
+        names = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
+        for batch in file.iter_batches(256, columns=names, use_threads=False):
+            for name in names:
+                column = batch[name]
+                is_short = pa.types.is_dictionary(column.type)
+                n_bytes += (column.dictionary_decode() if is_short else column).nbytes
+                _check_size(content.name, n_bytes, most)
+                columns.setdefault(name, []).extend(column.to_pylist())
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
+        raise JudgeError(f"{content.name} is a damaged Parquet file; write it again") from error
+    return columns
 
 
 def _read_text(name: str, text: str) -> Columns:
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
-    if text.lstrip()[0] in "{[" or suffix in (".json", ".jsonl", ".ndjson"):
-        values = read_json(name, text)
-        is_one = len(values) == 1 and suffix not in (".jsonl", ".ndjson")
-        if is_one and isinstance(values[0], dict):
-            return _from_keyed(name, values[0])
-        return _from_list(name, values[0] if is_one and isinstance(values[0], list) else values)
-    if suffix == ".txt" and "\t" not in text.partition("\n")[0]:
-        return {TEXT: [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]}
-    return read_delimited(name, text)
-
-
-def read_json(name: str, text: str) -> list[Any]:
-    """Return the JSON values that follow one another in a text; raises `JudgeError`."""
+    if text.lstrip()[0] not in "{[" and suffix not in (".json", ".jsonl", ".ndjson"):
+        return read_delimited(name, text)
     try:
-        return jsonio.values(text)
+        values = jsonio.values(text)
     except jsonio.JsonError as error:
         raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
+    is_one = len(values) == 1 and suffix not in (".jsonl", ".ndjson")
+    if is_one and isinstance(values[0], dict):
+        return _from_keyed(name, values[0])
+    return _from_list(name, values[0] if is_one and isinstance(values[0], list) else values)
 
 
-def _from_list(name: str, values: Sequence[Any], places: Sequence[str] = ()) -> Columns:
+def _from_list(name: str, values: Sequence[Any]) -> Columns:
     """Make columns of texts, or of records, whose fields need not be the same."""
     if not any(isinstance(value, Mapping) for value in values):
         return {TEXT: list(values)}
-    for row, record in enumerate(values):
+    for number, record in enumerate(values, 1):
         if not isinstance(record, Mapping):
-            place = places[row] if places else row + 1
             kind = type(record).__name__
-            raise JudgeError(f"{name}: record {place} is a {kind}, not an object of fields")
+            raise JudgeError(f"{name}: record {number} is a {kind}, not an object of fields")
     fields = dict.fromkeys(field for record in values for field in record)
     return {str(field): [record.get(field) for record in values] for field in fields}
 
 
 def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
-    places = [repr(str(key)) for key in entries]
-    return {**_from_list(name, list(entries.values()), places), KEYS: list(entries)}
+    return {**_from_list(name, list(entries.values())), KEYS: list(entries)}
 
 
 def read_delimited(name: str, text: str) -> Columns:
@@ -235,52 +242,6 @@ def read_delimited(name: str, text: str) -> Columns:
     return {field: [row[column] for row in rows] for column, field in enumerate(names)}
 
 
-# Arrow: Parquet, and datasets of Hugging Face.
-
-
-def _read_parquet(content: Content, max_input: int) -> Columns:
-    """Return the columns; the rows are counted as they come, for a repeated text is stored once."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content.data))
-        _check_names(content.name, file.schema_arrow.names)
-        batches, n_bytes = [], 0
-        for batch in file.iter_batches(256, use_threads=False):
-            for column in batch.columns:
-                is_short = pa.types.is_dictionary(column.type)
-                n_bytes += (column.dictionary_decode() if is_short else column).nbytes
-            if n_bytes > max_input:
-                raise _too_large(content.name, max_input)
-            batches.append(batch)
-        return _from_arrow(pa.Table.from_batches(batches, file.schema_arrow))
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
-        raise JudgeError(f"{content.name} is a damaged Parquet file; write it again") from error
-
-
-def _from_arrow(table: pa.Table) -> Columns:
-    """Return the columns, but for images and the like."""
-    fields = [field.name for field in table.schema if "binary" not in str(field.type)]
-    return {field: table[field].to_pylist() for field in fields}
-
-
-def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401
-    """Return the columns of a dataset, class labels by their names; -1 is a missing label."""
-    columns = _from_arrow(dataset.with_format("arrow")[:])
-    for field in columns:
-        if labels := getattr(dataset.features[field], "names", None):
-            columns[field] = [
-                labels[value] if isinstance(value, int) and value >= 0 else None
-                for value in columns[field]
-            ]
-    return columns
-
-
-# Columns to a DataFrame.
-
-
 def _by_id(
     name: str, columns: Columns, wanted: str | None, *, first: int, option: str = ""
 ) -> pd.DataFrame:
@@ -291,9 +252,17 @@ def _by_id(
     columns = {
         replace_surrogates(field): list(map(_clean, values)) for field, values in columns.items()
     }
-    id_field = _id_field(name, columns, wanted, option)
+    # pandas' orient="index" numbers the rows: two such files would be joined by row.
+    is_numbered = columns.get(KEYS) == [str(row) for row in range(count)]
+    known = columns_for(columns, "id") if KEYS not in columns or is_numbered else []
+    unnamed = [field for field in (KEYS, _INDEX, "column_1") if field in columns]
+    id_field = (
+        find_column(columns, wanted, option, name)
+        if wanted
+        else next(iter((*known, *unnamed)), None)
+    )
     values = list(range(first, first + count)) if id_field is None else columns.pop(id_field)
-    ids = [to_id(value) for value in values]
+    ids = list(map(to_id, values))
     if None in ids:
         row = ids.index(None) + 1
         raise JudgeError(f"{name}: record {row} of {count} has no id in {id_field!r}")
@@ -306,17 +275,6 @@ def _by_id(
     frame = pd.DataFrame(columns, pd.Index(ids, dtype=object, name=id_field), dtype=object)
     frame.attrs = {"name": name, "file": None}
     return frame
-
-
-def _id_field(name: str, columns: Columns, wanted: str | None, option: str) -> str | None:
-    if wanted:
-        return find_column(columns, wanted, option, name)
-    matches = columns_for(columns, "id")
-    # pandas' orient="index" numbers the rows: two such files would be joined by row.
-    is_numbered = columns.get(KEYS) == [str(row) for row in range(len(columns.get(KEYS, ())))]
-    if matches and (KEYS not in columns or is_numbered):
-        return matches[0]
-    return next((field for field in (KEYS, _INDEX, "column_1") if field in columns), None)
 
 
 def _check_names(name: str, columns: Sequence[str]) -> None:

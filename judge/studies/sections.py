@@ -63,8 +63,6 @@ def split_report(text: str) -> dict[str, str | None]:
     name alone on its line. A heading for something else ("Comparison:", ...) ends a section.
     """
     sections: dict[str, str | None] = {"findings": None, "impression": None}
-    if len(text) > 80 and ":" not in text and "\n" not in text:
-        return {**sections, "preamble": text.strip()}
     headings = [match for match in _HEADING.finditer(text) if _is_heading(text, match)]
     bounds = [*(_before_markup(text, match.start()) for match in headings), len(text)]
     for match, end in zip(headings, bounds[1:], strict=True):
@@ -104,21 +102,15 @@ def report_fields(
         candidate = _find_fields(preds, "candidate", {"whole": ("candidate",)}, taken)
     if not reference and (candidate or not is_one):
         taken = candidate.values() if is_one else ()
-        reference = _find_fields(
-            refs, "reference", {**_PARTS, "whole": ("report", "reference")}, taken
-        )
+        parts = {**_PARTS, "whole": ("report", "reference")}
+        reference = _find_fields(refs, "reference", parts, taken)
     if not candidate and not is_one:  # a section is a candidate's too, in their own file
         candidate = _find_fields(preds, "candidate", {**_PARTS, "whole": ("report",)}, ())
     for side, frame, chosen in (("candidate", preds, candidate), ("reference", refs, reference)):
         if not chosen:
-            if odd := [n for n in columns_for(frame.columns, side) if not _may_be_text(frame[n])]:
-                raise JudgeError(
-                    f"{frame.attrs['name']}: the field {odd[0]} is not text; name the field of the "
-                    f"{side}s with --column {side}"
-                )
             names = join_names(name for name in (frame.index.name, *frame.columns) if name)
             raise JudgeError(
-                f"{frame.attrs['name']} has no field for the {side}s, only: {names}; name "
+                f"{frame.attrs['name']} has no text field for the {side}s, only: {names}; name "
                 f"it with --column {side}{', or give two files, PREDS and REFS' if is_one else ''}"
             )
     return candidate, reference
@@ -185,13 +177,15 @@ def read_reports(
         texts["report"] = None if is_missing else whole or " ".join(parts)
         if whole is not None and not (findings and impression):
             split = split_report(whole)
-            has_headings = (split["findings"], split["impression"]) != (None, None)
-            others = {"findings": split["preamble"], "impression": ""}
-            for name, other in others.items():
-                body = split[name]
-                if body is None and are_candidates:
-                    body = other if has_headings else whole
-                texts[name] = texts[name] or (texts[name] if body is None else body)
+            if are_candidates:
+                has_headings = (split["findings"], split["impression"]) != (None, None)
+                others = {"findings": split["preamble"], "impression": ""}
+                split = {
+                    name: (other if has_headings else whole) if split[name] is None else split[name]
+                    for name, other in others.items()
+                }
+            for name in _PARTS:
+                texts[name] = texts[name] or (texts[name] if split[name] is None else split[name])
         rows.append(texts)
     return pd.DataFrame(rows, frame.index, list(SECTIONS), dtype=object)
 

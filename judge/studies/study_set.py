@@ -25,31 +25,21 @@ CONTEXT_FIELDS = (
 
 _DICOM = {"cr": "xr", "dx": "xr", "mri": "mr"}
 # ReXrank's context is one text, "Age:50-60.Gender:M.Indication: ... Comparison: ...".
-_TAG = re.compile(r"\s*<context>(.*)</context>\s*", re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile(
     r"(?:(?<=\A)|(?<=[.\s;,]))(age|gender|sex|(?:clinical )?(?:indication|history)|comparison"
     r"|technique|procedure|exam(?:ination)?)\s*:",
     re.IGNORECASE,
 )
 _MISSING = {"", "nan", "inf", "-inf", "none", "null", "n/a", "na", "unknown", "-"}
-_COMPARISON = re.compile(
-    r"\b(?:unchanged|compar(?:ed|ison)|prior|previous(?:ly)?|interval|new(?:ly)?|stable|again"
-    r"|since|worsen(?:ed|ing)|improv(?:ed|ing|ement)|(?:in|de)creased)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """The fields that the judge is shown beside the two reports.
-
-    `modality` (a key of `MODALITIES`) holds for all studies, `modality_field` gives each its own.
-    """
+    """The fields that the judge is shown beside the two reports, and their modality."""
 
     context: tuple[str, ...] = ()
     prior: str | None = None
     modality: str | None = None
-    modality_field: str | None = None
 
     def read(self, fields: Mapping[str, object]) -> dict[str, Any]:
         """Return `context`, `prior` and `modality` of the study with these fields."""
@@ -58,24 +48,13 @@ class JudgeContext:
             for field in self.context
             for name, value in read_context(field, fields[field]).items()
         ]
-        modality = self.modality
-        value = fields[self.modality_field] if self.modality_field else None
-        if value is not None and (modality := _modality(as_text(value))) is None:
-            known = ", ".join(MODALITIES)
-            raise JudgeError(f"unknown modality {as_text(value)!r}; there are: {known}")
         prior = prior_report(fields[self.prior]) if self.prior else None
-        return {"context": _merge(parts), "prior": prior, "modality": modality}
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields that are read."""
-        return (*self.context, *filter(None, (self.prior, self.modality_field)))
+        return {"context": _merge(parts), "prior": prior, "modality": self.modality}
 
     @property
     def signature(self) -> list[str]:
         """The parts of a signature that name the fields; none where nothing is shown."""
-        parts = {"context": self.context, "prior": (self.prior,)}
-        parts["modality"] = (self.modality_field or self.modality,)
+        parts = {"context": self.context, "prior": (self.prior,), "modality": (self.modality,)}
         names = {part: [_quoted(name) for name in fields if name] for part, fields in parts.items()}
         return [f"{part}:{','.join(fields)}" for part, fields in names.items() if fields]
 
@@ -94,30 +73,32 @@ def attach_context(
 
     `context` names fields; None is those called as in `CONTEXT_FIELDS` but for the fields of the
     candidates' file alone, whose author must not choose what the judge reads. `modality` is a code
-    of `MODALITIES` or a field. Raises `JudgeError` for a field or a value that will not do.
+    of `MODALITIES`, or DICOM's. Raises `JudgeError` for a field or a value that will not do.
     """
     if context is None:
         rank = {normalise_name(name): place for place, name in enumerate(CONTEXT_FIELDS)}
-        known = [name for name in studies.fields if normalise_name(name) in rank]
-        names = [name for name in known if name not in studies.of_candidates]
-        names.sort(key=lambda name: rank[normalise_name(name)])
+        known = {name: rank.get(normalise_name(name)) for name in studies.fields}
+        found = [
+            (place, name)
+            for name, place in known.items()
+            if place is not None and name not in studies.of_candidates
+        ]
+        names = [name for _, name in sorted(found)]
     else:
         names = [find_column(studies.fields, name, "--column context") for name in context]
-    shown = JudgeContext(tuple(dict.fromkeys(names)))
     if prior:
-        field = find_column(studies.fields, prior, "--column prior")
-        if not any(map(prior_report, studies.fields[field])):
-            raise JudgeError(f"the field {field} of --column prior is empty for every study")
-        shown = replace(shown, prior=field)
+        prior = find_column(studies.fields, prior, "--column prior")
+        if not any(map(prior_report, studies.fields[prior])):
+            raise JudgeError(f"the field {prior} of --column prior is empty for every study")
     if modality is not None:
-        option = f"--modality ({', '.join(MODALITIES)})"
-        code = _modality(modality)
-        by_field = None if code else find_column(studies.fields, modality, option)
-        shown = replace(shown, modality=code, modality_field=by_field)
-    columns = {name: studies.fields[name] for name in shown.fields}
-    for row, study_id in enumerate(studies.study_ids) if columns else ():
+        code = modality.strip().lower()
+        if (code := _DICOM.get(code, code)) not in MODALITIES:
+            raise JudgeError(f"unknown modality {modality!r}; there are: {', '.join(MODALITIES)}")
+        modality = code
+    shown = JudgeContext(tuple(dict.fromkeys(names)), prior or None, modality)
+    for row, study_id in enumerate(studies.study_ids) if names else ():
         try:
-            shown.read({name: column[row] for name, column in columns.items()})
+            shown.read({name: column[row] for name, column in studies.fields.items()})
         except JudgeError as error:
             raise JudgeError(f"study {study_id}: {error}") from None
     return replace(studies, judge_context=shown)
@@ -131,8 +112,6 @@ def read_context(field: str, value: object) -> Mapping[str, str]:
     its labels; any other value that of the field.
     """
     text = "" if value is None else as_text(value).strip()
-    if tagged := _TAG.fullmatch(text):
-        text = tagged[1].strip()
     if text.startswith(("{", "[")):
         parts = _parse_object(field, text)
     elif (labels := [*_LABEL.finditer(text)]) and not text[: labels[0].start()].strip():
@@ -154,17 +133,6 @@ def prior_report(value: object) -> str | None:
     """Return a prior report as text; None for a missing value."""
     text = "" if value is None else as_text(value)
     return None if text.strip().lower() in _MISSING else text
-
-
-def _modality(text: str) -> str | None:
-    code = text.strip().lower()
-    code = _DICOM.get(code, code)
-    return code if code in MODALITIES else None
-
-
-def mentions_prior(report: str) -> bool:
-    """Whether a report seems to compare with a prior examination, judged by single words."""
-    return _COMPARISON.search(report) is not None
 
 
 def _parse_object(field: str, text: str) -> list[tuple[str, str]]:

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, Literal, TypedDict
 
 from judge.rubrics.contract import Kind, Rubric
-from judge.study.edits import rows
+from judge.sentences import lines
 from judge.study.marks import highlights
 from judge.types import Measures
 
 _STUDY = ("study_id", "study_class", "class_inferred", "measures", "answer", "attempt")
 _END = ("outcome", "reason", "detail")
+_MAX_WORDS = 800
+"""Longer lines are shown as taken out and put in whole: the comparison takes the square."""
+_LEAST_SHARED = 0.3
+"""Lines that share less are replaced as a whole."""
+
+Change = Literal["same", "out", "in"]
+
+
+class Row(TypedDict):
+    """One line of the edited candidate, its words in order: the same, taken out or put in.
+
+    `line` is the number of the candidate's line, None for an inserted one, `error` the index of
+    the error whose correction it is.
+    """
+
+    kind: Literal["same", "change", "delete", "insert"]
+    line: int | None
+    error: int | None
+    pieces: list[tuple[Change, str]]
 
 
 def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
@@ -39,11 +61,11 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         **{name: record[name] for name in _END},
         **highlights(record["reference"], record["candidate"], items),
         "items": items,
-        "lists": plain_lists(record, rubric),
+        "lists": _plain_lists(record, rubric),
         "explanation": annotation["explanation"] if annotation else "",
         "warnings": annotation["warnings"] if annotation else [],
-        "differs": stated_otherwise(record, rubric),
-        "edits": list(rows(record["candidate"], items)) if is_edited else None,
+        "differs": _stated_otherwise(record, items, rubric),
+        "edits": list(edit_rows(record["candidate"], items)) if is_edited else None,
     }
 
 
@@ -68,7 +90,7 @@ def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[d
     return graded
 
 
-def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
+def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
     """Return the items that are not graded: for each kind their number and their texts.
 
     The number is the measure's where one counts the kind: an answer may state another than it
@@ -108,12 +130,13 @@ def _stated(measures: Measures, kind: Kind, rubric: Rubric) -> list[str]:
     ]
 
 
-def stated_otherwise(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
+def _stated_otherwise(
+    record: Mapping[str, Any], items: Sequence[Mapping[str, Any]], rubric: Rubric
+) -> list[dict[str, Any]]:
     """Return the grades of which an answer states another number of items than it lists."""
     annotation = record["annotation"]
     if annotation is None or not annotation["stated_counts"]:
         return []
-    items = graded_items(annotation, rubric)
     differing = []
     for kind in rubric.graded:
         graded_by = str(kind.graded_by)
@@ -124,6 +147,50 @@ def stated_otherwise(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str
             if counts and stated != listed:
                 differing.append({"grade": label.name, "listed": listed, "stated": stated})
     return differing
+
+
+def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+    """Yield the candidate's lines in order, with the edits of a record's `errors`."""
+    report = lines(candidate)
+    changed: dict[int, int] = {}
+    inserted: dict[int, list[int]] = defaultdict(list)
+    for number, error in enumerate(errors):
+        edit = error["edit"]
+        if edit and edit["kind"] == "insert":
+            inserted[len(report) if edit["line"] is None else edit["line"]].append(number)
+        elif edit:
+            changed[edit["line"]] = number
+    for place, line in enumerate([*report, None]):
+        for number in inserted[place]:
+            corrected = errors[number]["edit"]["corrected"]
+            yield {"kind": "insert", "line": None, "error": number, "pieces": [("in", corrected)]}
+        if line is None:
+            return
+        if place not in changed:
+            yield {"kind": "same", "line": place, "error": None, "pieces": [("same", line)]}
+            continue
+        edit = errors[changed[place]]["edit"]
+        pieces = changed_words(line, edit["corrected"])
+        yield {"kind": edit["kind"], "line": place, "error": changed[place], "pieces": pieces}
+
+
+def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
+    """Return the words of a changed line in order: the same, taken out or put in.
+
+    Those not put in make the old line, those not taken out the new one, with their spaces.
+    """
+    old, new = (re.findall(r"\w+\s*|\W\s*", line) for line in (old_line, new_line))
+    whole: list[tuple[Change, str]] = [("out", old_line), ("in", new_line)]
+    pieces: list[tuple[Change, str]] = []
+    if len(old) <= _MAX_WORDS >= len(new):
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        if matcher.ratio() >= _LEAST_SHARED:
+            for kind, i, j, a, b in matcher.get_opcodes():
+                if kind == "equal":
+                    pieces.append(("same", "".join(old[i:j])))
+                else:
+                    pieces += [("out", "".join(old[i:j])), ("in", "".join(new[a:b]))]
+    return [(change, text) for change, text in pieces or whole if text]
 
 
 def search_text(record: Mapping[str, Any]) -> str:

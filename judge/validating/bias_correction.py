@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judge import plugins
-from judge.comparing.alignment import AlignedRuns, align
-from judge.comparing.run_choice import RunChoice
+from judge.comparing.alignment import AlignedRuns, RunChoice, align
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest

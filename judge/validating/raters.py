@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.comparing.alignment import SIDES, AlignedRuns, align
+from judge.comparing.alignment import SIDES, AlignedRuns, RunChoice, align, model_of_run
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.run_choice import RunChoice, model_of_run
 from judge.readers.reader_runs import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
@@ -220,7 +219,7 @@ def align_raters(
     of_files = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))[0].items()
+        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),)).items()
     ]
     directions = [f"{score.label} {score.higher_is_better}" for score in of_files]
     classes, note = runs.field("study_class")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from judge import plugins
+from judge.comparing.alignment import Runs, choices
 from judge.comparing.metric_files import read_files
-from judge.comparing.run_choice import Runs, choices
 from judge.display import Displayed
 from judge.rubrics.quantities import Quantity
 from judge.running.folder import Run
@@ -27,11 +27,13 @@ from judge.stats.agreement import (
 )
 from judge.stats.intervals import (
     LEAST_UNITS,
+    Codes,
     Estimate,
     Resamples,
     Values,
     draw_resamples,
     generator,
+    rate_interval,
     wilson,
 )
 from judge.stats.metric import MINUS
@@ -103,7 +105,7 @@ def compute_validation(
     """Return the figures of a validation as JSON's types.
 
     Keys: `signature`, `judges`, `readers`, `n_studies`, `patient_field`, `resampling`, `notes`;
-    `judge_table` (agreement, unread answers, price and time by judge); `agreement`,
+    `judge_table` (agreement, unread answers, stability, price and time by judge); `agreement`,
     `ceiling`, `ceiling_mean` (correlations by quantity); `no_LEVEL_error` for each level that all
     runs have (whether a study has such an error, by judge and by reader, for all studies and each
     study class); `limits` (bias and limits of agreement of counts), `alt_test`. Each figure has
@@ -153,7 +155,7 @@ def compute_validation(
             *notes,
             *(f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)),
         ],
-        "judge_table": judge_table(studies, quantities, correlations["agreement"]),
+        "judge_table": judge_table(studies, quantities, correlations["agreement"], resamples.units),
         **correlations,
         **{
             f"no_{level.name}_error": list(_detection(studies, level, resamples, resampling))
@@ -286,15 +288,19 @@ def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) ->
 
 
 def judge_table(
-    studies: RatedStudies, quantities: Sequence[Quantity], agreement: Sequence[Mapping[str, Any]]
+    studies: RatedStudies,
+    quantities: Sequence[Quantity],
+    agreement: Sequence[Mapping[str, Any]],
+    units: Codes,
 ) -> list[dict[str, Any]]:
     """Return one row per judge, as JSON's types.
 
     `kendall` is the agreement with the mean of the readers on `quantity`: significant errors, else
     all errors, else the score. `unread` is the share of the studies whose answer could not be read
     or never came. `dollars_per_1000` is the price of 1,000 studies in US dollars, `seconds` the
-    time of the run per study, with `concurrency` requests at a time. A figure without a value has a
-    `reason`.
+    time of the run per study, with `concurrency` requests at a time. `same_verdict`, in runs that
+    asked the same judge again, is the share of studies on which they all agree whether there is
+    such an error. A figure without a value has a `reason`. `units` numbers each study's patient.
     """
     totals = [quantity for quantity in quantities if not quantity.category]
     quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)
@@ -303,6 +309,7 @@ def judge_table(
         for row in agreement
         if row["own"] and quantity and row["quantity"] == quantity.name
     }
+    stability = _same_verdict(studies, quantity, units)
     rows = []
     for judge, outcomes in zip(studies.judges, studies.runs.outcomes.T, strict=False):
         lost = {
@@ -316,11 +323,33 @@ def judge_table(
                 "label": quantity and quantity.label,
                 "kendall": kendall.get(judge.name) or _unknown("no count in common"),
                 "unread": {**wilson(sum(lost.values()), len(outcomes)).plain(), **lost},
+                **({"same_verdict": stability[judge.name]} if judge.name in stability else {}),
                 **_cost(judge.run),
                 "concurrency": (judge.run.manifest.get("effort") or {}).get("concurrency"),
             }
         )
     return rows
+
+
+def _same_verdict(
+    studies: RatedStudies, quantity: Quantity | None, units: Codes
+) -> dict[str, dict[str, Any]]:
+    """Return by judge how often its runs agree that a study has no error, for repeated judges."""
+    columns_of: dict[str, list[int]] = {}
+    for column, judge in enumerate(studies.judges):
+        if (judge.run.manifest.get("spent") or {}).get("asked"):  # not the cache's answers again
+            same_judge = str(Signature.parse(judge.run.signature).without("repeat", "version"))
+            columns_of.setdefault(same_judge, []).append(column)
+    figures: dict[str, dict[str, Any]] = {}
+    for columns in columns_of.values():
+        if quantity is None or quantity.kind != "count" or len(columns) < 2:
+            continue
+        is_clean = _is_clean(studies.values[quantity.name][:, columns])
+        scored = ~np.isnan(is_clean).any(axis=1)
+        is_same = (is_clean == is_clean[:, :1]).all(axis=1)
+        figure = rate_interval(is_same[scored], units[scored]).plain()
+        figures |= {studies.judges[column].name: figure for column in columns}
+    return figures
 
 
 def _cost(run: Run) -> dict[str, dict[str, Any]]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StrictStr
-from pydantic_core import PydanticCustomError
 
 from judge.rubrics.categories import ERROR
 from judge.rubrics.crimson.measures import (
@@ -48,50 +47,43 @@ from judge.types import (
 
 SIGNIFICANT = "significant"
 """The severity of an attribute error that is not negligible."""
-_LONGEST = 80
-_APART = re.compile(r"[\s_\-/,]+(?:(?:and|but|or)[\s_\-]+)?")
+_APART = re.compile(r"[\s_\-/,]+")
 _SEVERAL = re.compile(r"[|;,/]")
-_OTHER_NAMES = {
-    "laterality": "side",
-    "birads": "bi_rads birads_category bi_rads_category",
-    "density": "breast_density",
-    "calcification": "calcifications",
-    "level": "segment",
-    "phase": "contrast_phase",
-    "severity": "extent",
-    "descriptor": "descriptors morphological_descriptor morphological_descriptors",
-    "measurement": "measurements",
-    "temporal": "comparison",
-    "unspecific": "nonspecific",
+_ALSO = {
+    "extent": "severity",
+    "descriptors": "descriptor",
+    "morphological_descriptor": "descriptor",
+    "morphological_descriptors": "descriptor",
+    "measurements": "measurement",
+    "comparison": "temporal",
+    "nonspecific": "unspecific",
+    "side": "laterality",
+    "bi_rads_category": "birads",
 }
-_ALSO = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
 
 def _nonempty(value: object) -> object:
     text = one_line(value)
     if text == "":
-        raise PydanticCustomError("empty finding", "a finding has an id and words")
+        raise ValueError("a finding has an id and words")
     return text
 
 
 def _finding_text(value: object) -> object:
     text = _nonempty(value)
     if isinstance(text, str) and denies(text):
-        raise PydanticCustomError("no entry", "a finding that is none has no entry")
+        raise ValueError("a finding that is none has no entry")
     return text
 
 
 def _attributes(value: object) -> object:
     # A list or one text; "location|severity" names two.
     entries = value if isinstance(value, list) else [value]
-    if not entries:
-        raise PydanticCustomError("no error type", "error_types names at least one")
-    texts = [entry if isinstance(entry, str) else "" for entry in entries]
-    parts = [part for text in texts for part in _SEVERAL.split(text)]
-    names = {_APART.sub("_", part[:_LONGEST].strip().lower()) for part in parts}
+    parts = [part for entry in entries for part in _SEVERAL.split(str(entry))]
+    names = {_APART.sub("_", part.strip().lower()) for part in parts}
     names = {_ALSO.get(name, name) for name in names}
-    if not names <= {*ATTRIBUTES}:
-        raise PydanticCustomError("unknown error type", "error_types names none that there is")
+    if not names or not names <= {*ATTRIBUTES}:
+        raise ValueError("error_types names at least one, and none that there is not")
     return sorted(names, key=ATTRIBUTES.index)
 
 
@@ -166,30 +158,20 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     for findings in (ours, theirs):
         if (again := first_repeat(finding.finding for finding in findings)) is not None:
             raise UnparsedError("finding twice", again)
+    errors = reply.errors
     pairs = [(match.ref_id, match.pred_id) for match in reply.matched_findings]
-    matches = dict.fromkeys(pairs)
-    if len(matches) < len(pairs):
-        raise UnparsedError("pair twice", "in the matched findings")
-    _check_accounted(
-        reference, [ref for ref, _ in matches], reply.errors.missing_findings, "missing"
-    )
-    _check_accounted(candidate, [pred for _, pred in matches], reply.errors.false_findings, "false")
-    items += [match_item(items, reference[ref], candidate[pred]) for ref, pred in matches]
-    items += [
-        unmatched_item(items, candidate[finding], FALSE) for finding in reply.errors.false_findings
-    ]
-    items += [
-        unmatched_item(items, reference[finding], MISSING)
-        for finding in reply.errors.missing_findings
-    ]
-    mistakes = reply.errors.attribute_errors
-    for number, mistake in enumerate(mistakes):
+    _check_unique(pairs, "pair twice")
+    _check_accounted(reference, {ref for ref, _ in pairs}, errors.missing_findings, "missing")
+    _check_accounted(candidate, {pred for _, pred in pairs}, errors.false_findings, "false")
+    items += [match_item(items, reference[ref], candidate[pred]) for ref, pred in pairs]
+    items += [unmatched_item(items, candidate[one], FALSE) for one in errors.false_findings]
+    items += [unmatched_item(items, reference[one], MISSING) for one in errors.missing_findings]
+    _check_unique([repr(mistake) for mistake in errors.attribute_errors], "error twice")
+    for mistake in errors.attribute_errors:
         pair = mistake.ref_id, mistake.pred_id
-        if mistake in mistakes[:number]:
-            raise UnparsedError("error twice", f"of {' and '.join(pair)}: {mistake.explanation}")
         if mistake.explanation and denies(mistake.explanation):
             raise UnparsedError("no entry", f"an attribute error: {mistake.explanation}")
-        if pair not in matches:
+        if pair not in pairs:
             raise UnparsedError("pair not matched", f"an attribute error of {' and '.join(pair)}")
         place = reference[mistake.ref_id]
         significance = items[place].label(SIGNIFICANCE.name)
@@ -203,35 +185,33 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 
 
 def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
-    types = ["location" if name == "laterality" and modality != "mg" else name for name in named]
+    types = {"location" if name == "laterality" and modality != "mg" else name for name in named}
     for name in types:
         if MODALITY_OF.get(name) not in (None, modality):
             raise UnparsedError("unknown error type", f"{name}, which is of {MODALITY_OF[name]}")
-    return tuple(sorted(set(types), key=ATTRIBUTES.index))
+    return tuple(sorted(types, key=ATTRIBUTES.index))
 
 
 def _positions(findings: Sequence[Finding], first: int) -> _Positions:
-    _check_unique([finding.id for finding in findings])
+    _check_unique([finding.id for finding in findings], "id twice")
     return {finding.id: place for place, finding in enumerate(findings, first)}
 
 
-def _check_unique(ids: Collection[str]) -> None:
-    (most, n), *_ = Counter(ids).most_common(1) or [("", 1)]
+def _check_unique(entries: Collection[object], reason: str) -> None:
+    (most, n), *_ = Counter(entries).most_common(1) or [("", 1)]
     if n > 1:
-        raise UnparsedError("id twice", most)
+        raise UnparsedError(reason, str(most))
 
 
 def _check_accounted(
     known: _Positions, matched: Collection[str], alone: Collection[str], mistake: str
 ) -> None:
-    _check_unique(alone)
-    paired, others = frozenset(matched), frozenset(alone)
-    if dangling := (paired | others) - known.keys():
+    _check_unique(alone, "id twice")
+    named = Counter([*matched, *alone])
+    if dangling := named.keys() - known.keys():
         raise UnparsedError("id of no finding", min(dangling))
-    if both := paired & others:
-        raise UnparsedError("contradiction", f"{min(both)} is matched and {mistake}")
-    if left := known.keys() - paired - others:
-        raise UnparsedError("finding left out", f"{min(left)} is neither matched nor {mistake}")
+    if wrong := [name for name in known if named[name] != 1]:
+        raise UnparsedError("contradiction", f"{wrong[0]} is matched or {mistake}, and once")
 
 
 def _item(finding: Finding, kind: str, side: Side) -> Item:
@@ -258,35 +238,38 @@ def render(annotation: Annotation) -> str:
     reference, candidate = (annotation.of_kind(kind.name) for kind in (REFERENCE, CANDIDATE))
     names = [f"R{number}" for number, _ in enumerate(reference, 1)]
     names += [f"P{number}" for number, _ in enumerate(candidate, 1)]
-    errors = annotation.of_kind(ERROR)
+    alone: dict[tuple[str, ...], list[str]] = {(FALSE,): [], (MISSING,): []}
+    attributes, modality = [], None
     try:
-        ids: dict[tuple[str, ...], list[str]] = {(FALSE,): [], (MISSING,): []}
-        attributes = []
-        for error in errors:
+        for error in annotation.of_kind(ERROR):
             types = error.labels[TYPE.name]
-            if types in ids:
-                ids[types].append(names[error.links[0]])
-            else:
-                attributes.append(error)
+            modality = next(filter(None, map(MODALITY_OF.get, types)), modality)
+            if types in alone:
+                alone[types].append(names[error.links[0]])
+                continue
+            is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
+            attributes.append(
+                {
+                    **_pair(error, names),
+                    "severity": NEGLIGIBLE if is_negligible else SIGNIFICANT,
+                    "error_types": list(types),
+                    "explanation": error.text,
+                }
+            )
         reply = {
             "reference_findings": _findings(reference, names),
             "predicted_findings": _findings(candidate, names[len(reference) :]),
             "matched_findings": [_pair(match, names) for match in annotation.of_kind(MATCH.name)],
             "errors": {
-                "false_findings": ids[FALSE,],
-                "missing_findings": ids[MISSING,],
-                "attribute_errors": [_attribute(error, names) for error in attributes],
+                "false_findings": alone[FALSE,],
+                "missing_findings": alone[MISSING,],
+                "attribute_errors": attributes,
             },
         }
-    except (IndexError, KeyError) as error:
+    except (IndexError, KeyError, ValueError) as error:
         raise ValueError(f"no reply expresses this: {error}") from error
-    study = Study("", "", "", modality=_modality(errors))
+    study = Study("", "", "", modality=modality)
     return check_round_trip(json.dumps(reply, indent=1), annotation, partial(parse, study=study))
-
-
-def _modality(errors: Iterable[Item]) -> str | None:
-    types = (name for error in errors for name in error.labels[TYPE.name])
-    return next((MODALITY_OF[name] for name in types if name in MODALITY_OF), None)
 
 
 def _findings(items: tuple[Item, ...], names: list[str]) -> list[dict[str, object]]:
@@ -301,27 +284,19 @@ def _pair(item: Item, names: list[str]) -> dict[str, object]:
     return {"ref_id": names[reference], "pred_id": names[candidate]}
 
 
-def _attribute(error: Item, names: list[str]) -> dict[str, object]:
-    is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
-    return {
-        **_pair(error, names),
-        "severity": NEGLIGIBLE if is_negligible else SIGNIFICANT,
-        "error_types": list(error.labels[TYPE.name]),
-        "explanation": error.text,
-    }
-
-
 _ELDERLY = 65
 """The age from which degenerative change is expected [Baharoon et al. 2026]."""
 _URGENT, _ACTIONABLE, _MINOR, _BENIGN = LEVELS
 _BY_SEVERITY = {4: _URGENT, 3: _URGENT, 2: _ACTIONABLE, 1: _MINOR}
 
-_NAMED_AGE = re.compile(r"(?:\A|[^A-Za-z])(?:[Aa]ge(?![a-z])|AGE(?![A-Za-z]))|[a-z]Age(?![a-z])")
 _STATED_AGE = re.compile(
     r"\bage[ds]?\b\s*[:=]?([^\n.;]{1,40})|(\d{1,3}[- ]?(?:years?|yrs?|y/?o)\b)", re.I
 )
-_AGE = re.compile(r"\s*(?:[>\u2265]=?)?\s*0*(\d{1,3})(?!\d)\s*([a-z]?)([a-z]*)", re.I)
+_AGE = re.compile(
+    r"\s*(?:[>\u2265]=?)?\s*0*(\d{1,3})(?!\d)(?!\s*(?:m|months?|w|weeks?|d|days?)\b)", re.I
+)
 _WORD = re.compile(r"[a-z]{5,}")
+_AGES = ("age", "patient_age", "patientage")
 _OLDEST = 130
 _SAME = 4
 """Letters that two words share which speak of the same: aorta and aortic, spine and spinal."""
@@ -364,15 +339,12 @@ def _finding(finding: ReportFinding, context: Mapping[str, str]) -> Item:
 
 def is_elderly(context: Mapping[str, str]) -> bool:
     """Return whether the context says that the patient is 65 or more; of a range, the lower end."""
-    ages = [text for name, text in context.items() if _NAMED_AGE.search(name)]
+    ages = [text for name, text in context.items() if name.lower() in _AGES]
     if not ages:
         matches = filter(None, map(_STATED_AGE.search, context.values()))
         ages = [match[1] or match[2] for match in matches]
     age = _AGE.match(ages[0]) if ages else None
-    if not age or not _ELDERLY <= int(age[1]) <= _OLDEST:
-        return False
-    # DICOM writes the unit as one letter.
-    return (age[2] + age[3]).lower() not in ("m", "w", "d", "months", "weeks", "days")
+    return age is not None and _ELDERLY <= int(age[1]) <= _OLDEST
 
 
 def _shares_words(context: Mapping[str, str], words: str) -> bool:

@@ -7,23 +7,499 @@ ReXrank; the sum of the severities, as in the original paper, stands beside it [
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
-from judge.rubrics.categories import CATEGORY, ERRORS, no_error, no_urgent
-from judge.rubrics.contract import EVERYWHERE, Order, Parse, Rubric, Statistic, Tally, source
-from judge.rubrics.fineradscore.parse import (
-    CLOSENESS,
-    CORRECTION,
-    MEASURES,
-    SEVERITY,
-    Reply,
-    baseline,
-    corrected,
-    measure,
-    parse,
-    render,
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from judge.jsonio import Pairs
+from judge.rubrics.categories import (
+    CATEGORY,
+    ERROR,
+    ERRORS,
+    ItemCounter,
+    category_of,
+    count_measures,
+    error_item,
+    name_words,
+    no_error,
+    no_urgent,
 )
+from judge.rubrics.contract import (
+    Facet,
+    Kind,
+    Label,
+    Measure,
+    Order,
+    Parse,
+    Rubric,
+    Tally,
+    mean_of,
+    source,
+)
+from judge.rubrics.replies import (
+    Line,
+    ReplyModel,
+    Verbatim,
+    WholeNumber,
+    read_json,
+    validate_reply,
+    whole_number,
+)
+from judge.sentences import lines, sentences
+from judge.types import (
+    Annotation,
+    Category,
+    Discrepancy,
+    Edit,
+    Item,
+    Measures,
+    ReportComparison,
+    Study,
+    UnparsedError,
+)
+
+SEVERITY = Facet(
+    "severity",
+    "severity",
+    "severities",
+    (
+        Label("severity1", "1 not actionable", "mild", means="not actionable"),
+        Label("severity2", "2 actionable, non-urgent", "notable", means="actionable"),
+        Label("severity3", "3 urgent", "serious", means="urgent"),
+        Label("severity4", "4 emergent", "critical", means="emergent"),
+    ),
+)
+"""The four severities [Huang et al. 2024]."""
+NAMES = tuple(label.name for label in SEVERITY.labels)
+_LEAST_ACTIONABLE = 2
+_LEAST_SIGNIFICANT = 3
+"""The severity from which on an error is clinically significant, as in ReXrank's figures."""
+
+CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
+_COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
+URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
+"""The categories of corrections that are about a missed or a false finding."""
+CLOSENESS = {
+    "closeness_candidate": "word overlap (Dice) before correction",
+    "closeness_corrected": "word overlap (Dice) after correction",
+}
+_check = partial(Measure, scale=(0, 1), higher_is_better=True, role="check")
+_count = partial(Measure, is_whole=True)
+MEASURES = (
+    Measure("fineradscore", "highest severity", (1, 4), role="score", needs=NAMES[-1:]),
+    Measure("fineradscore_sum", "severity sum", role="score", needs=NAMES[-1:]),
+    *(
+        _check(name, label, needs=("reference", "edit")[:number])
+        for number, (name, label) in enumerate(CLOSENESS.items(), 1)
+    ),
+    _count("n_significant", "errors of severity 3 or 4"),
+    _count("n_insignificant", "errors of severity 1 or 2"),
+    _count("n_actionable", "errors of severity 2 or more"),
+    *(
+        _count(
+            *(f"n_{mistake}_urgent", f"{category.label}s of severity 3 or 4"),
+            needs=(CATEGORY.name, category.value, NAMES[_LEAST_SIGNIFICANT - 1]),
+        )
+        for mistake, category in URGENT.items()
+    ),
+    *_COUNTS,
+)
+_PLAIN_WORD = re.compile(r"\w+")
+
+_counter = ItemCounter(_COUNTS)
+
+
+def measure(annotation: Annotation, study: Study) -> Measures:
+    """Return the study's two scores, two numbers to check them by, and its counts.
+
+    `fineradscore`: the highest severity, 1 to 4; 1 where there is no correction [ReXrank].
+    `fineradscore_sum`: the sum of severities, 0 where there is none [Huang et al. 2024].
+    Significant is severity 3 or 4, actionable 2 or more. `n_missed_urgent` and `n_false_urgent`
+    count the corrections of severity 3 or 4 of the categories b and a. No correction tells how many
+    urgent findings are right, so that their recall and precision have no denominator.
+    `closeness_candidate` and `closeness_corrected` tell how near the candidate is to the reference
+    before and after the corrections.
+    """
+    severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
+    n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
+    counts = _counter(annotation)
+    urgent = NAMES[_LEAST_SIGNIFICANT - 1 :]
+    n_urgent = {
+        f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in urgent)
+        for mistake, category in URGENT.items()
+    }
+    return {
+        "fineradscore": float(max(severities, default=1)),
+        "fineradscore_sum": float(sum(severities)),
+        "closeness_candidate": closeness(study.candidate, study.reference),
+        "closeness_corrected": closeness(corrected(annotation, study), study.reference),
+        "n_significant": n_significant,
+        "n_insignificant": len(severities) - n_significant,
+        "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
+        **n_urgent,
+        **counts,
+    }
+
+
+def closeness(first: str, second: str) -> float:
+    """Return how many words two texts share, from 0 to 1, whatever their order.
+
+    The Sørensen-Dice coefficient of the two bags of words, in lower case: twice the words
+    in common over the words of both. 1 for two texts without a word.
+    """
+    left, right = (Counter(_PLAIN_WORD.findall(text.lower())) for text in (first, second))
+    total = left.total() + right.total()
+    return 2 * (left & right).total() / total if total else 1.0
+
+
+def corrected(annotation: Annotation, study: Study) -> str:
+    """Return the candidate with every correction made; unchanged text stays as it is."""
+    text = study.candidate
+    spans = sentences(text)
+    edits = [item.edit for item in annotation.items if item.edit is not None]
+    changed = {edit.line: edit for edit in edits if edit.kind != "insert"}
+    inserted: dict[int, list[str]] = defaultdict(list)
+    for edit in edits:
+        if edit.kind == "insert":
+            inserted[len(spans) if edit.line is None else edit.line].append(edit.corrected)
+    parts: list[str] = []
+    end, touched = 0, False
+    for number, (start, stop) in enumerate(spans):
+        gap = text[end:start]
+        for new in inserted[number]:
+            parts += [gap or " " * bool(parts), new]
+            touched = True
+        change = changed.get(number)
+        touched = touched or change is not None
+        if change is None or change.kind == "change":
+            # Lines that stood without a space between them stay so where nothing is changed.
+            parts.append(gap or " " * bool(parts and touched))
+            parts.append(change.corrected if change else text[start:stop])
+            touched = change is not None
+        end = stop
+    for new in inserted[len(spans)]:
+        parts += [" " * bool(parts), new]
+    return "".join(parts) + text[end:]
+
+
+_FILLERS = ("but", "and", "error", "errors", "severity", "level")
+_SEVERITIES = {
+    **dict.fromkeys(("not actionable", "non actionable", "nonactionable"), 1),
+    **dict.fromkeys(("actionable not urgent", "actionable non urgent", "actionable nonurgent"), 2),
+    **dict.fromkeys(("urgent", "actionable urgent"), 3),
+    "emergent": 4,
+    **{str(n): n for n in (1, 2, 3, 4)},
+}
+
+
+def severity_of(value: object) -> object:
+    """Return the severity that `value` names, None for another text."""
+    if not isinstance(value, str):
+        return value
+    return _SEVERITIES.get(" ".join(word for word in name_words(value) if word not in _FILLERS))
+
+
+_WORD = re.compile(r"\w+|\?")
+_NOTHING = frozenset(
+    tuple(text.split())
+    for text in (
+        *("no change", "no changes", "no change needed", "no changes needed", "unchanged"),
+        *("no correction", "no corrections", "no correction needed", "none", "n a", "correct"),
+    )
+)
+
+
+def word_sequence(text: str) -> tuple[str, ...]:
+    """Return the words and question marks of a line without case and stops."""
+    return tuple(_WORD.findall(text.casefold()))
+
+
+def _in_order(categories: list[str]) -> list[str]:
+    if not categories:
+        raise ValueError("categories names at least one of a to f")
+    return sorted(set(categories))
+
+
+class Correction(ReplyModel):
+    """One change of the candidate."""
+
+    optional: ClassVar = {"comment": ""}
+
+    line: WholeNumber | None = Field(
+        description="The number of the candidate's line that is changed or deleted. For an "
+        "insertion, the line that the new one goes before, or null for the end of the report."
+    )
+    edit: Literal["change", "delete", "insert"] = Field(description="What is done to the line.")
+    corrected: Line = Field(description="The line as it should read; empty for a deletion.")
+    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(whole_number)] = Field(
+        description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
+    )
+    categories: Annotated[
+        list[Literal["a", "b", "c", "d", "e", "f"]], AfterValidator(_in_order)
+    ] = Field(
+        description="One or more of: a false finding, b missing finding, c wrong location, "
+        "d wrong severity, e comparison not in the reference, f omitted comparison."
+    )
+    comment: Verbatim = Field(description="Why the correction is needed, in a sentence.")
+
+
+class Reply(ReplyModel):
+    """All corrections that turn the candidate into the reference; none where they agree."""
+
+    corrections: list[Correction]
+
+
+# The original's form: an entry a line, by "0" or "[0]", and "None" for each line to insert.
+_LINE = re.compile(r"\[?([0-9]{1,6})\]?|None", re.IGNORECASE)
+_DELETE = re.compile(
+    r"\W*(?:delete|remove)d?(?:\s+(?:this|the|entire|whole|line|sentence))*\W*", re.IGNORECASE
+)
+_FIELDS = {
+    "corrections": "corrected",
+    "clinical severity": "severity",
+    "comments": "comment",
+    "error category": "categories",
+}
+
+
+def parse(
+    text: str,
+    study: Study,
+    *,
+    complete: bool = False,  # noqa: ARG001
+    published: bool = False,
+) -> Annotation:
+    """Return the annotation in an answer: an object with a list of `corrections`.
+
+    Where the prompt is the original's, `published`, it may be the original's form instead, an
+    object with an entry a line, in which the key None repeats.
+    """
+    value = read_json(text, pairs=published)
+    if isinstance(value, Pairs) and "corrections" not in dict(value):
+        corrections = [validate_reply(Correction, entry) for entry in _published_corrections(value)]
+    else:
+        corrections = validate_reply(Reply, _plain(value)).corrections
+    candidate = lines(study.candidate)
+    for correction in corrections:
+        _check_line(correction, candidate)
+    real = {word_sequence(line) for line in lines(study.reference)}
+    said = [word_sequence(line) for line in candidate]
+    for correction in corrections:
+        new = word_sequence(correction.corrected)
+        old = said if correction.edit == "insert" else [said[correction.line or 0]]
+        # "No change needed" says that nothing is to be done, unless the reference says just this.
+        is_idle = new in old or (new in _NOTHING and new not in real)
+        if correction.edit != "delete" and is_idle:
+            raise UnparsedError("correction changes nothing", correction.corrected)
+    _check_clashes(corrections)
+    annotation = Annotation(tuple(map(_correction_item, corrections)))
+    if corrections and corrected(annotation, study) == study.candidate:
+        raise UnparsedError("correction changes nothing", "all of them together")
+    return annotation
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
+    if isinstance(value, Pairs):
+        if len(dict(value)) < len(value):
+            raise UnparsedError("duplicate key", ", ".join(key for key, _ in value))
+        return {key: _plain(item) for key, item in value}
+    return list(map(_plain, value)) if isinstance(value, list) else value
+
+
+def _published_corrections(pairs: Pairs) -> Iterator[dict[str, Any]]:
+    for key, value in pairs:
+        place, entry = _LINE.fullmatch(key), _plain(value)
+        if place is None:
+            raise UnparsedError("line off the report", f"{key!r} is no line number")
+        if not isinstance(entry, dict):
+            raise UnparsedError("unexpected form", f"{key!r} is no correction")
+        line = int(place[1]) if place[1] else None
+        fields: dict[str, Any] = {_FIELDS.get(name) or name: entry[name] for name in entry}
+        is_deletion = _DELETE.fullmatch(str(fields.get("corrected"))) is not None
+        if is_deletion:
+            fields["corrected"] = ""
+        if "severity" in fields:
+            fields["severity"] = severity_of(fields["severity"])
+        named = fields.get("categories")
+        if isinstance(named, list) and None not in (letters := [*map(category_of, named)]):
+            fields["categories"] = letters
+        edit = "insert" if line is None else "delete" if is_deletion else "change"
+        yield {**fields, "edit": edit, "line": line}
+
+
+def _check_line(correction: Correction, candidate: Sequence[str]) -> None:
+    line, text, edit = correction.line, correction.corrected, correction.edit
+    last = len(candidate) - (edit != "insert")
+    if line is not None and not 0 <= line <= last:
+        raise UnparsedError("line off the report", f"line {line} of {len(candidate)} lines")
+    if (edit == "delete") == bool(text) or (line is None and edit != "insert"):
+        raise UnparsedError("incomplete correction", f"to {edit} line {line}: {text!r}")
+    number = f"{line}:"
+    if edit == "change" and text.startswith(number) and not candidate[line or 0].startswith(number):
+        raise UnparsedError("line number in the text", text)
+
+
+def _check_clashes(corrections: Sequence[Correction]) -> None:
+    changed = [correction.line for correction in corrections if correction.edit != "insert"]
+    new = [word_sequence(one.corrected) for one in corrections if one.edit != "delete"]
+    if len(set(changed)) < len(changed) or len(set(new)) < len(new):
+        raise UnparsedError("corrected twice", f"of lines {changed} one, or of the new texts")
+
+
+def _correction_item(correction: Correction) -> Item:
+    return error_item(
+        correction.categories,
+        SEVERITY.name,
+        NAMES[correction.severity - 1],
+        correction.comment,
+        Edit(correction.edit, correction.line, correction.corrected),
+    )
+
+
+def render(annotation: Annotation) -> str:
+    """Return the annotation as JSON, a line a correction.
+
+    Raises ValueError for one with anything but errors that have an edit and a category.
+    """
+    if annotation != Annotation(annotation.items):
+        raise ValueError("FineRadScore has corrections and nothing beside them")
+    entries = [_entry(item) for item in annotation.items]
+    written = ",\n  ".join(map(json.dumps, entries))
+    return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'
+
+
+def _entry(error: Item) -> dict[str, object]:
+    categories = error.labels.get(CATEGORY.name)
+    if error.kind != ERROR or error.edit is None or not categories:
+        raise ValueError(f"a correction has an edit and a category: {error.text}")
+    return {
+        "line": error.edit.line,
+        "edit": error.edit.kind,
+        "corrected": error.edit.corrected,
+        "severity": NAMES.index(error.label(SEVERITY.name)) + 1,
+        "categories": list(categories),
+        "comment": error.text,
+    }
+
+
+_SILENCE = Discrepancy(Category.MISSING_FINDING, 1, "", "The candidate says nothing.")
+_TAKEN_OUT = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
+
+
+@dataclass(slots=True)
+class _Draft:
+    sources: set[int] = field(default_factory=set)
+    why: list[Discrepancy] = field(default_factory=list)
+
+
+def baseline(comparison: ReportComparison, study: Study) -> Annotation:
+    """Return corrections, found by rules, that turn the candidate into the reference.
+
+    A candidate line with a discrepancy is changed into the reference's lines that speak of
+    the same, or deleted where there are none; a line of the reference that is said nowhere
+    is inserted. One place gets one correction: the highest severity, all the categories. A
+    candidate without a line lacks all of the reference's, those without a discrepancy at
+    severity 1.
+    """
+    reference, candidate = lines(study.reference), lines(study.candidate)
+    changed, displaced = _changed(comparison, reference, candidate)
+    placed = {reference[source]: draft for draft in changed.values() for source in draft.sources}
+    inserted: dict[str, _Draft] = {}
+    if not candidate:
+        inserted = {text: _Draft({number}) for number, text in enumerate(reference)}
+    for discrepancy in displaced:
+        source = discrepancy.reference_sentence
+        if source is not None:
+            draft = placed.get(reference[source]) or inserted.setdefault(
+                reference[source], _Draft({source})
+            )
+            draft.why.append(discrepancy)
+    partners = comparison.partners
+    made = [
+        (draft, _rewrite(line, draft, reference, candidate))
+        for line, draft in sorted(changed.items())
+    ]
+    made += [
+        (draft, Edit("insert", _place(draft, partners), text)) for text, draft in inserted.items()
+    ]
+    return Annotation(tuple(_to_item(draft, edit) for draft, edit in made))
+
+
+def _changed(
+    comparison: ReportComparison, reference: Sequence[str], candidate: Sequence[str]
+) -> tuple[dict[int, _Draft], list[Discrepancy]]:
+    partners: dict[int, set[int]] = defaultdict(set)
+    for reference_line, candidate_line in comparison.partners:
+        partners[candidate_line].add(reference_line)
+    changed: dict[int, _Draft] = defaultdict(_Draft)
+    also: dict[int, Discrepancy] = {}
+    for discrepancy in comparison.discrepancies:
+        if (place := discrepancy.candidate_sentence) is not None:
+            changed[place].sources |= partners[place]
+            if discrepancy.reference_sentence is not None:
+                changed[place].sources.add(discrepancy.reference_sentence)
+        for line in discrepancy.again:
+            changed[line].sources |= partners[line]
+            also.setdefault(line, discrepancy)
+    homes = _homes(changed, reference, candidate)
+    for line, draft in changed.items():
+        draft.sources = {source for source in draft.sources if homes.get(source) == line}
+    displaced = []
+    for discrepancy in comparison.discrepancies:
+        place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
+        if place is None:
+            displaced.append(discrepancy)
+        elif (
+            source is None or discrepancy.category in _TAKEN_OUT or source in changed[place].sources
+        ):
+            changed[place].why.append(discrepancy)
+        else:  # without a home it is said elsewhere in these words: what contradicts is taken out
+            changed[homes.get(source, place)].why.append(discrepancy)
+    for line, discrepancy in also.items():
+        changed[line].why = changed[line].why or [discrepancy]
+    return {line: draft for line, draft in changed.items() if draft.why}, displaced
+
+
+def _homes(
+    changed: dict[int, _Draft], reference: Sequence[str], candidate: Sequence[str]
+) -> dict[int, int]:
+    homes: dict[int, int] = {}
+    taken = {line for number, line in enumerate(candidate) if number not in changed}
+    for said in sorted({said for draft in changed.values() for said in draft.sources}):
+        text = reference[said]
+        if text not in taken:
+            taken.add(text)
+            takers = [line for line, draft in changed.items() if said in draft.sources]
+            homes[said] = max(takers, key=lambda line: (closeness(candidate[line], text), -line))
+    return homes
+
+
+def _rewrite(line: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]) -> Edit:
+    text = " ".join(reference[source] for source in sorted(draft.sources))
+    is_new = text not in ("", candidate[line])
+    return Edit("change", line, text) if is_new else Edit("delete", line, "")
+
+
+def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
+    after = [pair for pair in partners if pair[0] > max(draft.sources)]
+    return min(after)[1] if after else None
+
+
+def _to_item(draft: _Draft, edit: Edit) -> Item:
+    why = draft.why or [_SILENCE]
+    return error_item(
+        sorted({discrepancy.category for discrepancy in why}),
+        SEVERITY.name,
+        NAMES[max(discrepancy.severity for discrepancy in why) - 1],
+        " ".join(dict.fromkeys(discrepancy.text for discrepancy in why)),
+        edit,
+    )
 
 
 def _parse_for(prompt: str, _model: str) -> Parse | None:
@@ -31,43 +507,25 @@ def _parse_for(prompt: str, _model: str) -> Parse | None:
 
 
 _STATISTICS = (
-    Statistic(
-        *("fineradscore", "highest severity", "mean", ("fineradscore",)),
-        higher_is_better=False,
-        scale=(1, 4),
-        shown=frozenset({"head", "groups"}),
+    mean_of(
+        *("fineradscore", "highest severity", (1, 4), ["head", "groups"]), higher_is_better=False
     ),
-    Statistic(
-        *("inverse_fineradscore", "1/FineRadScore", "mean", ("fineradscore",)),
-        higher_is_better=True,
+    mean_of(
+        *("inverse_fineradscore", "1/FineRadScore", (1, 4)),
+        measures=("fineradscore",),
         is_reciprocal=True,
-        scale=(1, 4),
         study_label="highest severity",
         rexrank="1/FineRadScore",
-        shown=EVERYWHERE,
     ),
-    Statistic(
-        *("fineradscore_sum", "severity sum", "mean", ("fineradscore_sum",)),
-        higher_is_better=False,
-        shown=EVERYWHERE,
-    ),
-    *(
-        Statistic(
-            *(name, label, "mean", (name,)),
-            higher_is_better=True,
-            scale=(0, 1),
-            shown=frozenset({"head"}),
-        )
-        for name, label in CLOSENESS.items()
-    ),
+    mean_of("fineradscore_sum", "severity sum", (0, None), higher_is_better=False),
+    *(mean_of(name, label, (0, 1), ["head"]) for name, label in CLOSENESS.items()),
     ERRORS,
     no_error("significant", "errors of severity 3 or 4"),
     no_error("actionable", "errors of severity 2 or more"),
-    no_urgent("missed", "n_missed_urgent", "missing findings of severity 3 or 4"),
-    replace(
-        no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4"),
-        shown=frozenset({"groups"}),
+    no_urgent(
+        *("missed", "n_missed_urgent", "missing findings of severity 3 or 4"), "groups", "compare"
     ),
+    no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4", "groups"),
 )
 
 RUBRIC = Rubric(

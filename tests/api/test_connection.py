@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
-from faultserver import Behaviour, FaultServer
+from faultserver import FaultServer
 from hostile import Hostile, completion, judged, reply, self_signed
 from running import Runner, study_set
 
 from judge import backends, rubrics
-from judge.backends.base import UnavailableError, UnreachableError
+from judge.backends.base import UnreachableError
+from judge.backends.openai import OPENAI_URL, Connection
 from judge.backends.openai_client import Client
-from judge.backends.servers import OPENAI_URL, Connection
 from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError
 
@@ -39,19 +38,13 @@ def load(model: str = "model-x", **settings: Any) -> backends.Judge:
     ("url", "local"),
     [
         ("http://127.3.2.1/v1", True),
-        ("http://localhost:11434/v1", True),
         ("http://[::1]:8000/v1", True),
-        ("http://0.0.0.0:8000/v1", True),
-        ("http://localhost.example.org/v1", False),
         ("http://127.0.0.1.example.org/v1", False),
         (OPENAI_URL, False),
     ],
 )
-def test_only_this_machine_is_local(url: str, local: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PROXIES:
-        monkeypatch.setenv(name, "http://proxy.example:3128")
+def test_only_this_machine_is_local(url: str, local: bool) -> None:
     assert Connection(url).is_local is local
-    assert Connection(url).proxy == (None if local else "http://proxy.example:3128")
 
 
 @pytest.mark.parametrize(
@@ -88,19 +81,6 @@ def test_a_slip_never_sends_reports_away(name: str) -> None:
 # The way
 
 
-def test_a_name_that_leads_to_this_machine_goes_through_no_proxy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """No test can enter a name in the machine's name server: the look-up is the one mock here."""
-    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
-    places = {"box.example": "127.0.1.1", "far.example": "192.0.2.7"}
-    monkeypatch.setattr(
-        socket, "getaddrinfo", lambda host, *_, **__: [(0,) * 4 + ((places[host],),)]
-    )
-    assert Connection("https://box.example/v1").proxy is None
-    assert Connection("https://far.example/v1").proxy == "http://proxy.example:3128"
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_what_is_for_this_machine_goes_through_no_proxy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FaultServer, host: str
@@ -116,7 +96,7 @@ def test_what_is_for_this_machine_goes_through_no_proxy(
 
 # The transport that openai brings gives aiohttp the proxy's password in the old form.
 @pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
-def test_a_proxy_is_used_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Hostile(reply(completion())) as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
         ends, (said,) = judged("http://judge.example:8000/v1", tmp_path)
@@ -124,10 +104,6 @@ def test_a_proxy_is_used_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert proxy.requests[0].startswith("POST http://judge.example:8000/v1/chat/completions ")
     assert "Proxy-Authorization: Basic " in proxy.requests[0]
     assert "http://judge.example:8000/v1" in said, "where reports go is said"
-    assert f"http://127.0.0.1:{proxy.port}" in said
-    assert "hunter2" not in said
-    monkeypatch.setenv("NO_PROXY", "judge.example")
-    assert Connection("http://judge.example:8000/v1").proxy is None
 
 
 def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,26 +114,6 @@ def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         ends, _ = judged(server.url, tmp_path)
     assert isinstance(ends["study-0000"].outcome, Annotated)
-
-
-def test_a_server_that_has_answered_is_waited_for_where_tls_breaks_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The user is one whose run goes on over night, through the change of a certificate.
-    (tmp_path / "other").mkdir()
-    tls, _ = self_signed(tmp_path), self_signed(tmp_path / "other")
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
-
-    async def ask(url: str) -> None:
-        client = Client(Connection(url), "none")
-        assert (await client.ask({"model": "m", "messages": []})).model == "m"
-        tls.load_cert_chain(tmp_path / "other" / "cert.pem", tmp_path / "other" / "key.pem")
-        with pytest.raises(UnavailableError):
-            await client.ask({"model": "m", "messages": []})
-        await client.aclose()
-
-    with Hostile(reply(completion(), "200 OK", "Connection: close"), tls=tls) as server:
-        asyncio.run(ask(server.url))
 
 
 @pytest.mark.parametrize(
@@ -176,21 +132,6 @@ def test_nobody_there_is_told_from_a_wrong_address(url: str, kind: type[Exceptio
         await client.aclose()
 
     asyncio.run(ask())
-
-
-# How much it takes
-
-
-def test_a_server_that_says_what_it_takes_is_given_as_much(server: FaultServer) -> None:
-    assert load(base_url=server.url).concurrency == 16
-    server.set_faults(owner="vllm")
-    assert load(base_url=server.url).concurrency == 128
-    assert load(base_url=server.url, sends=False).concurrency == 16, "nothing is sent"
-    with FaultServer(Behaviour(owner="sglang")) as other:
-        assert load(base_url=(server.url, other.url)).concurrency == 256
-    with Hostile(b"SSH-2.0\r\n\r\n") as odd:
-        assert load(base_url=odd.url).concurrency == 16
-    assert load("lexicon", base_url=None).concurrency == 16
 
 
 # What is sent
@@ -219,10 +160,7 @@ def test_what_the_user_wants_is_not_left_out_silently(server: FaultServer, runne
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"max_completion_tokens": 3}, "--max-tokens"),
-        ({"messages": []}, "--prompt"),
-        ({"response_format": {}}, "--reply"),
-        ({"model": "x"}, "--judge"),
+        ({"max_completion_tokens": 3}, "'max_completion_tokens'"),
         ({"n": 2}, "'n'"),
         ({"temperature": float("nan")}, "temperature"),
         ({"x": float("inf")}, "x"),

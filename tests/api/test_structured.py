@@ -11,9 +11,10 @@ from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, first
 from running import Runner, study_set
 
 from judge import backends, rubrics
-from judge.backends.structured import Mode, Structured, called
-from judge.cache.entry import decode_entry, encode
-from judge.cache.keys import canonical, key_of
+from judge.backends.base import Mode
+from judge.backends.openai import Structured
+from judge.cache import canonical, key_of
+from judge.cache.store import decode_entry, encode
 from judge.rubrics import Rubric
 from judge.types import (
     Completion,
@@ -22,18 +23,12 @@ from judge.types import (
     Usage,
 )
 
-SCHEMA, TOOLS, JSON = Mode
-SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.TOOLS: "tools", Mode.JSON: "text"}
+SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.JSON: "text"}
 REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1})
 
-DOWN = {
-    Mode.JSON_SCHEMA: (),
-    Mode.TOOLS: ("json_schema",),
-    Mode.JSON: ("json_schema", "json_object", "tools"),
-}
+DOWN = {Mode.JSON_SCHEMA: (), Mode.JSON: ("json_schema", "json_object")}
 """What a server must refuse for a mode to be used."""
 FORM = Structured(rubrics.load("green").reply_model())
-GOOD = {"name": "Verdict", "arguments": '{"faults": []}'}
 
 
 # The way down
@@ -62,18 +57,13 @@ def test_the_first_mode_that_is_not_refused_is_used(
     assert request.schema == schema, "what holds the reply to its form is in the cache's key"
     turns = [{"role": turn.role, "content": turn.content} for turn in request.messages]
     if mode is Mode.JSON:
-        assert not {"tools", "tool_choice", "response_format"} & set(body)
+        assert "response_format" not in body
         assert body["messages"][0]["content"].startswith(turns[0]["content"])
         assert json.dumps(schema, indent=2) in body["messages"][0]["content"]
         return
     assert body["messages"] == turns
-    if mode is Mode.JSON_SCHEMA:
-        form = body["response_format"]["json_schema"]
-        assert form["schema"] == schema
-    else:
-        form = body["tools"][0]["function"]
-        assert body["tool_choice"]["function"]["name"] == form["name"] == FORM.tool
-        assert form["parameters"]["properties"] == schema["properties"]
+    form = body["response_format"]["json_schema"]
+    assert form["schema"] == schema
     assert form["strict"] is True
 
 
@@ -83,7 +73,7 @@ FORMED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [(name, list(Mode)[at % 3]) for at, name in enumerate(FORMED)]
+    ("name", "mode"), [(name, list(Mode)[at % 2]) for at, name in enumerate(FORMED)]
 )
 def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None:
     behaviour = Behaviour(refused_modes=DOWN[mode], studies={"study-0003": first(Fault.MALFORMED)})
@@ -94,23 +84,10 @@ def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None
             assert end.measures == ask.rubric.measured(server.annotation(key), end.study)
         assert progress.asked == 11
         assert server.stats().by_mode[SEEN[mode]] == 11
-        body = Structured(rubrics.load(name).reply_model()).body(SCHEMA, [Message("user", "x")])
+        body = Structured(rubrics.load(name).reply_model()).body(
+            Mode.JSON_SCHEMA, [Message("user", "x")]
+        )
         assert body["response_format"]["json_schema"]["strict"] is True
-
-
-@pytest.mark.parametrize(
-    ("calls", "words"),
-    [
-        ([], None),
-        ([GOOD], ('{"faults": []}', True)),
-        ([{**GOOD, "arguments": None}], ("", True)),
-        ([{**GOOD, "arguments": {"faults": []}}], ('{"faults": []}', True)),
-        ([GOOD, GOOD], (json.dumps([GOOD, GOOD]), False)),
-        ([{**GOOD, "name": "another"}], (json.dumps([{**GOOD, "name": "another"}]), False)),
-    ],
-)
-def test_a_call_is_read_as_it_is_written(calls: list[object], words: object) -> None:
-    assert called({"tool_calls": [{"function": call} for call in calls]}, "Verdict") == words
 
 
 # Asked again

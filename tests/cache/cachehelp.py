@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from judge.cache import CompletionCache, canonical, key_of
-from judge.cache.entry import Entry
-from judge.cache.store import DATABASE, read_entries
+from judge.cache import canonical, key_of
+from judge.cache.store import DATABASE, CompletionCache, Entry, read_entries
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 ANSWER = Completion("text", "stop", "m-1", Usage(10, 5, 2), "2026-01-01T00:00:00+00:00")
@@ -30,7 +29,7 @@ def put(
     cache: CompletionCache, asked: CompletionRequest, answer: Completion = ANSWER, attempt: int = 0
 ) -> None:
     record = canonical(asked, attempt)
-    cache.keep(key_of(record), record, answer).result()
+    cache.keep(key_of(record), record, answer)
 
 
 def fill(path: Path, n: int = 20) -> None:

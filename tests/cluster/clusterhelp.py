@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judge import backends
+from judge.running.combining import Shard
 from judge.running.folder import ANNOTATIONS, SUMMARY, TABLE_CSV, TABLE_PARQUET, Run
 from judge.running.session import JudgeSession, RequestPolicy, run
-from judge.running.shards import Shard
 from judge.studies import StudySet
 
 FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import EXAMPLES, REPLIES, Invoke
 
+from judge.running.combining import merge
 from judge.running.folder import Run
-from judge.running.shards import merge
 from judge.studies import StudySet, from_python, read_pair
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")

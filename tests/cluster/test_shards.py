@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 from judge import JudgeError
+from judge.running.combining import Shard, shard_of
 from judge.running.folder import Run
-from judge.running.shards import Shard, shard_of
 from judge.studies import from_python
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")

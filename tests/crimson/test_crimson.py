@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic_core import PydanticCustomError
 
 from judge import rubrics
 from judge.rubrics.crimson.measures import (
@@ -17,7 +16,7 @@ from judge.rubrics.crimson.measures import (
     MODALITY_OF,
     WEIGHTS,
 )
-from judge.rubrics.crimson.parse import Reply, _attributes
+from judge.rubrics.crimson.parse import Reply
 from judge.types import Annotation, Item, Measures, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")
@@ -114,7 +113,7 @@ def test_what_is_taken_out_anywhere_is_never_scored(reply: Found, data: st.DataO
     if places:
         holder, name = data.draw(st.sampled_from(places))
         del holder[name][data.draw(st.integers(0, len(holder[name]) - 1))]
-        with pytest.raises(UnparsedError, match=r"finding left out|id of no finding"):
+        with pytest.raises(UnparsedError, match=r"contradiction|id of no finding"):
             read(reply)
 
 
@@ -182,15 +181,3 @@ def test_a_reader_who_links_nothing_has_no_score() -> None:
 def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
     with pytest.raises(ValueError, match="no reply expresses"):
         RUBRIC.render(annotation)
-
-
-def test_attributes_by_other_names() -> None:
-    assert _attributes(["Morphological descriptors", "Location/laterality"]) == [
-        "location",
-        "descriptor",
-        "laterality",
-    ]
-    assert _attributes("temporal / comparison") == ["temporal"]
-    for unknown in (["location", 3], {"location": True}):
-        with pytest.raises(PydanticCustomError, match="none that there is"):
-            _attributes(unknown)

@@ -12,13 +12,12 @@ import pytest
 from asking import judged, key, server, session, studies
 from faultserver import Fault, always, first
 
-from judge.cache import CompletionCache
-from judge.cache.entry import Entry
+from judge.cache.store import CompletionCache, Entry
 from judge.rubrics.questions import split_answers
+from judge.running.combining import entries, rescore
 from judge.running.cost import forecast
 from judge.running.engine import COMPOSED
 from judge.running.folder import Run
-from judge.running.rescoring import entries, rescore
 from judge.running.session import run
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 

@@ -19,7 +19,6 @@ class Fault(StrEnum):
     STALL = "stall"  # the request is never answered
     MALFORMED = "malformed"  # an answer that is in no rubric's format
     EMPTY = "empty"
-    NULL = "null"
     REFUSAL = "refusal"  # in `message.refusal`
     REFUSAL_TEXT = "refusal_text"
     TRUNCATED = "truncated"  # half of the right answer, with finish reason `length`
@@ -65,9 +64,8 @@ class Behaviour:
     `rates` are shares of studies that meet a fault at all their requests; `studies`, the plans
     of single ones, take precedence; an `outage` takes precedence over all. `refused_parameters`
     maps parameters to error codes; with `unsupported_value` the value 1 is allowed.
-    `refused_modes`: `json_schema`, `json_object`, `tools`. The study key is the first match of
-    `key_pattern` in the last message that has one. `record` keeps the requests whole. `owner` is
-    whose software the server is, as `/models` says.
+    `refused_modes`: `json_schema`, `json_object`. The study key is the first match of
+    `key_pattern` in the last message that has one. `record` keeps the requests whole.
     """
 
     rates: Mapping[Fault, float] = field(default_factory=dict)
@@ -77,10 +75,8 @@ class Behaviour:
     api_keys: tuple[str, ...] | None = None
     refused_parameters: Mapping[str, str] = field(default_factory=dict)
     refused_modes: tuple[str, ...] = ()
-    cached_tokens: int = 0
     key_pattern: str = r"study-\d+"
     record: bool = False
-    owner: str = "test"
 
     def plan_of(self, key: str) -> StudyPlan:
         if key in self.studies:

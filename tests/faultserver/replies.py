@@ -51,8 +51,7 @@ def read_ask(payload: Mapping[str, Any], pattern: str) -> Ask:
         prompt = payload["prompt"]
         # Token ids are read as the characters' code points.
         texts = [prompt if isinstance(prompt, str) else "".join(map(chr, prompt))]
-    mode = "tools" if payload.get("tools") else "text"
-    mode = (payload.get("response_format") or {}).get("type", mode)
+    mode = (payload.get("response_format") or {}).get("type", "text")
     matches = [found[0] for text in reversed(texts) if (found := re.search(pattern, text))]
     key = matches[0] if matches else hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
     tokens = sum(map(len, texts)) // _TOKEN + 1
@@ -67,7 +66,7 @@ def error(status: int, message: str, code: str | None = None, param: str | None 
 
 
 _LONG = "This model's maximum context length is 128 tokens; shorten the messages."
-_SOON = {"Retry-After": "1", "retry-after-ms": "50"}
+_SOON = {"Retry-After": "0.05"}
 _ERRORS = {
     Fault.RATE_LIMIT: replace(error(429, "Too many.", "rate_limit_exceeded"), headers=_SOON),
     Fault.SERVER_ERROR: error(500, "The server had an error."),
@@ -92,16 +91,16 @@ def refusal_of(ask: Ask, behaviour: Behaviour) -> Reply | None:
             text = f"Unsupported parameter or value: '{name}' {value} with this model."
             return error(400, text, code, name)
     if ask.mode in behaviour.refused_modes:
-        part = "tools" if ask.mode == "tools" else "response_format"
-        return error(400, f"'{part}' of type '{ask.mode}' is not supported with this model.")
+        return error(
+            400, f"'response_format' of type '{ask.mode}' is not supported with this model."
+        )
     return None
 
 
-def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> Reply:
+def answer(ask: Ask, right: str, fault: Fault | None) -> Reply:
     spoilt = {
         Fault.MALFORMED: MALFORMED,
         Fault.EMPTY: "",
-        Fault.NULL: None,
         Fault.REFUSAL: None,
         Fault.REFUSAL_TEXT: REFUSAL,
         Fault.TRUNCATED: right[: len(right) // 2],
@@ -112,13 +111,7 @@ def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> R
     if not ask.is_chat:
         text, refusal = refusal or text, None
     written = len(text or refusal or "") // _TOKEN + 1
-    cached = min(behaviour.cached_tokens, ask.prompt_tokens)
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
-    if ask.mode == "tools" and refusal is None:
-        function = {"name": ask.payload["tools"][0]["function"]["name"], "arguments": text}
-        call = {"id": "call", "type": "function", "function": function}
-        message |= {"content": None, "tool_calls": [call]}
-        finish = "tool_calls" if finish == "stop" else finish
     said: dict[str, Any] = {"message": message} if ask.is_chat else {"text": text or ""}
     body = {
         "id": "cmpl",
@@ -130,8 +123,7 @@ def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> R
             "prompt_tokens": ask.prompt_tokens,
             "completion_tokens": written,
             "total_tokens": ask.prompt_tokens + written,
-            "prompt_tokens_details": {"cached_tokens": cached},
         },
     }
     data = json.dumps(body).encode()
-    return Reply(200, data, usage=Usage(ask.prompt_tokens, written, cached))
+    return Reply(200, data, usage=Usage(ask.prompt_tokens, written))

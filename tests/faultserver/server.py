@@ -165,8 +165,6 @@ class FaultServer:
         unknown = None if keys is None or sent in keys else Fault.WRONG_KEY
         if rest in ("chat/completions", "completions"):
             return await self._complete(request, await request.read(), unknown)
-        if rest == "models":
-            return web.json_response({"data": [{"owned_by": self.behaviour.owner}]})
         if rest == "files":
             upload = (await request.post())["file"]
             assert isinstance(upload, web.FileField)
@@ -208,7 +206,7 @@ class FaultServer:
             return fault, error
         await asyncio.sleep(self.behaviour.latency)
         text = self._text(ask.key, formed=ask.formed)
-        return fault, replies.answer(ask, text, fault, self.behaviour)
+        return fault, replies.answer(ask, text, fault)
 
     def _next(self, ask: Ask) -> Fault | None:
         self._attempts[ask.key] += 1
@@ -220,7 +218,7 @@ class FaultServer:
             return ask.key, refusal
         fault = self._next(ask)
         text = self._text(ask.key, formed=ask.formed)
-        answer = replies.error_for(fault) or replies.answer(ask, text, fault, self.behaviour)
+        answer = replies.error_for(fault) or replies.answer(ask, text, fault)
         return ask.key, answer
 
     async def _send(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from judge import prompts
-from judge.cache import keys
+from judge import cache, prompts
 from judge.types import CompletionRequest, Message
 
 TEXTS = (
@@ -42,10 +41,12 @@ def cache_keys() -> list[str]:
             sampling=SAMPLINGS[at % 5],
             schema=SCHEMAS[at % 3],
         )
-        found.append(keys.key(request, attempt=at % 4 // 2, repeat=at % 5 // 3, sample=at % 6 // 4))
+        found.append(
+            cache.key(request, attempt=at % 4 // 2, repeat=at % 5 // 3, sample=at % 6 // 4)
+        )
     for name in WORDINGS:
         messages = prompts.load(name).messages(
             "The lungs are clear.", "Small effusion. Clear lungs."
         )
-        found.append(keys.key(CompletionRequest("chat", "model-x", messages, SAMPLINGS[1])))
+        found.append(cache.key(CompletionRequest("chat", "model-x", messages, SAMPLINGS[1])))
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,10 @@ import yaml
 from serving import taught
 from support import Invoke
 
-from judge import backends, prompts
-from judge.backends.transformers import BATCH, TransformersJudge
-from judge.prompts import CHAT, Prompt
-from judge.types import Completion, JudgeError, Study
+from judge import backends, prompts, rubrics
+from judge.backends.local import BATCH
+from judge.prompts import CHAT
+from judge.types import Completion, Study
 
 WORDING = {
     "name": "stand-in",
@@ -41,21 +40,14 @@ def wording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def prompt(wording: Path) -> Prompt:
-    return prompts.load(str(wording))
-
-
 def studies(count: int, seed: int = 1) -> list[Study]:
     pairs = tinymodel.reports(count, seed)
     return [Study(str(at), reference, candidate) for at, (reference, candidate) in enumerate(pairs)]
 
 
-def make(folder: Path, prompt: Prompt, *, max_tokens: int = 40, said: list[str] | None = None):
-    said = [] if said is None else said
-    return TransformersJudge(
-        str(folder), prompt, environ={}, max_tokens=max_tokens, say=said.append
-    )
+def make(folder: Path, prompt: Path | str, *, max_tokens: int = 40):
+    given = backends.JudgeSettings(prompt=str(prompt), max_tokens=max_tokens)
+    return backends.load(f"hf:{folder}", rubrics.load("green"), given)
 
 
 def together(judge: backends.Judge, asked: list[Study]) -> list[Completion | BaseException]:
@@ -70,15 +62,15 @@ def together(judge: backends.Judge, asked: list[Study]) -> list[Completion | Bas
 
 
 def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
-    random_model: Path, prompt: Prompt
+    random_model: Path, wording: Path
 ) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
-    judge = make(random_model, prompt)
+    judge = make(random_model, wording)
     # Reports of very different lengths, so that there is much to pad.
     asked = [*studies(2 * BATCH + 3), Study("long", "No effusion. " * 140, ""), Study("e", "", "")]
-    encoded = [judge.encoded(judge.request(study))[0].ids for study in asked]
+    encoded = [judge.encoded(judge.request(study))[0] for study in asked]
     assert len(set(map(len, encoded))) > 5
     model = AutoModelForCausalLM.from_pretrained(random_model, dtype=torch.float32).eval()
     alone = [
@@ -100,10 +92,10 @@ def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
     assert [answer.text for answer in answers] == [judge.encoder.decode(a) for a in alone]
 
 
-def test_an_answer_that_was_cut_says_so(random_model: Path, prompt: Prompt) -> None:
-    judge = make(random_model, prompt, max_tokens=1)
+def test_an_answer_that_was_cut_says_so(random_model: Path, wording: Path) -> None:
+    judge = make(random_model, wording, max_tokens=1)
     asked = studies(BATCH)
-    ids = [judge.encoded(judge.request(study))[0].ids for study in asked]
+    ids = [judge.encoded(judge.request(study))[0] for study in asked]
     asyncio.run(judge.ready())
     first = judge.generate(ids, [1] * BATCH)
     # The first token of one answer is taken for the end of all.
@@ -116,77 +108,19 @@ def test_an_answer_that_was_cut_says_so(random_model: Path, prompt: Prompt) -> N
     assert all(answer.usage.completion_tokens == 1 for answer in answers)
 
 
-def test_a_batch_that_does_not_fit_is_halved(
-    random_model: Path, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import torch
-
-    judge = make(random_model, prompt)
-    asyncio.run(judge.ready())
-    ids = [judge.encoded(judge.request(study))[0].ids for study in studies(BATCH)]
-    wanted = judge.generate(ids, [6] * BATCH)
-    real = TransformersJudge._greedy
-    fits = 2
-
-    def small(self, prompts, rooms):
-        if len(prompts) > fits:
-            raise torch.OutOfMemoryError("too much")
-        return real(self, prompts, rooms)
-
-    monkeypatch.setattr(TransformersJudge, "_greedy", small)
-    assert judge.generate(ids, [6] * BATCH) == wanted
-    fits = 0
-    with pytest.raises(JudgeError, match="out of memory"):
-        judge.generate(ids, [6] * BATCH)
-
-
-def test_batches_that_wait_when_it_is_closed_are_not_begun(
-    random_model: Path, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = make(random_model, prompt, max_tokens=2)
-    begun: list[int] = []
-    under_way, closing = threading.Event(), threading.Event()
-    real = TransformersJudge.generate
-
-    def generate(self, prompts, rooms):
-        begun.append(len(prompts))
-        under_way.set()
-        closing.wait()
-        return real(self, prompts, rooms)
-
-    monkeypatch.setattr(TransformersJudge, "generate", generate)
-
-    async def ask() -> list[Completion | BaseException]:
-        requests = [judge.request(study) for study in studies(3 * BATCH)]
-        answers = [asyncio.create_task(judge.complete(request)) for request in requests]
-        await asyncio.to_thread(under_way.wait)
-        closed = asyncio.create_task(judge.aclose())
-        await asyncio.sleep(0)
-        closing.set()
-        await closed
-        return await asyncio.gather(*answers, return_exceptions=True)
-
-    answers = asyncio.run(ask())
-    assert begun == [BATCH]
-    assert [isinstance(answer, Completion) for answer in answers] == [
-        *[True] * BATCH,
-        *[False] * 2 * BATCH,
-    ]
-
-
 def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> None:
     folder = tmp_path / "chat"
     tinymodel.make_model(folder, chat_template=tinymodel.CHAT)
     wording = prompts.load("green")
-    judge = make(folder, wording)
+    judge = make(folder, "green")
     assert judge.encoder.layout == CHAT
     assert judge.version.endswith(",chat")
-    encoded, _ = judge.encoded(judge.request(Study("s", "Clear.", "Clear.")))
-    text = judge.encoder._tokenizer.decode(list(encoded.ids), skip_special_tokens=False)
+    ids, _ = judge.encoded(judge.request(Study("s", "Clear.", "Clear.")))
+    text = judge.encoder._tokenizer.decode(ids, skip_special_tokens=False)
     assert text.startswith("[system]\n")
     assert "[user]\n" in text
     assert text.endswith("[assistant]\n")
-    assert encoded.ids[-1] != 2
+    assert ids[-1] != 2
     from transformers import AutoTokenizer
 
     theirs = AutoTokenizer.from_pretrained(folder).apply_chat_template(

@@ -45,9 +45,7 @@ def folder_of(tmp_path: Path, kind: str) -> Path:
 def test_ids_are_those_of_the_official_pipeline(tmp_path: Path, kind: str, case: str) -> None:
     reports = MADE["cases"][case]
     messages = PROMPT.messages(reports["reference"], reports["candidate"])
-    encoded = encoder(folder_of(tmp_path, kind)).encode(messages)
-    assert list(encoded.ids) == MADE["ids"][kind][case]
-    assert (encoded.cut > 0) == ("2048" in case or "frame" in case)
+    assert encoder(folder_of(tmp_path, kind)).encode(messages) == MADE["ids"][kind][case]
 
 
 def test_a_tokenizer_class_that_is_not_named_follows_the_model(tmp_path: Path) -> None:
@@ -57,9 +55,9 @@ def test_a_tokenizer_class_that_is_not_named_follows_the_model(tmp_path: Path) -
     (folder / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
     reports = MADE["cases"]["ordinary"]
     messages = PROMPT.messages(reports["reference"], reports["candidate"])
-    assert list(encoder(folder).encode(messages).ids) == MADE["ids"]["llama"]["ordinary"]
+    assert encoder(folder).encode(messages) == MADE["ids"]["llama"]["ordinary"]
     (folder / "config.json").write_text('{"model_type": "qwen2"}', "utf-8")
-    assert encoder(folder).encode(messages).ids[-1] != 2
+    assert encoder(folder).encode(messages)[-1] != 2
 
 
 def test_a_model_without_a_tokenizer_says_so(tmp_path: Path) -> None:

@@ -43,8 +43,6 @@ def test_segments_are_the_reports(reference: str, candidate: str, errors: list) 
         assert "".join(segment["text"] for segment in side) == report
         assert all(0 <= at < len(errors) for segment in side for at in segment["errors"])
         assert all(one["errors"] != two["errors"] for one, two in pairwise(side))
-        for segment in side:
-            assert not segment["errors"] or segment["text"] == segment["text"].strip() != ""
 
 
 @given(texts, texts, texts, edits)
@@ -91,14 +89,8 @@ def test_only_what_is_certain_is_marked(text: str, report: str, expected: list[s
     assert marked(found["reference"]) == marked(found["candidate"]) == expected
 
 
-def test_a_quote_of_one_report_is_not_marked_in_the_other() -> None:
-    text = 'The reference says "effusion", the candidate says "mass".'
-    found = highlights("Effusion and a mass.", "Effusion and a mass.", [error(text)])
-    assert (marked(found["reference"]), marked(found["candidate"])) == (["Effusion"], ["mass"])
-
-
 def test_marks_that_overlap_keep_both_errors() -> None:
     found = segments("left pleural effusion", [((0, 21), 0), ((5, 12), 1), ((13, 21), 1)])
     assert [(segment["text"], segment["errors"]) for segment in found] == [
-        ("left", [0]), (" ", []), ("pleural", [0, 1]), (" ", []), ("effusion", [0, 1]),
+        ("left ", [0]), ("pleural", [0, 1]), (" ", [0]), ("effusion", [0, 1]),
     ]  # fmt: skip

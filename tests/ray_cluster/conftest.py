@@ -15,8 +15,8 @@ from nodes import Nodes, write_standin, write_studies
 
 
 @pytest.fixture(scope="session")
-def session_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    nodes = Nodes(tmp_path_factory.mktemp("state"))
+def session_nodes() -> Iterator[Nodes]:
+    nodes = Nodes()
     yield nodes
     nodes.end()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import children
 from support import write_json
 
-from judge.cache import CompletionCache
+from judge.cache.store import CompletionCache
 
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
 STANDIN = Path(__file__).parents[1] / "vllm" / "standin.py"
@@ -23,9 +23,8 @@ QUESTIONS = 200
 class Nodes:
     """A cluster of two nodes with one CPU each, so that each has room for one replica."""
 
-    def __init__(self, state: Path) -> None:
-        self.state = state
-        environ = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "XDG_STATE_HOME": str(state)}
+    def __init__(self) -> None:
+        environ = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
         self.process = subprocess.Popen(
             [sys.executable, str(TWO_NODES), "1", "1"],
             stdin=subprocess.PIPE,
@@ -46,17 +45,12 @@ class Nodes:
         actors = sorted(pid for pid in mine if here[pid][2].startswith("ray::Replica"))
         return {pid: children.descendants(pid) for pid in actors}
 
-    def logs(self) -> dict[Path, str]:
-        """What each vLLM has written so far."""
-        found = self.state.glob("judge/log/ray-*.log")
-        return {path: path.read_text("utf-8", "replace") for path in found}
-
     def servers(self) -> list[set[int]]:
         """What each replica's vLLM consists of, its guard apart; of those that have one."""
         here = children.sessions()
         found = []
         for below in self.replicas().values():
-            guards = {pid for pid in below if pid in here and "vllm_guard.py" in here[pid][2]}
+            guards = {pid for pid in below if pid in here and "vllm-guard" in here[pid][2]}
             if guards and below - guards:
                 found.append(below - guards)
         return found
@@ -72,7 +66,7 @@ class Run:
         self.line += ["--server", "gpus-per-replica=0", "--reask", "0", "--give-up-after", "0"]
         self.line += ["--min-coverage", "0", *options]
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "RAY_"))}
-        self.environ = {**kept, "XDG_STATE_HOME": str(folder / "state"), **environ}
+        self.environ = {**kept, **environ}
         self.process: subprocess.Popen[bytes] | None = None
         self.said = folder / "said.txt"
 

@@ -60,37 +60,17 @@ def test_lists_of_texts_keep_their_places(tmp_path: Path) -> None:
     assert studies.fields["age"] == (40, 40, 40)
 
 
-def test_one_file_with_both_sides_and_names_in_another_field(tmp_path: Path) -> None:
+def test_one_file_with_both_sides(tmp_path: Path) -> None:
     rows = [{**row, "prediction": PREDS[row["study_id"]]} for row in ROWS]
-    for row in rows:
-        row["who"] = row.pop("reference_id")
-    studies = read(tmp_path, None, rows, reference_id="who")
+    studies = read(tmp_path, None, rows)
     assert studies.every_reference == READ
     assert studies.candidates == tuple(PREDS.values())
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "named"),
-    [
-        ("study_class", ("normal", "abnormal"), {}),
-        ("grade", ("mild", "severe"), {"study_class": "grade"}),
-        ("Age", (61, 80), {}),
-    ],
-)
-def test_records_of_a_study_that_differ_are_refused(
-    name: str, values: tuple[object, object], named: dict[str, str], tmp_path: Path
-) -> None:
-    rows = [{**ROWS[0], name: values[0]}, *ROWS[1:]]
-    rows[2] = {**ROWS[2], name: values[1]}
-    with pytest.raises(JudgeError, match=f"study 'a' .*{name}"):
-        read(tmp_path, rows, **named)
-
-
 BAD: dict[str, tuple[object, dict[str, str], str]] = {
     "one each": (PREDS, {}, "--references"),
-    "no name": ([*ROWS, {"study_id": "c", "findings": "x"}], {}, "'c' has no reference_id"),
+    "no name": ([*ROWS, {"study_id": "c", "findings": "x"}], {}, "reference_id"),
     "twice": ([*ROWS, ROWS[0]], {}, "'Adams'"),
-    "no field": (ROWS, {"reference_id": "who"}, "--column reference_id"),
     "no text": ({"a": {"findings": ["x", 3]}}, {}, "'a'"),
     "lengths": ({"a": {"findings": ["x", "y"], "impression": ["z"]}}, {}, "lengths"),
 }

@@ -179,9 +179,7 @@ def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     assert f"|reward:minus_n_significant|version:{judge.__version__}" in line
     shown = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)
     assert "|context:['age']|modality:ct|reward:crimson(str.strip)|" in shown.signature
-    assert "|context:auto|reward:crimson|" in Reward(rubric="crimson").signature
-    assert "context" not in Reward(rubric="crimson", context_fields=[]).signature
-    assert "context" not in Reward().signature
+    assert "context" not in Reward(rubric="crimson").signature
 
 
 def test_the_report_may_be_a_part_of_the_completion() -> None:
@@ -224,9 +222,9 @@ def test_the_judge_is_shown_what_the_columns_hold(made: Make) -> None:
         "before": ["Old rib fracture."],
     }
     with FaultServer(Behaviour(record=True), rubric="crimson") as server:
-        reward = made(rubric="crimson", prior_field="before", base_url=server.url)
-        with pytest.raises(JudgeError, match="'before'"):
-            reward.trl()(prompts=[""], completions=["Clear."], reference=["Clear."])
+        reward = made(
+            rubric="crimson", context_fields=["age"], prior_field="before", base_url=server.url
+        )
         with pytest.raises(JudgeError, match="'before'"):
             reward.verl()("set", "Clear.", "Clear.", {"age": 81})
         with pytest.raises(JudgeError, match="2 values of 'before'"):

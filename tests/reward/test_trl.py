@@ -82,17 +82,15 @@ def test_the_example_trains_and_the_reward_rises(capsys: pytest.CaptureFixture[s
     assert "reward:green" in printed
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_trl_is_given_the_judges_rewards(tmp_path: Path, asynchronous: bool) -> None:
+def test_trl_is_given_the_judges_rewards(tmp_path: Path) -> None:
     with Reward(rubric="fineradscore") as reward:
-        of_trl = reward.trl("report", asynchronous=asynchronous)
+        of_trl = reward.trl("report")
         training = trainer(tmp_path, of_trl)
         before = weights(training.model)
         training.train()
         logs = training._logs
-        again = of_trl if not asynchronous else reward.trl("report")
         references = [row["report"] for row in training.train_dataset for _ in range(GROUP)]
-        expected = again(
+        expected = of_trl(
             prompts=list(logs["prompt"]),
             completions=list(logs["completion"]),
             report=references[: len(logs["completion"])],

@@ -69,7 +69,6 @@ def rewarded(of: Any, references: list[str]) -> list[Any]:
 
 def test_the_example_file_rewards_what_verl_passes() -> None:
     of = manager(EXAMPLES / "rewards" / "verl_reward.py")
-    assert of.is_async_reward_score
     found = rewarded(
         of, ["No pneumothorax.", "Large pneumothorax.", "Kein Pneumothorax, kein Erguss."]
     )

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pyarrow.parquet as pq
 import pytest
-from served import PAIR, Served, is_problem
+from served import Served, is_problem
 
-from judge import annotate, rubrics
+from judge import rubrics
 
 RUN, INDEX = "/v1/runs/example-run", "/data/run/example-run/index"
 
@@ -28,44 +28,10 @@ def table(judged_examples: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_pair_is_annotated_as_the_engine_annotates_it(shared_service: Served) -> None:
-    answer = shared_service.annotate(study_id="a/../b", context="Cough.").json()
-    row = annotate([PAIR["reference"]], [PAIR["candidate"]]).iloc[0]
-    assert answer["outcome"] == "annotated"
-    assert (answer["study_id"], answer["fields"]) == ("a/../b", {"context": "Cough."})
-    assert answer["measures"]["green"] == row["green"] == 0.5
-    assert answer["measures"]["n_significant"] == row["n_significant"] == 1
-    assert answer["answer"]["text"] == row["answer"]
-    assert answer["signature"].startswith("green:3|judge:lexicon")
-    other = shared_service.annotate(rubric="fineradscore").json()
-    assert set(other["measures"]) == {one.name for one in rubrics.load("fineradscore").measures}
-
-
-def test_what_is_wrong_with_a_pair_is_named(shared_service: Served) -> None:
-    for changes, status, named in (
-        ({"rubric": "blue"}, 422, "'blue'"),
-        ({"reference": " "}, 422, "reference"),
-        ({"reference": 7}, 422, "body.reference"),
-        ({"candidate": "x" * 100_001}, 422, "body.candidate"),
-        ({"prompt": "/etc/passwd"}, 422, "prompt"),
-        ({"judge": "gpt-4o"}, 403, "gpt-4o"),
-        ({"judge": "lexicon:/etc/passwd"}, 403, "lexicon"),
-    ):
-        assert named in is_problem(shared_service.annotate(**changes), status)
-
-
-def test_a_body_that_cannot_be_read_is_refused(api: httpx.Client) -> None:
-    headers = {"Content-Type": "application/json"}
-    for body in ('{"reference": ' + "[" * 100_000 + "]" * 100_000 + "}", '{"reference": "a"', "7"):
-        answer = api.post("/v1/annotations", content=body, headers=headers)
-        is_problem(answer, answer.status_code)
-        assert answer.status_code in (400, 422)
-
-
 def test_what_is_no_route_is_a_problem(api: httpx.Client) -> None:
     for path in ("/v1/nothing", "/v1/runs/nothing", "/v1/runs/..%2F..%2Fetc", "/docs"):
         is_problem(api.get(path), 404)
-    is_problem(api.delete("/v1/annotations"), 405)
+    is_problem(api.delete("/v1/runs"), 405)
 
 
 def test_what_there_is_is_listed(api: httpx.Client) -> None:
@@ -82,7 +48,6 @@ def test_a_run_is_shown_with_its_figures_and_its_files(
 ) -> None:
     shown = api.get(RUN).json()
     assert shown["summary"] == json.loads((judged_examples / "summary.json").read_text("utf-8"))
-    assert shown["reviews"]["n_reviewed_errors"] == 0
 
     def results(form: str) -> bytes:
         answer = api.get(f"{RUN}/results", params={"format": form})
@@ -117,8 +82,8 @@ def test_a_study_is_found_by_id_or_row_or_words(api: httpx.Client) -> None:
     study_id = studies["columns"]["study_id"][row]
     one = api.get(f"{RUN}/study", params={"id": study_id}).json()
     assert (one["row"], one["view"]["study_id"]) == (row, study_id)
-    by_row = api.get(f"{RUN}/study", params={"row": row, "record": True}).json()
-    assert by_row["record"]["study_id"] == study_id
+    by_row = api.get(f"{RUN}/study", params={"row": row}).json()
+    assert by_row["view"]["study_id"] == study_id
     assert len(by_row["fingerprints"]) == len(by_row["view"]["items"]) > 0
     assert row in api.get(f"{RUN}/search", params={"q": study_id.upper()}).json()["rows"]
     is_problem(api.get(f"{RUN}/study", params={"id": "../../etc/passwd"}), 404)

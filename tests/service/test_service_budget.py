@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from faultserver import Behaviour, FaultServer
-from served import Served, is_problem, until
+from served import Served, until
 
-from judge.backends.servers import OPENAI_URL
+from judge.backends.openai import OPENAI_URL
 from judge.running.cost import Prices
 from judge.service.settings import FILE, Ledger, limits
 from judge.types import JudgeError
@@ -54,29 +53,20 @@ def put_spent(folder: Path, dollars: float) -> None:
         table.commit()
 
 
-def test_concurrent_requests_and_a_restart_never_pass_it(
-    tmp_path: Path, model: FaultServer
-) -> None:
-    def pair(at: int) -> int:
-        return service.annotate(reference=f"pair-{at}.", judge=MODEL).status_code
-
-    with asking(tmp_path, model, 0.1) as service, ThreadPoolExecutor(20) as pool:
+def test_concurrent_runs_and_a_restart_never_pass_it(tmp_path: Path, model: FaultServer) -> None:
+    with asking(tmp_path, model, 0.1) as service:
         assert left(service) == 0.1
         names = [service.start_run(n, judge=MODEL).json()["id"] for n in (80, 81)]
-        assert {*pool.map(pair, range(20))} <= {200, 402}
         stopped = [service.until_state(name, "stopped", "finished", "failed") for name in names]
         assert [run["state"] for run in stopped] == ["stopped", "stopped"]
         assert all(MODEL in run["detail"] for run in stopped)
-        assert next(at for at in range(20, 200) if pair(at) == 402)
         before = billed(model)
         assert 0.05 < before <= 0.1
         assert left(service) == pytest.approx(0.1 - before)
-        assert service.annotate().status_code == 200, "the built-in judge costs nothing"
     with asking(tmp_path, model, 0.1) as service:
         assert left(service) == pytest.approx(0.1 - before)
-        assert MODEL in is_problem(service.annotate(reference="pair-999.", judge=MODEL), 402)
         # More studies than were asked about before: what is in the cache costs nothing.
-        again = service.start_run(200, judge=MODEL, name="again").json()["id"]
+        again = service.start_run(200, judge=MODEL).json()["id"]
         assert "of $0.10 left" in service.until_state(again, "stopped", "failed")["detail"]
     with asking(tmp_path, model, 5) as service:
         assert service.client.post(f"/v1/runs/{names[0]}/resume").status_code == 200
@@ -106,7 +96,6 @@ def test_what_was_spent_is_never_taken_for_nothing(tmp_path: Path, model: FaultS
             path.write_bytes(damage)
             run = service.start_run(2, judge=MODEL).json()["id"]
             assert FILE in service.until_state(run, "failed", "stopped", "finished")["detail"]
-            assert FILE in is_problem(service.annotate(judge=MODEL), 502)
             assert service.client.get("/v1/judges").json()["judges"][1]["left"] is None
         assert model.stats().requests == 0
 
@@ -128,18 +117,3 @@ def test_a_budget_is_for_its_judge_alone() -> None:
     ):
         with pytest.raises(JudgeError, match=named):
             limits(options, judges, {})
-
-
-def test_a_pair_without_room_ends_no_other(tmp_path: Path, model: FaultServer) -> None:
-    """Answers under way go on, which are paid for, where another's longest does not fit."""
-    model.set_faults(latency=3)
-
-    def pair(at: int) -> int:
-        return service.annotate(reference=f"pair-{at}.", judge=MODEL).status_code
-
-    with asking(tmp_path, model, 0.4) as service, ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(pair, at) for at in range(8)]
-        assert until(lambda: model.stats().requests == 8)
-        long = "No effusion. " * 7_000
-        is_problem(service.annotate(reference=long, judge=MODEL), 402)
-        assert [answer.result() for answer in asked] == [200] * 8

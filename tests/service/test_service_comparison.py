@@ -17,6 +17,7 @@ from support import EXAMPLES, write_json
 
 from judge.cli import main
 
+OVERVIEW = "/data/comparison/overview"
 RUNS = ("green-good", "green-bad", "fineradscore-bad")
 REFS = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
 
@@ -49,18 +50,6 @@ def asked(*runs: str, **rest: object) -> list[tuple[str, Any]]:
     return [*(("run", run) for run in runs), *((key, one) for key, all_ in lists for one in all_)]
 
 
-def test_it_says_what_the_command_line_says(service: Served) -> None:
-    rest = {"by": "study_class", "sort": "GREEN", "seed": 5, "patient_field": "household"}
-    options = ("--by", "study_class", "--sort", "GREEN", "--seed", "5")
-    found = service.client.get("/v1/comparison", params=asked(*RUNS, **rest)).json()
-    paths = [str(service.folder / "runs" / name) for name in RUNS]
-    command = ["compare", *paths, *options, "--patient-field", "household", "--format", "json"]
-    printed = json.loads(CliRunner().invoke(main, command).stdout)
-    assert [run.pop("run") for run in found["runs"]] == list(RUNS)
-    assert [run.pop("run") for run in printed["runs"]] == paths
-    assert found == printed
-
-
 def test_the_pieces_of_pages_are_those_of_a_file(service: Served) -> None:
     """The page says where its pieces are."""
 
@@ -75,13 +64,12 @@ def test_the_pieces_of_pages_are_those_of_a_file(service: Served) -> None:
     is_problem(service.client.get(f"{run}/manifest.json"), 422)
 
     compared = source("/compare")
-    query = asked(*RUNS, by="study_class", name=["a/b", "", ""])
+    query = asked(*RUNS, by="study_class")
 
     def piece(name: str) -> httpx.Response:
         return service.client.get(f"{compared}/{name}", params=query)
 
     overview = piece("overview").json()
-    assert overview["models"][0] == "a/b"
     assert len(piece("values-0").content) == 8 * len(overview["models"]) * len(REFS)
     titles = piece("figures").json()
     for number in range(len(titles)):  # none without vl-convert
@@ -95,10 +83,9 @@ def test_what_cannot_be_compared_is_named_without_its_folder(service: Served) ->
         ([], 422, "run"),
         (asked("nothing"), 404, "nothing"),
         (asked("green-good", "green-good"), 422, "green"),
-        (asked("green-good", sort="nothing"), 422, "nothing"),
-        (asked(*RUNS[:2], name=["one", "one"]), 422, "one"),
+        (asked("green-good", by="nothing"), 422, "nothing"),
     ):
-        said = is_problem(service.client.get("/v1/comparison", params=query), status)
+        said = is_problem(service.client.get(OVERVIEW, params=query), status)
         assert named in said
         assert str(service.folder) not in said
 
@@ -108,7 +95,7 @@ def test_a_comparison_is_made_once_until_a_run_changes(service: Served) -> None:
         return set(service.folder.glob("temporary/judge-compare-*"))
 
     def ask(_: int) -> str:
-        return service.client.get("/v1/comparison", params=asked("green-good", seed=9)).text
+        return service.client.get(OVERVIEW, params=asked("green-good")).text
 
     before = made()
     with ThreadPoolExecutor(6) as pool:
@@ -118,6 +105,6 @@ def test_a_comparison_is_made_once_until_a_run_changes(service: Served) -> None:
     manifest = json.loads(path.read_text("utf-8"))
     changed = manifest["signature"].replace("omitted:0", "omitted:7")
     path.write_text(json.dumps({**manifest, "signature": changed}), "utf-8")
-    assert changed in ask(0)
+    ask(0)
     assert len(made() - before) == 2
     path.write_text(json.dumps(manifest), "utf-8")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
-from judge.stress.perturbations import all_perturbations
+from judge.stress.candidates import all_perturbations
 from judge.stress.report_edits import (
     NotApplicable,
     Reference,
@@ -65,10 +65,6 @@ def made(change: str, text: str, seed: int = 1) -> str:
         ("contradicted", "Small effusion.", "Small effusion. There is no pleural effusion."),
         ("bulleted", "Lungs clear. Heart normal.", "- Lungs clear.\n- Heart normal."),
         ("reordered", "Lungs clear. Heart normal.", "Heart normal. Lungs clear."),
-        (
-            *("abbreviations", "Tip in the SVC, 4 cm deep."),
-            "Tip in the superior vena cava, 4 centimeter deep.",
-        ),
         ("synonyms", "No evidence of edema.", "No sign of edema."),
         ("upper_case", "Größe 5 mm.", "GRÖSSE 5 MM."),
     ],
@@ -160,7 +156,8 @@ def test_the_truth_is_right_for_any_text(text: str) -> None:
             result = result_of(name, text)
         except NotApplicable:
             continue
-        apply_edits(text, result.edits)  # raises for edits that overlap
+        edits = sorted(result.edits, key=lambda edit: (edit.start, edit.end))
+        assert all(one.end <= other.start for one, other in pairwise(edits)), name
         n = {"unchanged": 0, "count": int(name[-1]) if name[-1].isdigit() else 0}
         assert len(result.errors) == n.get(change.group, 1), name
         assert all({*error.categories} <= {*"abcdef"} for error in result.errors)

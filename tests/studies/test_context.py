@@ -20,7 +20,7 @@ REXRANK = "Age:50-60.Indication: Chest pain, dyspnea Comparison: None."
     ("value", "said"),
     [
         (REXRANK, {"age": "50-60", "indication": "Chest pain, dyspnea", "comparison": "None."}),
-        ("<context>Age:80.Gender:M.</context>", {"age": "80", "sex": "M"}),
+        ("Age:80.Gender:M.", {"age": "80", "sex": "M"}),
         ("Indication: Age related decline?", {"indication": "Age related decline?"}),
         ("Cough for 3 days: fever", {"context": "Cough for 3 days: fever"}),
         ('{"Age": 61, "sex": "F", "note": null}', {"age": "61", "sex": "F"}),
@@ -95,10 +95,9 @@ def test_the_question_shows_it_between_marks_before_the_reports() -> None:
         ({"context": ['{"age": [50]}']}, {"context": ["context"]}, "study 0: the field context"),
         ({"age": [61], "patient_age": [20]}, {}, "study 0: .* age and patient_age .*'61' and '20'"),
         ({"context": ["Age:80.Age:20."]}, {}, "study 0: .*two values of age"),
-        ({"kind": ["PET"]}, {"modality": "kind"}, "study 0: unknown modality 'PET'; .* xr, ct"),
         ({"site": ["A"]}, {"context": ["nope"]}, "no field 'nope', for --column context; .* site"),
         ({"old": ["N/A"]}, {"prior": "old"}, "old of --column prior is empty"),
-        ({"site": ["A"]}, {"modality": "pet"}, "no field 'pet', for --modality .xr, ct, mr"),
+        ({"site": ["A"]}, {"modality": "pet"}, "unknown modality 'pet'; .* xr, ct"),
     ],
 )
 def test_a_wrong_context_names_study_and_field(fields, asked, message) -> None:  # type: ignore[no-untyped-def]
@@ -120,9 +119,9 @@ def test_an_exact_wording_has_no_place_for_it(tmp_path: Path) -> None:
 
 def test_the_rules_judge_only_what_they_were_made_for(invoke: Invoke) -> None:
     refs = {
-        "english": {"findings": "No effusion.", "kind": "xr"},
-        "french": {"findings": "Le coeur est de taille normale.", "kind": "xr"},
-        "ct": {"findings": "CT of the chest shows no effusion.", "kind": "ct"},
+        "english": {"findings": "No effusion."},
+        "french": {"findings": "Le coeur est de taille normale."},
+        "ct": {"findings": "CT of the chest shows no effusion."},
     }
     write_json(Path("refs.json"), refs)
     write_json(Path("preds.json"), dict.fromkeys(refs, "No effusion."))
@@ -131,7 +130,7 @@ def test_the_rules_judge_only_what_they_were_made_for(invoke: Invoke) -> None:
     failed = {s.study_id: o.reason for s, o in Run("run").outcomes() if isinstance(o, Failed)}
     assert failed == {"french": "unfamiliar language", "ct": "unfamiliar images"}
     # With modality xr it judges them all; with ct none.
-    for modality, n in (("xr", 1), ("kind", 2), ("ct", 3)):
+    for modality, n in (("xr", 1), ("ct", 3)):
         assert invoke(*files, "--out", modality, "--modality", modality).exit_code == 0
         assert Run(modality).summary()["n_failed"] == n
         assert f"modality:{modality}" in Run(modality).signature

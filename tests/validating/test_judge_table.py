@@ -1,4 +1,4 @@
-"""The table of judges: what each costs and takes, and how much stays unread."""
+"""The table of judges: what each costs and takes, how much stays unread, what it says again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faultserver import Behaviour, Fault, FaultServer, always, annotation_for
 from support import Invoke
 
 from judge import Run
-from judge.backends.servers import OPENAI_URL
+from judge.backends.openai import OPENAI_URL
 from judge.running import cached_client
 from judge.running.cost import Prices
 
@@ -45,7 +45,9 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return work
 
 
-def test_price_time_and_unread(invoke: Invoke, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_price_time_unread_and_stability(
+    invoke: Invoke, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A priced judge, the same judge again from its cache and by other answers, and the lexicon."""
     gpt_4o = Prices("gpt-4o", OPENAI_URL)
     monkeypatch.setattr(cached_client, "Prices", lambda _model, _url: gpt_4o)
@@ -95,6 +97,13 @@ def test_price_time_and_unread(invoke: Invoke, work: Path, monkeypatch: pytest.M
     assert (unread["n_unparsed"], unread["n_failed"]) == (len(UNREAD), 0)
     assert rows["again"]["unread"]["k"] == 0
 
+    read = [key for key in IDS if key not in UNREAD]
+    same = sum(has_error(key, 0) == has_error(key, 1) for key in read)
+    assert 0 < same < len(read)
+    for name in ("asked", "again"):
+        verdict = rows[name]["same_verdict"]
+        assert (verdict["k"], verdict["n"]) == (same, len(read))
+    assert not {"same_verdict"} & {*rows["cached"], *rows["lexicon"]}
     own = [row for row in data["agreement"] if row["own"] and row["quantity"] == "significant"]
     assert [row["kendall"] for row in own] == [row["kendall"] for row in rows.values()]
 
@@ -102,6 +111,7 @@ def test_price_time_and_unread(invoke: Invoke, work: Path, monkeypatch: pytest.M
     (line,) = [line for line in lines if line["judge"] == "asked"]
     assert float(line["dollars_per_1000"]) == rows["asked"]["dollars_per_1000"]["value"]
     text = called(*words, "md")
+    assert "same verdict again" in text
     assert "n/a (asks no server)" in text
     page = work / "validation.html"
     called(*words[:-1], "--html", page)

@@ -24,24 +24,6 @@ def sessions() -> dict[int, tuple[int, int, str]]:
     return found
 
 
-def guard_of(owner: int, word: str = "") -> int:
-    """The guard that the process `owner` has started; its number is also its session's.
-
-    `word` is on the command line of the one that is meant.
-    """
-    return wait_for(
-        lambda: next(
-            (
-                pid
-                for pid, (parent, _, line) in sessions().items()
-                if parent == owner and "vllm_guard.py" in line and word in line
-            ),
-            0,
-        ),
-        60,
-    )
-
-
 OTHERS: set[int] = set()
 """Processes that were there before the test: those of other tests may stay."""
 

@@ -32,7 +32,7 @@ user: |
   Candidate: $candidate
 """
 # float32: the same tokens whoever computes; eager: no minutes of compiling.
-FLAGS = ("--dtype=float32", "--enforce-eager", "--max-num-seqs=16")
+FLAGS = {"dtype": "float32", "enforce-eager": True, "max-num-seqs": 16}
 ENVIRON = {"VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
@@ -73,7 +73,7 @@ def taught(folder: Path, count: int = 8) -> Taught:
     tinymodel.make_model(model, chat_template=tinymodel.CHAT)
     prompt = load_prompt(str(prompt_file))
     encoder = local.load_encoder(local.find(str(model), {}), prompt)
-    asked = [encoder.encode(prompt.messages(s.reference, s.candidate)).ids for s in studies]
+    asked = [encoder.encode(prompt.messages(s.reference, s.candidate)) for s in studies]
     rendered = [RUBRIC.render(annotation) for annotation in annotations]
     tinymodel.teach(model, list(zip(asked, rendered, strict=True)))
     return Taught(model, prompt_file, studies, annotations)
@@ -86,13 +86,13 @@ def command(model: Path | str, *options: str) -> list[str]:
 
 
 def flags() -> list[str]:
-    return [f"--server={flag.lstrip('-')}" for flag in FLAGS]
+    return ["--server=dtype=float32", "--server=enforce-eager", "--server=max-num-seqs=16"]
 
 
 def environ(folder: Path) -> dict[str, str]:
-    """An environment with a home of its own, so that logs are easily found."""
+    """An environment in which logs are easily found."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))}
-    return {**kept, **ENVIRON, "XDG_STATE_HOME": str(folder / "state")}
+    return {**kept, **ENVIRON, "TMPDIR": str(folder)}
 
 
 def records(run: Path) -> Iterator[dict]:

@@ -32,8 +32,7 @@ def main() -> None:
     if log := environ.get("STANDIN_LOG"):
         print(Path(log).read_text("utf-8"), flush=True)
         sys.exit(1)
-    # A child of its own in another session, as a model server may have.
-    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    subprocess.Popen(["sleep", "600"])  # a child of its own, as a model server has
     while "STANDIN_HANGS" in environ:
         time.sleep(0.1)
     Handler.model = options.model

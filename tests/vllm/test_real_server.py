@@ -33,7 +33,7 @@ def test_the_annotations_are_those_it_was_taught(model: Taught, folder: Path) ->
     assert "Starting vLLM" in done.stderr
     assert "vLLM is ready" in done.stderr
     assert "Application startup complete" in (folder / "run/server.log").read_text("utf-8")
-    assert not list(folder.glob("state/**/*.log")), "the log has moved into the run folder"
+    assert not list(folder.glob("judge-vllm-*.log")), "the log has moved into the run folder"
     # All is cached: nothing is started, and the numbers are the same.
     again = run(folder, line(model, "--format", "json"))
     assert (again.returncode, again.stdout) == (0, done.stdout)
@@ -54,7 +54,7 @@ def test_the_same_tokens_as_transformers(model: Taught, tmp_path: Path) -> None:
         finally:
             await judge.aclose()
 
-    theirs, ours = asyncio.run(answers("hf")), asyncio.run(answers("vllm", vllm_args=FLAGS))
+    theirs, ours = asyncio.run(answers("hf")), asyncio.run(answers("vllm", **FLAGS))
     for one, other in zip(theirs, ours, strict=True):
         assert (one.text, one.finish_reason, one.usage) == (
             other.text,

@@ -1,0 +1,302 @@
+"""Runs that are made of runs: shards joined, judges as a panel, raw answers read again."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.backends.base import CountedNote, add_notes
+from judge.jsonio import from_line
+from judge.running.aggregate import Aggregation, Rule, aggregate, apart
+from judge.running.engine import COMPOSED
+from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
+from judge.running.records import StudyResult, read, result_of
+from judge.running.session import with_current_version, write_run
+from judge.signature import Signature
+from judge.studies import StudySet
+from judge.types import Annotated, JudgeError
+
+if TYPE_CHECKING:
+    from judge.cache.store import Entry, Unreadable
+
+_FORM = re.compile(r"(\d{1,9})/(\d{1,9})", re.ASCII)
+# What of a signature is the judge's: the rest is of the studies and of this program.
+_TOLD = ("context", "prior", "modality")
+_OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat", *_TOLD)
+
+
+# Shards
+
+
+def shard_of(study_id: str, count: int) -> int:
+    """Return the shard, from 1, that a study falls in: by its id and how many there are alone."""
+    digest = hashlib.sha256(study_id.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest) % count + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The `index`-th of `count` parts of a set, from 1; written 3/8."""
+
+    index: int
+    count: int
+
+    @classmethod
+    def of(cls, value: object) -> Shard:
+        """Return the shard that a user names, as `3/8` or (3, 8); raises `JudgeError`."""
+        text = "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        if match := _FORM.fullmatch(text.strip()):
+            shard = cls(*map(int, match.groups()))
+            if 1 <= shard.index <= shard.count:
+                return shard
+        raise JudgeError(f"{value!r} is no shard: write I/N, such as 3/8 for the third of eight")
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def rows(self, studies: StudySet) -> list[int]:
+        """Return which rows of `studies` fall in this shard."""
+        ids = enumerate(studies.study_ids)
+        return [row for row, name in ids if shard_of(name, self.count) == self.index]
+
+    def record(self, studies: StudySet, notes: Sequence[CountedNote]) -> dict[str, Any]:
+        """Return what its manifest says to be merged by; `notes` are those that add up."""
+        return {
+            **asdict(self),
+            "n_whole": len(studies),
+            "places": " ".join(map(str, self.rows(studies))),
+            "notes_of_input": list(studies.notes),
+            "counted": [asdict(note) for note in notes],
+        }
+
+
+def merge(runs: Sequence[Run], out: Path) -> Run:
+    """Join the runs of all shards; the files are those of the whole run, but for the manifest."""
+    line = _whole_signature(runs)
+    claim(out, line)
+    first, parts = runs[0], [run.manifest["shard"] for run in runs]
+    counted = add_notes(CountedNote(**note) for part in parts for note in part["counted"])
+    notes = [*parts[0]["notes_of_input"], *(str(note) for note in counted if note.n)]
+    made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
+    made_by |= {"signature": line, "notes": notes}
+    spent = [run.manifest["spent"] for run in runs]
+    sums = {name: sum(part[name] or 0 for part in spent) for name in spent[0] if name != "retries"}
+    if any(part["dollars"] is None for part in spent):
+        sums["dollars"] = None
+    changed = ("shard", "rescored", "reply_modes", *made_by)
+    manifest = {
+        **{name: value for name, value in first.manifest.items() if name not in changed},
+        "arguments": {**(first.manifest["arguments"] or {}), "shard": None},
+        "shards": [{"folder": run.path.name, "signature": run.signature} for run in runs],
+        "batches": [batch for run in runs for batch in run.manifest.get("batches", ())],
+        "spent": {**sums, "retries": sum((Counter(part["retries"]) for part in spent), Counter())},
+        "started": min(str(run.manifest.get("started")) for run in runs),
+        "finished": max(str(run.manifest.get("finished")) for run in runs),
+    }
+    ends = heapq.merge(*map(_placed, runs), key=lambda end: end.row)
+    write_run(out, first.rubric, ends, made_by, manifest, first.summary()["by"])
+    return Run(out)
+
+
+def _placed(run: Run) -> Iterator[StudyResult]:
+    places = map(int, run.manifest["shard"]["places"].split())
+    for record in run.records():  # raises where there are more or fewer of them
+        yield result_of(next(places, 0), record)
+
+
+def _whole_signature(runs: Sequence[Run]) -> str:
+    """Return the signature of the whole; raises unless these are all shards of one run."""
+    if not runs:
+        raise JudgeError("name the runs of the shards that are to be merged")
+    wholes, indices, count = [], Counter[int](), 0
+    for run in runs:
+        if (part := run.manifest.get("shard")) is None:
+            raise JudgeError(f"{run.path} was judged without --shard I/N: it is no shard")
+        count = part["count"]
+        indices[part["index"]] += 1
+        today = str(with_current_version(run.signature, run.rubric))
+        shard = Shard(part["index"], count)
+        wholes.append((run.signature.replace(f"|shard:{shard}|", "|"), count))
+        if wholes[-1] != wholes[0] or run.signature != today:
+            raise JudgeError(
+                f"{run.path} is no shard of the run of {runs[0].path} by this version of judge: "
+                "judge every shard of the same files with the same options"
+            )
+    if wrong := [f"{index}/{count}" for index in range(1, count + 1) if indices[index] != 1]:
+        raise JudgeError(f"missing or duplicate shards: {', '.join(wrong)}")
+    return wholes[0][0]
+
+
+# Panels
+
+
+def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
+    """Combine the runs of several judges on the same studies into one; nothing is asked."""
+    if rule not in ("majority", "mean"):
+        raise JudgeError(f"a panel has no rule {rule!r}; there are: majority, mean")
+    runs = _checked(runs)
+    first, fields = runs[0], runs[0].manifest["fields"]
+    names = [run.manifest["judge"]["name"] for run in runs]
+    names = [
+        name if names.count(name) == 1 else f"{name} ({number})"
+        for number, name in enumerate(names, 1)
+    ]
+    how = Aggregation("judge", rule, tuple(names))
+    version = f"panel:{rule}({','.join(map(_settings, runs))})"
+    line = _panel_signature(runs, version)
+    claim(out, line)
+    rubric = apart(how.rubric(first.rubric), fields)
+    records = zip(*(run.records() for run in runs), strict=True)
+    ends = [[result_of(part, record) for part, record in enumerate(results)] for results in records]
+    judged, about = aggregate(how, first.rubric, [(results[0].study, results) for results in ends])
+    warnings = dict.fromkeys(run.manifest["judge"]["note"] for run in runs)
+    prompts = dict.fromkeys(run.manifest["prompt"] for run in runs)
+    made_by = {name: first.manifest.get(name) for name in MADE_BY[:-1]} | {
+        "signature": line,
+        "judge": {
+            "name": f"{rule} of {', '.join(names[:-1])} and {names[-1]}",
+            "version": version,
+            "note": "; ".join(filter(None, warnings)) or None,
+        },
+        "prompt": ", ".join(filter(None, prompts)) or None,
+        "notes": [*about, *dict.fromkeys(note for run in runs for note in run.summary()["notes"])],
+    }
+    parts = [
+        {"name": name, "folder": run.path.name, "signature": run.signature}
+        for run, name in zip(runs, names, strict=True)
+    ]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    arguments = {"rule": rule, "runs": [str(run.path) for run in runs]}
+    manifest = {
+        "inputs": first.manifest["inputs"],
+        "fields": fields,
+        "omitted_ids": first.manifest.get("omitted_ids", {}),
+        # Among them how the files were read, for which judge compare asks.
+        "arguments": {**(first.manifest["arguments"] or {}), **arguments},
+        "combined": {"of": how.of, "rule": rule, "parts": parts},
+        "started": now,
+        "finished": now,
+    }
+    write_run(out, rubric, judged, made_by, manifest, first.summary()["by"])
+    return Run(out)
+
+
+def _checked(runs: Sequence[Run]) -> list[Run]:
+    if len(runs) < 2:
+        raise JudgeError("a panel takes the runs of two judges or more, each on the same studies")
+    runs = sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
+    first = runs[0]
+    judges: dict[str, Run] = {}
+    for run in runs:
+        if run.reading is not None or run.combined is not None or "shard" in run.manifest:
+            raise JudgeError(
+                f"{run.path} is a reader's run, a shard or a panel, which no panel takes"
+            )
+        for part in ("rubric", "section", "class", "studies"):
+            ours, theirs = (Signature.parse(judged.signature)[part] for judged in (first, run))
+            if ours != theirs:
+                raise JudgeError(
+                    f"{part} is {ours} in {first.path} and {theirs} in {run.path}: a panel "
+                    "takes runs of the same files"
+                )
+        # Answers of one judge would count twice, however often it was asked again.
+        other = judges.setdefault(_settings(run, without="reask"), run)
+        if other is not run:
+            raise JudgeError(
+                f"{other.path} and {run.path} are by the same judge: ask it again with another "
+                "--body seed=N"
+            )
+    return runs
+
+
+def _settings(run: Run, without: str = "") -> str:
+    parts = Signature.parse(run.signature)
+    named = (name for name in _OF_JUDGE if name in parts and name != without)
+    return _digest("|".join(f"{name}:{parts[name]}" for name in named))
+
+
+def _panel_signature(runs: Sequence[Run], version: str) -> str:
+    parts = [Signature.parse(run.signature) for run in runs]
+    known = parts[0]
+    prompts = sorted({each["prompt"] for each in parts if each.get("prompt", "none") != "none"})
+    context = {name: sorted({each.get(name, "none") for each in parts}) for name in _TOLD}
+    line = [
+        *(known["rubric"], f"judge:{version}", f"prompt:{','.join(prompts) or 'none'}"),
+        f"section:{known['section']}",
+        *(f"{k}:{','.join(v)}" for k, v in context.items() if v != ["none"] or k in known),
+        *(f"{k}:{known[k]}" for k in ("class", "omitted", "studies") if k in known),
+        *(f"runs:{','.join(_digest(run.signature) for run in runs)}", "version:"),
+    ]
+    return str(with_current_version(str(Signature(line)), runs[0].rubric))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+# Raw answers
+
+
+def entries(run: Run) -> Iterator[Entry | Unreadable]:
+    """Yield all answers of `run` as entries of the cache, a damaged one as `Unreadable`."""
+    from judge.cache.store import Unreadable, UnreadableError, entry_of
+
+    model, path = run.manifest["judge"]["version"], run.path / ANNOTATIONS
+    without = 0
+    for number, line in enumerate(run.lines(), 1):
+        try:
+            record = from_line(line, number)
+            for part in (*record["earlier"], record):
+                key = part["cache_key"]
+                if key is None:
+                    without += part["answer"] is not None
+                elif key != COMPOSED:  # its parts come before it
+                    data = {"key": key, "model": model, "completion": part["answer"]}
+                    yield entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
+        except (ValueError, UnreadableError) as error:
+            yield Unreadable(f"{path}, line {number}", str(error))
+    if without:
+        why = "no cache keeps its judge's answers"
+        yield Unreadable(str(run.path), f"{without:,} answers have no key of a cache: {why}")
+
+
+def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
+    """Parse every raw answer of `run` again; returns the folder and how many studies changed."""
+    if run.combined is not None:
+        raise JudgeError(
+            f"{run.path} is made of several runs: make it again (answers stay in the cache)"
+        )
+    rubric, written = run.rubric, run.summary(of_any_version=True)
+    line = str(with_current_version(run.signature, rubric))
+    path = out or run.path
+    if path != run.path:
+        claim(path, line)
+    n_changed = 0
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    this_time: dict[str, Any] = {"at": now, "from_signature": run.signature}
+
+    def ends() -> Iterator[StudyResult]:
+        nonlocal n_changed
+        for row, record in enumerate(run.records(of_any_version=True)):
+            before = result_of(row, record)
+            outcome, measures = before.outcome, None
+            if before.completion:
+                outcome, measures = read(rubric, before.study, before.completion)
+            if run.reading is not None and isinstance(outcome, Annotated):
+                measures = rubric.measured(outcome.annotation, before.study)
+            n_changed += outcome != before.outcome
+            yield replace(before, outcome=outcome, measures=measures)
+        this_time["n_changed"] = n_changed
+
+    made_by = {name: written[name] for name in MADE_BY if name in written} | {"signature": line}
+    manifest = {k: v for k, v in run.manifest.items() if k not in (*made_by, "reply_modes")}
+    manifest["rescored"] = [*run.manifest.get("rescored", []), this_time]
+    write_run(path, rubric, ends(), made_by, manifest, written["by"])
+    return path, n_changed
