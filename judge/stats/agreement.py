@@ -66,7 +66,7 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
         for index, column in enumerate(readers.T)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
-    defined = [draws.figures for draws in by_reader if draws.reason is None]
+    defined = [draws.figures for draws in by_reader if draws.figures is not None]
     n_constant = sum(len(np.unique(column[~np.isnan(column)])) == 1 for column in readers.T)
     n = int(known.sum())
     reason = None if defined else "no reader has a correlation with the others"
@@ -125,8 +125,9 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
     for name, sign, spread in zip(("bias", "lower", "upper"), (0, -1, 1), errors, strict=True):
         value = bias + sign * Z_95 * sd
         half = student(n_units - 1) * float(spread) if why is None else 0.0
-        ends = (value - half, value + half) if why is None else (None, None)
-        figures[name] = Estimate(n, value, *ends, int((~known).sum()), reason=why).plain()
+        low, high = (value - half, value + half) if why is None else (None, None)
+        n_undefined = int((~known).sum())
+        figures[name] = Estimate(n, value, low, high, n_undefined, reason=why).plain()
     return {"n": n, **figures, "sd": sd}
 
 

@@ -86,7 +86,7 @@ def correlate(
         return CorrelationDraws(known, None, reason)
     cells, cell_of_study = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
     weights = unit_sums(resamples.weights.T[resamples.units[known]], cell_of_study.ravel())
-    return CorrelationDraws(known, _of_cells(*cells, weights), None)
+    return CorrelationDraws(known, _of_cells(cells[0], cells[1], weights), None)
 
 
 def _of_cells(x: Values, y: Values, weights: Values) -> Values:

@@ -237,7 +237,7 @@ def ratio_interval(
     n_studies, words = len(numerators), "studies" if units is None else "patients"
     sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, n_studies))
     k, n = float(numerators.sum()), float(denominators.sum())
-    parts = {"numerator": k, "denominator": n}
+    parts: dict[str, Any] = {"numerator": k, "denominator": n}
     if len(sums) < 2 or not n:
         return Estimate(n_studies, k / n if n else None, None, None, **parts)
     if 0 <= k <= n and k % 1 == n % 1 == 0 and k in (0, n):

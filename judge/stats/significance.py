@@ -220,10 +220,8 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
     for metric in panel.metrics:
         scored = ~np.isnan(panel.values[metric.name])
         both = scored[:, pairs[0]] & scored[:, pairs[1]]
-        every, first, second = (
-            _resampled(panel, metric, models, among, units, weights)
-            for models, among in ((slice(None), scored), *((side, both) for side in pairs))
-        )
+        every = _resampled(panel, metric, slice(None), scored, units, weights)
+        first, second = (_resampled(panel, metric, side, both, units, weights) for side in pairs)
         is_equal = round_mantissa(first) == round_mantissa(second)
         differences = np.where(is_equal, 0.0, first - second)
         for pair, (a, b) in enumerate(np.transpose(pairs).tolist()):
