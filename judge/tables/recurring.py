@@ -8,7 +8,7 @@ from typing import Any
 from judge.comparing.recurring import Recurring
 from judge.rubrics.contract import Rubric
 from judge.tables.document import Column, Document, Estimate, Fact, table_of
-from judge.tables.run import headline, run_title
+from judge.tables.run import run_document
 from judge.text import counted
 
 _OTHER = "(other)"
@@ -27,8 +27,8 @@ def recurring_document(
     )
     left = [f"category|{rubric.codes.label if rubric.codes else 'kind'}", "finding"]
     if summary is not None:
-        title, named = run_title(summary, rubric), f"Errors that recur in {n} or more"
-        facts = headline({**summary, "notes": []}, rubric, figures=False)
+        run, named = run_document(summary, rubric), f"Errors that recur in {n} or more"
+        title, facts = run.title, run.facts
         errors, none = data["errors"], f"No error recurs in {n} or more, {of}."
         head, entries = left + _run_columns(rubric), map(_of_run, errors)
     else:
