@@ -298,8 +298,8 @@ def runs_document(described: Sequence[Data]) -> Document:
             for run in described
             if run["rubric"] == name
         ]
-        left = ("run", "model", "judge", "studies||count", "scored||count")
-        head = [*left, *map(_column, shown), "finished"]
+        left = columns("run", "model", "judge", "studies||count", "scored||count")
+        head = [*left, *map(_column, shown), Column("finished", "finished")]
         tables.append(table_of("runs", rubric.title, head, entries))
     return Document(tables=tables)
 
