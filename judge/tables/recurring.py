@@ -27,9 +27,6 @@ def recurring_document(
     )
     codes = rubric.codes.label if rubric.codes else "kind"
     head: list[str | Column] = [f"category|{codes}", "finding"]
-        f"category|{rubric.codes.label if rubric.codes else 'kind'}",
-        "finding",
-    ]
     if summary is not None:
         run, named = run_document(summary, rubric), f"Errors that recur in {n} or more"
         title, facts = run.title, run.facts
