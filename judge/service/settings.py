@@ -106,7 +106,6 @@ class ServiceSettings:
     cache: Path | None = None
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
-    images: Path | None = None
 
     @property
     def max_input(self) -> int:
@@ -143,18 +142,17 @@ def limits(
     for name, amount in options.items():
         if amount is None and len(judges) == 1:
             amount, (name,) = name, judges
-        if name not in judges or name in budgets:
+        try:
+            dollars = float(amount or "nan")
+        except ValueError:
+            dollars = math.nan
+        if name not in judges or name in budgets or not 0 < dollars < math.inf:
             raise JudgeError(
-                f"--budget {name}: write --budget JUDGE=DOLLARS once for each judge that "
+                f"--budget {name}={amount}: write --budget JUDGE=DOLLARS once for each judge that "
                 f"--allow-judge names ({', '.join(judges) or 'none'})"
             )
-        try:
-            budgets[name] = float(amount or "")
-        except ValueError:
-            budgets[name] = math.nan
-        if not 0 < budgets[name] < math.inf:
-            raise JudgeError(f"--budget {name}: {amount!r} is no sum of dollars above 0")
         _check_price(name, judges[name], environ)
+        budgets[name] = dollars
     return budgets
 
 

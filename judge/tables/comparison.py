@@ -38,7 +38,7 @@ from judge.tables.run import class_facts
 from judge.text import counted, group_value, left_out
 
 if TYPE_CHECKING:
-    from judge.metrics.scored import ScoredReports
+    from judge.metrics import ScoredReports
 
 _WIDEST = 6
 """Metrics that fit beside each other on a page."""

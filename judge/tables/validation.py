@@ -29,7 +29,6 @@ def validation_document(validation: Data) -> Document:
         _agreement(validation),
         *(_level(validation, key) for key in levels),
         _limits(validation),
-        _errors(validation),
         _alternative(validation),
     ]
     return Document(
@@ -43,18 +42,21 @@ def validation_document(validation: Data) -> Document:
 
 def _judges(validation: Data) -> Table:
     rows = validation["judge_table"]
-    repeated = ["same_verdict"] if any("same_verdict" in row for row in rows) else []
     label = next((row["label"] for row in rows if row["label"]), "errors")
+    has_repeats = any("same_verdict" in row for row in rows)
     head = (
         *("judge", f"kendall|Kendall tau-b, {label}|number", "unread||rate"),
-        *(f"{name}|same verdict again|share" for name in repeated),
-        *("dollars_per_1000|$ per 1,000 studies|short", "seconds|seconds a study|short"),
+        *(["same_verdict|same verdict again|share"] if has_repeats else []),
+        *("dollars_per_1000|price per 1,000 studies|dollars", "seconds|seconds a study|short"),
         "concurrency|at a time|count",
     )
-    reasoned = (*repeated, "dollars_per_1000", "seconds")
     entries = [
-        {**row, "concurrency": "" if row["concurrency"] is None else row["concurrency"]}
-        | {name: _or_reason(row[name]) for name in reasoned}
+        {
+            "same_verdict": None,
+            **row,
+            "concurrency": "" if row["concurrency"] is None else row["concurrency"],
+        }
+        | {name: _or_reason(row[name]) for name in ("dollars_per_1000", "seconds")}
         for row in rows
     ]
     return table_of("judges", "Judges", head, entries)
@@ -122,8 +124,7 @@ def _level(validation: Data, key: str) -> Table:
 
 
 def _rater(entry: Data) -> str:
-    name = entry.get("reader") or entry.get("rater") or entry["judge"]
-    return f"{name} (reader)" if entry.get("is_reader", "reader" in entry) else str(name)
+    return f"{entry['reader']} (reader)" if "reader" in entry else str(entry["judge"])
 
 
 def _limits(validation: Data) -> Table:
@@ -136,16 +137,6 @@ def _limits(validation: Data) -> Table:
     ]
     title = "Counts per study: judge less the mean of the readers, and limits of agreement"
     return table_of("limits", title, head, entries)
-
-
-def _errors(validation: Data) -> Table:
-    entries = [{**entry, "rater": _rater(entry)} for entry in validation["errors"]]
-    note = (
-        "recall: the share of the readers' errors that the rater has too; precision: the share of "
-        "the rater's errors that a reader has too."
-    )
-    head = ("rater", "recall||rate", "precision||rate")
-    return table_of("errors", "Errors matched by category and words", head, entries, note)
 
 
 def _alternative(validation: Data) -> Table:
