@@ -48,11 +48,6 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
     ]
     notes = [*summary["notes"], *_unread_notes(summary, rubric)]
     facts += headline_figures(summary, rubric, "head")
-    notes += [
-        f"{statistic.label} has no interval: {figure.why}"
-        for statistic in rubric.shown("head")
-        if (figure := _estimate(summary, statistic)).why and figure.value is not None
-    ]
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
     signatures = [("signature", summary["signature"])]
@@ -247,10 +242,8 @@ _MOST_PAIRS = 2
 
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
-    measures = {measure.name: measure for measure in rubric.with_role("score")}
-    measures |= {
-        m.name: m for order in rubric.worst for m in rubric.measures if m.name == order.measure
-    }
+    orders = {order.measure for order in rubric.worst}
+    measures = {m.name: m for m in rubric.measures if m.role == "score" or m.name in orders}
     head = [
         *columns("study_id|study", "study_class|class"),
         *(
