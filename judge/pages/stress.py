@@ -17,7 +17,7 @@ from judge.rubrics.categories import CATEGORY
 from judge.stress.report import StressReport
 from judge.study.marks import Segment
 from judge.study.view import cell, changed_words, judged_view
-from judge.tables.stress import facts, tables
+from judge.tables.stress import stress_document
 
 MARK = "<!doctype html><!-- judge stress -->"
 """How such a file begins, so that the program knows it again."""
@@ -91,10 +91,11 @@ def _pieces(
         if not views:
             break
         yield f"packet-{number}", as_json(views)
+    document = stress_document(data)
     overview = {
         "notes": [data["judge"]["note"]] if data["judge"]["note"] else [],
-        "facts": [{"name": name, "value": value} for name, value in facts(data)],
-        "tables": [table.plain() for table in tables(data)],
+        "facts": [{"name": name, "value": value} for name, value in document.facts],
+        "tables": [table.plain() for table in document.tables],
         "rubric": declared(rubric),
         "outcomes": list(OUTCOMES.values()),
         "signature": data["signature"],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from judge.pages.bundle import PACKET, as_json, page_file
 from judge.pages.run import declared
 from judge.study.view import judged_view
-from judge.tables.validation import facts, tables
+from judge.tables.validation import validation_document
 from judge.text import group_value
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def _overview(
     validation: Mapping[str, Any], studies: RatedStudies, quantities: Mapping[str, str]
 ) -> dict[str, Any]:
     names = ("quantity", "judge", "bias", "lower", "upper")
+    document = validation_document(validation)
     return {
-        "facts": [{"name": name, "value": value} for name, value in facts(validation)],
-        "tables": [table.plain() for table in tables(validation)],
+        "facts": [{"name": name, "value": value} for name, value in document.head],
+        "tables": [table.plain() for table in document.tables],
         "raters": [
             {"name": rater.name, "is_reader": rater.is_reader, "rubric": declared(rater.run.rubric)}
             for rater in studies.raters

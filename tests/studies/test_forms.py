@@ -187,7 +187,7 @@ def test_the_same_studies_in_every_form_are_the_same_set(put, forms, studies):
         (b" \r\n", ""),
         (b"[]", ""),
         (b"id,text\n", ""),
-        (b'{"a": "x",\n "b": y}', "line 2, column 7"),
+        (b'{"a": "x",\n "b": y}', "line 2 column 7"),
         (b"[" * 100_000, "more than 100 levels"),
         (b"[1, 2]", "'text'"),
         (b'{"a": ["x"]}', "--references"),
