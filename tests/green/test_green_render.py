@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.rubrics.derived import for_prompt
-from judge.rubrics.green import RUBRIC
-from judge.rubrics.green.parse import NOT_LISTED, green_error, matched_item, warnings_on
+from judge.rubrics.green import NOT_LISTED, RUBRIC, green_error, matched_item, warnings_on
 from judge.types import (
     Annotation,
     Category,
