@@ -18,14 +18,11 @@ from numpy.typing import NDArray
 from judge.rubrics.contract import Statistic
 from judge.stats.agreement import (
     detection,
-    intraclass,
     limits_of_agreement,
     mean_below,
-    preference,
 )
-from judge.stats.bootstrap import draw_resamples
 from judge.stats.correlation import METHODS, correlate
-from judge.stats.intervals import mean_interval, rate_interval, ratio_interval
+from judge.stats.intervals import draw_resamples, mean_interval, rate_interval, ratio_interval
 from judge.stats.metric import Metric
 from judge.stats.prediction_powered import corrected
 from judge.stats.scores import ScoreMatrix
@@ -215,30 +212,6 @@ def differences(repetitions: int) -> None:
         table(title, sizes, ((k, (found[k, n][at] for n in sizes)) for k in settings))
 
 
-def families(repetitions: int) -> None:
-    def cells(family: Any, m: int) -> str:
-        metrics = [
-            Metric(f"m{at}", f"m{at}", "mean", higher_is_better=True, study_label=f"m{at}")
-            for at in range(m)
-        ]
-        hits = 0
-        for seed in range(repetitions):
-            values = {metric.name: RNG.normal(size=(40, 2)) for metric in metrics}
-            ids = tuple(map(str, range(40)))
-            panel = ScoreMatrix(("a", "b"), ids, tuple(metrics), values, {})
-            tests = compare_pairs(panel, {}, Resampling(seed, 100, 1000, family)).pairs.values()
-            hits += any(test.is_significant for of in tests for test in of)
-        return f"{100 * hits / repetitions:.1f}"
-
-    rows = ((f"--family {one}", (cells(one, m) for m in (3, 19))) for one in ("table", "metric"))
-    table(
-        "Tables of two equal models on 40 studies with a significant difference, in percent, by "
-        "the number of metrics",
-        (3, 19),
-        rows,
-    )
-
-
 def annotators(repetitions: int) -> None:
     def cells(n: int, wins: float, epsilon: float) -> str:
         chances = [epsilon + wins, 1 - epsilon - 2 * wins, wins]
@@ -288,7 +261,6 @@ def agreements(repetitions: int) -> None:
         + (1 - is_clean[:, 0].mean()) * (1 - majority.mean())
     )
     kappa, bias = (agreed - chance) / (1 - chance), float((large[:, 0] - mean).mean())
-    icc = intraclass(large[:, 1:]).value
     spread = float((large[:, 0] - mean).std())
     names = (
         "Kendall",
@@ -298,7 +270,6 @@ def agreements(repetitions: int) -> None:
         "kappa",
         "bias",
         "limit",
-        "ICC",
     )
     results: dict[tuple[str, int], list[float]] = {}
     sizes = (10, 20, 30, 60, 200)
@@ -325,7 +296,6 @@ def agreements(repetitions: int) -> None:
                 "kappa": (detected["kappa"], kappa),
                 "bias": (limits["bias"], bias),
                 "limit": (limits["upper"], bias + 1.96 * spread),
-                "ICC": (intraclass(values[:, 1:]).plain(), icc),
             }
             figures += [
                 (k, (one["low"], one["high"]), float(t or 0)) for k, (one, t) in estimates.items()
@@ -337,22 +307,6 @@ def agreements(repetitions: int) -> None:
         sizes,
         ((name, (share(results[name, n]) for n in sizes)) for name in names),
     )
-
-    def preferred(n: int) -> str:
-        inside = []
-        for _ in range(repetitions):
-            values, studies = rated(3 * n, 4), np.repeat(range(n), 3)
-            found = preference(
-                values[:, 0], values[:, 1:], studies, draw_resamples(studies, 3 * n, RNG, 500)
-            )
-            inside.append(covers((found["low"], found["high"]), truth))
-        return share(inside)
-
-    values, studies = rated(60_000, 4), np.repeat(range(20_000), 3)
-    found = preference(values[:, 0], values[:, 1:], studies, draw_resamples(None, 60_000, RNG, 1))
-    truth = float(found["value"] or 0)
-    rows = [("preference accuracy", (preferred(n) for n in sizes))]
-    table("Three candidates a study, by the number of studies", sizes, rows)
 
 
 def _pair(values: Values) -> tuple[Values, Values]:
@@ -395,7 +349,6 @@ def main() -> None:
         "single": single_figures,
         "ratios": ratios,
         "differences": differences,
-        "families": families,
         "annotators": annotators,
         "agreements": agreements,
         "corrections": corrections,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -36,7 +36,6 @@ from judge.cli.output import (
     print_document,
     tracked,
 )
-from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.comparing.comparison import ComparedRuns
@@ -61,12 +60,6 @@ class _Tests(ResamplingOptions):
         "Flips of the permutation test of means. Default: 10000.",
         type=click.IntRange(min=100),
     )
-    family: Literal["table", "metric"] | None = option(
-        "--family", "Correct p values over all tests of a table (the default), or of each metric."
-    )
-    primary: str | None = option(
-        "--primary METRIC", "The metric chosen in advance; its tests are corrected on their own."
-    )
 
 
 @options
@@ -80,13 +73,6 @@ class _Figures:
         "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first that "
         "most models have.",
     )
-    model_info: str | None = option(
-        "--model-info FILE",
-        "A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
-    )
-    top_sites: int = option(
-        "--top-sites N", "The largest N sites that the heat map of ranks shows.", default=30
-    )
 
 
 @options
@@ -99,12 +85,6 @@ class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
     table: tuple[str, ...] = table_option("leaderboard", "errors", "tests", "ranks", "correlations")
     figures: Path | None = figures_option()
     html: Path | None = html_option("Write a page with leaderboard, figures and studies.")
-    highlight: tuple[str, ...] = option(
-        "--highlight MODEL", "Print this model in bold in the figures (repeatable)."
-    )
-    out: Path | None = option(
-        "--out DIR", "With --format rexrank: a CSV of all studies and of each group of --by here."
-    )
     form: str = format_option(
         *("table", "md", "latex", "csv", "json", "rexrank"),
         text="csv has one table, rexrank has ReXrank's columns.",
@@ -123,20 +103,15 @@ def compare(options: _Compare) -> None:
     judge compare RUN RUN --by study_class --html models.html
     judge compare A=RUN B=RUN --by change --allow judge
     """
+    from judge.comparing.alignment import choice
     from judge.comparing.comparison import compare_runs, records
-    from judge.comparing.run_choice import choice
     from judge.figures import available, draw_figures, page_figures
     from judge.files import write_html
     from judge.pages.comparison import MARK, page, wanted
     from judge.stats.metric import find
 
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
-    has_figures = bool(options.figures or options.html)
-    require(has_figures, "--figures or --html", "highlight", "top_sites")
-    require(options.tests, "--tests", "flips", "family", "primary", "resamples", "seed")
-    require(options.form == "rexrank", "--format rexrank", "out", "model_info")
-    if options.form == "rexrank" and options.by and not options.out:
-        raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
+    require(options.tests, "--tests", "flips", "resamples", "seed")
     check_outputs(options.html, options.figures, MARK)
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
@@ -151,44 +126,28 @@ def compare(options: _Compare) -> None:
     )
     panel = comparison.panel
     columns = tuple(dict.fromkeys(find(panel.metrics, name) for name in options.columns)) or None
-    if unknown := [name for name in options.highlight if name not in panel.models]:
-        known = ", ".join(panel.models)
-        raise JudgeError(f"--highlight {unknown[0]}: there is no such model, there are {known}")
     # A damaged run is found here, before the figures are drawn.
     studies = records(compared, wanted(comparison)) if options.html else {}
     # Files first: whoever reads the output may close it early, as head does.
-    top_sites, highlight = options.top_sites, options.highlight
     if options.figures:
-        written = draw_figures(
-            comparison, options.figures, top_sites=top_sites, highlight=highlight
-        )
-        note_figures(written, options.figures)
+        note_figures(draw_figures(comparison, options.figures), options.figures)
     if options.html:
-        figures = page_figures(comparison, top_sites, highlight) if available() else ()
+        figures = page_figures(comparison) if available() else ()
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
-        _rexrank(comparison, options.out, options.model_info)
+        from judge.tables.rexrank import as_rexrank
+
+        emit(as_rexrank(comparison))
+        note_once(comparison.notes)
     else:
         _print(comparison, compared, options.form, columns, options.table)
 
 
-def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
-    from judge.tables.rexrank import as_rexrank, read_model_info, rexrank_files, write_texts
-
-    info = read_model_info(model_info) if model_info else {}
-    if out:
-        for file in write_texts(rexrank_files(comparison, info), out):
-            note(f"ReXrank's columns  {file}")
-    else:
-        emit(as_rexrank(comparison, info))
-    note_once(comparison.notes)
-
-
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
     """Print the models' leaderboard, as `judge compare` does without further options."""
+    from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.run_choice import RunChoice
     from judge.stats.significance import Resampling
 
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
@@ -229,17 +188,14 @@ class _Challenge(AllowOptions, MetricFileOptions, _Figures):
 def challenge(options: _Challenge) -> None:
     """Make every figure and table of the ReXrank challenge that comes from a judge.
 
-    Give one RUN for each model, data set, section and rubric. The data sets are the values of the
-    field `dataset`; without it a run is one data set, named after its file of references.
+    Give one RUN for each model, section and rubric. The data sets are the values of the field
+    `dataset` of its studies.
     """
-    from judge.comparing.challenge import challenge_comparisons
-    from judge.comparing.run_choice import choice
+    from judge.comparing.alignment import choice
     from judge.figures import check_figures
-    from judge.tables.challenge import write_challenge
-    from judge.tables.rexrank import read_model_info
+    from judge.tables.rexrank import challenge_comparisons, write_challenge
 
     check_figures(options.out)
-    info = read_model_info(options.model_info) if options.model_info else {}
     comparisons = challenge_comparisons(
         [choice(run) for run in options.runs],
         sort=options.sort,
@@ -247,6 +203,6 @@ def challenge(options: _Challenge) -> None:
         metrics=options.read_files(),
         patient_field=options.patient_field,
     )
-    files = write_challenge(comparisons, options.out, info, options.top_sites)
+    files = write_challenge(comparisons, options.out)
     note_once(text for comparison in comparisons.values() for text in comparison.notes)
     note(f"challenge  {len(files)} files in {options.out}")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from judge.rubrics import Rubric
+from judge.tables import forms
 from judge.tables.document import Document
 from judge.text import harmless
-
-if TYPE_CHECKING:
-    from judge.figures import WrittenFigures
 
 T = TypeVar("T")
 
@@ -65,22 +63,14 @@ def print_document(
 
         click.echo("\n".join(as_lines(document)))
     elif form == "json":
-        from judge.tables.data import as_json
-
-        emit(as_json(data))
+        emit(forms.as_json(data))
     elif form == "csv":
-        from judge.tables.data import as_csv
-
-        emit(as_csv(document))
+        emit(forms.as_csv(document))
         note_once(document.notes)
     elif form == "md":
-        from judge.tables.markdown import as_markdown
-
-        emit(as_markdown(document))
+        emit(forms.as_markdown(document))
     else:
-        from judge.tables.latex import as_latex
-
-        emit(as_latex(document))
+        emit(forms.as_latex(document))
 
 
 def print_summary(
@@ -104,7 +94,6 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
         check_figures(figures)
 
 
-def note_figures(written: WrittenFigures, folder: Path) -> None:
-    """Say which figures were written, and their notes."""
-    note_once(written.notes)
-    note(f"figures  {len(written.files)} files in {folder}")
+def note_figures(files: Sequence[Path], folder: Path) -> None:
+    """Say how many files of figures were written."""
+    note(f"figures  {len(files)} files in {folder}")

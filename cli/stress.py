@@ -232,8 +232,7 @@ def _show(report: StressReport, options: _Output) -> None:
 
     data = report.plain()
     if options.figures:
-        written = draw_stress({data["judge"]["name"]: data}, options.figures)
-        note_figures(written, options.figures)
+        note_figures(draw_stress(data, options.figures), options.figures)
     if options.html:
         charts = stress_page_figures(data) if available() else None
         write_html(page(report, charts), options.html, MARK)

@@ -150,7 +150,7 @@ def unfence(text: str) -> tuple[str, bool]:
     Around it may stand one closed block of thought before it (its opening tag may be the prompt's),
     one fence, and the token that ends an answer at the very end: the last two prove it whole.
     """
-    if jsonio.too_long(text, LONGEST):
+    if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
         raise UnparsedError("too long", f"an answer has at most {LONGEST:,} bytes")
     text = text.removeprefix("\ufeff")
     if "\r" in text:

@@ -14,7 +14,6 @@ from scipy import stats as reference
 
 from judge import rubrics
 from judge.rubrics.contract import Scale
-from judge.stats.agreement import intraclass
 from judge.stats.correlation import correlation
 from judge.stats.intervals import Z_95, inverse, mean_interval, ratio_interval, wilson
 from judge.stats.table import TableBuilder, summarise, worst_rows
@@ -224,8 +223,6 @@ def test_no_interval_has_a_width_of_nought() -> None:
     assert (same.value, same.low, same.high) == (pytest.approx(0.3), None, None)
     ratio = ratio_interval(np.full(9, 0.3), np.ones(9))
     assert (ratio.value, ratio.low) == (pytest.approx(0.3), None)
-    icc = intraclass(np.array([[0.0, 1.0], [1.0, 0.0]] * 5))
-    assert (icc.value, icc.low, icc.high) == (-1.0, None, None)
 
 
 def test_values_that_differ_in_the_last_bit_are_ties() -> None:

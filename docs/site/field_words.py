@@ -101,8 +101,6 @@ SUMMARY = {
     "totals.NAME.per_study": "how many per study that has it",
     "reasons": "how many studies were unparsed or failed, by reason",
     "warnings": "how many answers were read with a warning, by warning",
-    "unread_by_class": "the class whose studies are clearly more often unparsed or failed than "
-    "the others' (Fisher's exact test, p < 0.05, at least five such studies)",
     "intervals_by": "the field of the patient, where some have several studies",
     "by": "the fields that `rates` are grouped by",
     "rates": "one object a group; the values of the fields stand in it, too",

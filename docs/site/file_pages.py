@@ -92,7 +92,6 @@ _SOMETIMES: dict[str, frozenset[str]] = {
             "rates[].statistics.NAME.bounds",
             "reading",
             "statistics.NAME.bounds",
-            "unread_by_class",
         )
     ),
     "annotations.jsonl": frozenset(),

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from judge.figures.figure import Figure, FigureSet, flat
-from judge.figures.specs import BAND, GRID, INK, MUTED
+from judge.files import cannot_write
 from judge.plugins import install
-from judge.text import capital
+from judge.signature import safe_name
 from judge.types import JudgeError
 
 CAPTIONS = {
@@ -26,31 +27,72 @@ CAPTIONS = {
 _VERSION = "5.21"
 """Vega-Lite's, so that a later version of vl-convert draws the same."""
 _STAGING = ".judge-"
-_DARK = {INK: "#e6e6e6", MUTED: "#a8a8a8", GRID: "#3c3c3c", BAND: "#262626", "#f0f0f0": "#333333"}
-_SERIES_DARK = {"#004488": "#6fa8dc"}
+_MAX_STEM = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: the stem of its files, title, caption and Vega-Lite specification."""
+
+    name: str
+    title: str
+    caption: str
+    spec: dict[str, Any]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The values that are drawn."""
+        return list(self.spec["data"]["values"])
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSet:
+    """The figures of a comparison, a validation or a stress test.
+
+    `subject` is which of them; `names` has the full names of models or judges, in the figures'
+    order.
+    """
+
+    subject: str
+    figures: tuple[Figure, ...]
+    signature: str
+    notes: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def flat(text: str) -> str:
+    """Return `text` on one line, without characters that an XML file cannot hold."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def count_range(numbers: Iterable[int]) -> str:
+    """Return the least and the largest of `numbers`, as `120` or `98 to 120`."""
+    known = sorted(numbers) or [0]
+    low, high = f"{known[0]:,}", f"{known[-1]:,}"
+    return low if low == high else f"{low} to {high}"
+
+
+def with_unique_names(figures: Sequence[Figure]) -> tuple[Figure, ...]:
+    """Return the figures with names that are safe and different on every file system."""
+    named: dict[str, Figure] = {}
+    for figure in figures:
+        stem = name = safe_name(figure.name, _MAX_STEM, keeps="_-", default="figure")
+        number = 1
+        while name.lower() in named:
+            number += 1
+            name = f"{stem}-{number}"
+        named[name.lower()] = replace(figure, name=name)
+    return tuple(named.values())
 
 
 def svg(figure: Figure, signature: str) -> str:
     """Return a figure as SVG, with its text as text, its caption and the signature."""
     text = require_converter().vegalite_to_svg(figure.spec, vl_version=_VERSION)
-    # Vega numbers gradients through the life of a process; a page may hold several figures.
-    text = re.sub(r"\bgradient_\d+", f"{figure.name}-gradient", text)
     about = (
-        f"<title>{_xml(figure.title)}</title><desc>{_xml(figure.caption)}\n{_xml(signature)}</desc>"
+        f"<title>{escape(flat(figure.title))}</title>"
+        f"<desc>{escape(flat(figure.caption))}\n{escape(flat(signature))}</desc>"
     )
     return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + about, text, count=1)
-
-
-def page_svg(figure: Figure, signature: str) -> str:
-    """Return a figure as SVG without a background, whose colours follow the reader's scheme."""
-    text = svg(figure, signature)
-    rules = "".join(
-        f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}'
-        for light, dark in (_DARK | _SERIES_DARK).items()
-    )
-    style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
-    text = re.sub(r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/>', "", text, count=1)
-    return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + style, text, count=1)
 
 
 def write_figures(figures: FigureSet, folder: Path) -> tuple[Path, ...]:
@@ -72,36 +114,28 @@ def write_figures(figures: FigureSet, folder: Path) -> tuple[Path, ...]:
             for name in names:
                 (Path(staging) / name).replace(folder / name)
     except OSError as error:
-        raise _cannot_write(folder, error) from error
+        raise cannot_write(folder, error) from error
     return tuple(folder / name for name in names)
 
 
 def check_folder(folder: Path) -> None:
     """Raise `JudgeError` where figures cannot be written to `folder`; leave nothing behind."""
     try:
-        if folder.exists() and not folder.is_dir():
-            raise JudgeError(f"{folder} is a file; name a folder with --figures")
         parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         with tempfile.TemporaryFile(dir=parent, prefix=_STAGING):
             pass
     except OSError as error:
-        raise _cannot_write(folder, error) from error
+        raise cannot_write(folder, error) from error
 
 
-def captions(figures: FigureSet) -> str:
-    """Return Markdown that says what each figure shows, with the names in full."""
+def _captions(figures: FigureSet) -> str:
     lines = ["# Figures", ""]
     lines += [f"- `{figure.name}`: {flat(figure.caption)}" for figure in figures.figures]
-    lines += [f"- Not drawn: {flat(reason)}." for reason in figures.left_out]
+    lines += ["", "Names, in the order of the figures:", ""]
+    lines += [f"{number}. {flat(name)}" for number, name in enumerate(figures.names, 1)]
     if figures.notes:
         lines += ["", f"Notes on the {figures.subject}:", ""]
         lines += [f"- {flat(note)}" for note in figures.notes]
-    for kind, names in figures.names.items():
-        lines += ["", f"{capital(kind)}, in the order of the figures:", "", *_numbered(names)]
-    for figure in figures.figures:
-        for kind, names in figure.names.items():
-            lines += ["", f"{capital(kind)}, in the order of `{figure.name}`:", ""]
-            lines += _numbered(names)
     return "\n".join([*lines, "", f"Signature: `{figures.signature}`", ""])
 
 
@@ -115,7 +149,7 @@ def _files(figures: FigureSet) -> Iterator[tuple[str, bytes]]:
         yield f"{figure.name}.pdf", convert.svg_to_pdf(text)
         yield f"{figure.name}.png", convert.svg_to_png(text, ppi=300)
         yield f"{figure.name}.vl.json", f"{spec}\n".encode()
-    yield CAPTIONS[figures.subject], captions(figures).encode(errors="replace")
+    yield CAPTIONS[figures.subject], _captions(figures).encode(errors="replace")
 
 
 def require_converter() -> ModuleType:
@@ -127,15 +161,3 @@ def require_converter() -> ModuleType:
             "figures are drawn with vl-convert, which is not installed; "
             + install("vl-convert-python")
         ) from None
-
-
-def _xml(text: str) -> str:
-    return escape(flat(text))
-
-
-def _numbered(names: Sequence[str]) -> list[str]:
-    return [f"{number}. {flat(name)}" for number, name in enumerate(names, 1)]
-
-
-def _cannot_write(folder: Path, error: OSError) -> JudgeError:
-    return JudgeError(f"cannot write figures to {folder}: {error.strerror or error}")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.stats.bootstrap import bootstrap_estimate
-from judge.stats.intervals import Values
+from judge.stats.intervals import Values, bootstrap_estimate
 from judge.stats.metric import Metric
 from judge.stats.scores import Cell
 

@@ -17,7 +17,7 @@ from judge.rubrics.categories import CATEGORY
 from judge.stress.report import StressReport
 from judge.study.marks import Segment
 from judge.study.view import cell, changed_words, judged_view
-from judge.tables.stress import facts, tables
+from judge.tables.stress import stress_document
 
 MARK = "<!doctype html><!-- judge stress -->"
 """How such a file begins, so that the program knows it again."""
@@ -26,10 +26,7 @@ MARK = "<!doctype html><!-- judge stress -->"
 OUTCOMES = {
     "missed": "missed",
     "found": "found",
-    "other_category": "found, in no right category",
-    "other_significance": "found, not of the right significance",
     "false_alarm": "false alarm",
-    "grave_alarm": "false alarm, {level}",
     "quiet": "correctly quiet",
     "changed": "changed reading",
     "same": "same reading",
@@ -43,17 +40,11 @@ def _outcomes(report: StressReport) -> dict[str, pd.Series]:
     read, group = table["lost"] == "", table["group"]
     single, plain = (group == "error") & read, (group == "unchanged") & read
     changed = table["study_id"].isin([row["id"] for row in report.data["hostile"]])
-    has, known, level = table["errors"] > 0, read & bool(scale.errors), table["level"] > 0
-    right = table["is_right"] if scale.is_shared else has
-    graded = table["is_graded"] if scale.is_shared and scale.level else right
-    sure = table["significance"] != "doubtful"
+    has, known = table["errors"] > 0, read & bool(scale.errors)
     return {
         "missed": single & known & ~has,
         "found": single & has,
-        "other_category": single & has & ~right,
-        "other_significance": single & right & ~graded & sure,
         "false_alarm": plain & has,
-        "grave_alarm": plain & level,
         "quiet": plain & known & ~has,
         "changed": changed,
         "same": (group == "hostile") & read & ~changed,
@@ -100,13 +91,13 @@ def _pieces(
         if not views:
             break
         yield f"packet-{number}", as_json(views)
-    level = (data["level"] or {"label": ""})["label"]
+    document = stress_document(data)
     overview = {
         "notes": [data["judge"]["note"]] if data["judge"]["note"] else [],
-        "facts": [{"name": name, "value": value} for name, value in facts(data)],
-        "tables": [table.plain() for table in tables(data)],
+        "facts": [{"name": name, "value": value} for name, value in document.facts],
+        "tables": [table.plain() for table in document.tables],
         "rubric": declared(rubric),
-        "outcomes": [label.format(level=level) for label in OUTCOMES.values()],
+        "outcomes": list(OUTCOMES.values()),
         "signature": data["signature"],
         "has_figures": figures != [],
     }

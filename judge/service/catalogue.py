@@ -7,13 +7,15 @@ reader about the same error or study the last one counts.
 from __future__ import annotations
 
 import hashlib
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from judge.comparing.run_choice import known_model
+from judge.comparing.alignment import known_model
 from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.readers.annotation_store import read_entries
@@ -31,15 +33,21 @@ from judge.running.folder import (
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
-from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
+from judge.stats.intervals import wilson
 from judge.study.view import graded_items, search_text
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
-_AROUND, _MAX_SNIPPETS = 60, 1000
 
 REVIEWS = "reviews.jsonl"
+RIGHT, ALL = "right", "all"
+VERDICTS = (RIGHT, "wrong", "wrong_severity")
+NOTE = (
+    "Precision: reviewed errors that more than half of their readers marked right, of all reviewed "
+    "errors; wrong severity counts as not right. 95% Wilson interval."
+)
+_RATE = ("k", "n", "value", "low", "high")
 MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
 ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
 """What a reader can say of an error or a study; the first three are verdicts on an error."""
@@ -111,26 +119,14 @@ class OpenRun(Run):
     def _overview(self) -> bytes:
         return as_json(page.overview(self.summary(), self.table(), self.rubric))
 
-    def search(self, text: str) -> tuple[list[int], list[str]]:
-        """Return the rows of the studies that hold every word of `text`, in either case.
-
-        With them, where they are not too many, the text around the first word in each.
-        """
+    def search(self, text: str) -> list[int]:
+        """Return the rows of the studies that hold every word of `text`, in either case."""
         words = text.lower().split()
-        found = {
-            row: min(places, default=0)
-            for row, text in enumerate(self._texts)
-            if -1 not in (places := list(map(text.lower().find, words)))
-        }
-        snippets = []
-        if words and len(found) <= _MAX_SNIPPETS:
-            starts = {row: max(0, place - _AROUND) for row, place in found.items()}
-            snippets = [self._texts[row][at : at + 3 * _AROUND] for row, at in starts.items()]
-        return list(found), snippets
+        return [row for row, text in enumerate(self._texts) if all(word in text for word in words)]
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [search_text(record) for record in self.records()]
+        return [search_text(record).lower() for record in self.records()]
 
     def reviews(self) -> list[Event]:
         """Return the reviews that count, read again when the file has changed."""
@@ -139,28 +135,56 @@ class OpenRun(Run):
     def reviewed(self) -> dict[str, Any]:
         """Return the statistics of the reviews that count.
 
-        Those of errors that the run no longer has since it was scored anew count nowhere; `missed`
-        counts the errors that readers added.
+        `precision` has a row with k, n, value, low and high for `all` errors and for each code; an
+        error with two codes counts under both. Reviews of errors that the run no longer has since
+        it was scored anew count nowhere; `missed` counts the errors that readers added.
         """
         events = self.reviews()
-        verdicts = [
-            Verdict(event.reader, (event.study_id, event.error), event.categories, event.verdict)
+        current = [
+            event
             for event in events
             if event.verdict in VERDICTS and event.error in self.errors_of(event.study_id)
         ]
         missed = [event for event in events if event.verdict == MISSED]
-        codes = self.rubric.codes
-        figures = statistics(verdicts, [label.name for label in codes.labels] if codes else [])
-        readers = {*figures["readers"], *(event.reader for event in missed)}
-        return {**figures, "readers": sorted(readers), "missed": len(missed)}
+        by_error: dict[tuple[str, str], list[Event]] = defaultdict(list)
+        for event in current:
+            by_error[event.study_id, str(event.error)].append(event)
+        codes = self.rubric.codes.labels if self.rubric.codes else ()
+        rows = []
+        for code in (ALL, *(label.name for label in codes)):
+            errors = [e for e in by_error.values() if code == ALL or code in e[0].categories]
+            n_right = sum(2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors)
+            rate = wilson(n_right, len(errors))
+            rows.append({"code": code} | {name: getattr(rate, name) for name in _RATE})
+        return {
+            "n_reviewed_errors": len(by_error),
+            "n_studies": len({study_id for study_id, _ in by_error}),
+            "readers": sorted({event.reader for event in (*current, *missed)}),
+            "precision": rows,
+            "note": NOTE,
+            "missed": len(missed),
+        }
 
     def errors_of(self, study_id: str) -> dict[str | None, Mapping[str, Any]]:
-        """Return the graded items of a study by their fingerprints, in order."""
+        """Return the graded items of a study by their fingerprints, in order.
+
+        A fingerprint is made of the error's content: it stays when the study's other errors change.
+        The second of two equal ones gets a number.
+        """
         if (row := self.row_of(study_id)) is None:
             return {}
-        errors = graded_items(self.row(row)["annotation"], self.rubric)
         graded_by = {kind.name: kind.graded_by for kind in self.rubric.graded}
-        return dict(zip(fingerprints(errors, graded_by), errors, strict=True))
+        seen: Counter[str] = Counter()
+        named: dict[str | None, Mapping[str, Any]] = {}
+        for error in graded_items(self.row(row)["annotation"], self.rubric):
+            facets = error["labels"].items()
+            labels = [v for f, values in facets if f != graded_by[error["kind"]] for v in values]
+            content = [error["grade"], labels, error["text"], error["edit"]]
+            text = json.dumps(content, sort_keys=True).encode()
+            digest = hashlib.sha256(text).hexdigest()[:16]
+            seen[digest] += 1
+            named[digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"] = error
+        return named
 
     def sample(self) -> Sample | None:
         """Return the studies that were drawn for reading, None where none were."""

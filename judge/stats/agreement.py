@@ -8,17 +8,10 @@ as JSON's types: a figure is `Estimate.plain()`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from judge.stats.bootstrap import (
-    LEAST_UNITS,
-    Bools,
-    Resamples,
-    bootstrap_estimate,
-    interval,
-)
 from judge.stats.correlation import (
     LEAST_STUDIES,
     METHODS,
@@ -28,24 +21,22 @@ from judge.stats.correlation import (
     undefined_estimate,
 )
 from judge.stats.intervals import (
+    LEAST_UNITS,
     ONE_PATIENT,
     Z_95,
+    Bools,
     Codes,
     Estimate,
+    Resamples,
     Values,
     clustered_error,
     rate_interval,
     student,
-    wilson,
 )
 from judge.stats.scores import ROUNDING
 from judge.text import counted
 
-JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
-READERS = "the mean of the readers"
 NO_STUDY = "no study has the word of both"
-Scoring = Literal["negative rmse", "accuracy"]
-
 EXPERTS = 0.2
 """The epsilon of the alternative annotator test that its authors advise for expert readers: what a
 judge is forgiven for being cheap. Theirs is 0.15 for skilled readers and 0.1 for the crowd."""
@@ -53,7 +44,6 @@ judge is forgiven for being cheap. Theirs is 0.15 for skilled readers and 0.1 fo
 LEAST_READERS, LEAST_TESTED = 3, 30
 """Of fewer patients, or studies, no test is given. The authors' signed-rank test for these takes a
 judge that is worse by just epsilon for as good in 24 to 46%, since the differences are skewed."""
-ALPHA = 0.05
 PASSES = 0.5
 """The winning rate from which on a judge passes."""
 
@@ -68,11 +58,11 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
     """
     readers = values[:, n_judges:]
     mean = mean_of(readers)
-    judges = [
-        correlate(column, mean, resamples, (JUDGE, READERS)) for column in values[:, :n_judges].T
-    ]
+    names = ("the judge", "the mean of the readers")
+    judges = [correlate(column, mean, resamples, names) for column in values[:, :n_judges].T]
+    names = ("the reader", "the mean of the other readers")
     by_reader = [
-        correlate(column, mean_of(np.delete(readers, index, axis=1)), resamples, (READER, OTHERS))
+        correlate(column, mean_of(np.delete(readers, index, axis=1)), resamples, names)
         for index, column in enumerate(readers.T)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
@@ -148,62 +138,6 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
     return {"n": n, **figures, "sd": sd}
 
 
-def preference(
-    judge: Values, readers: Values, studies: Codes, resamples: Resamples
-) -> dict[str, Any]:
-    """Return how often a judge orders two candidates of a study as the readers do.
-
-    A row is a candidate, and `studies` the number of the study that it is for. The readers' order
-    of two candidates is that of their means over the readers who have a value for both; pairs that
-    they tie are undefined. Of the n pairs `n_ties` are tied by the judge, and count one half. The
-    interval is a bootstrap by patient; where the judge orders all pairs right, or none, it is
-    Wilson's over the patients.
-    """
-    first, second = _candidate_pairs(studies)
-    by_judge = _differing(judge[:, None], first, second)
-    by_readers = _differing(readers, first, second)
-    both = ~(np.isnan(by_judge) | np.isnan(by_readers))
-    ordered = both & (by_readers != 0)
-    n, n_undefined = int(ordered.sum()), int((both & ~ordered).sum())
-    if not n:
-        reason = "the readers order no two candidates of a study"
-        return Estimate(0, None, None, None, n_undefined, reason=reason).plain() | {"n_ties": 0}
-    by_judge, first = np.sign(by_judge[ordered]), first[ordered]
-    credit = (1 + by_judge * np.sign(by_readers[ordered])) / 2
-    counted = np.zeros((len(studies), 2))
-    np.add.at(counted, first, np.stack([credit, np.ones(n)], axis=1))
-    right, pairs = resamples.sums(counted).T
-    accuracies = np.divide(right, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-    value = float(accuracies[0])
-    n_units = len(np.unique(resamples.units[first]))
-    low, high, why = interval(accuracies[1:], n_units, resamples.unit_words)
-    if value in (0, 1):
-        rate = wilson(n_units if value else 0, n_units)
-        low, high, why = rate.low, rate.high, None
-    accuracy = Estimate(n, value, low, high, n_undefined, reason=why)
-    return accuracy.plain() | {"n_ties": int((by_judge == 0).sum())}
-
-
-def _candidate_pairs(studies: Codes) -> tuple[Codes, Codes]:
-    order = np.argsort(studies, kind="stable")
-    ordered = studies[order]
-    firsts, seconds = [order[:0]], [order[:0]]
-    for apart in range(1, len(order)):
-        same = np.flatnonzero(ordered[apart:] == ordered[:-apart])
-        if not len(same):
-            break
-        firsts.append(order[same])
-        seconds.append(order[same + apart])
-    return np.concatenate(firsts), np.concatenate(seconds)
-
-
-def _differing(values: Values, first: Codes, second: Codes) -> Values:
-    differences = mean_of(values[first] - values[second])
-    least = ROUNDING * float(np.nan_to_num(np.abs(values)).max(initial=0.0))
-    differences[np.abs(differences) <= least] = 0.0
-    return differences
-
-
 def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str, Any]:
     """Return how one judge finds the studies with an error in the eyes of `readers`.
 
@@ -264,27 +198,22 @@ def _kappas(n: Values, judge: Values, majority: Values, both: Values) -> Values:
 
 
 def alternative_annotator(
-    judge: Values,
-    readers: Values,
-    units: Codes,
-    *,
-    scoring: Scoring = "negative rmse",
-    epsilon: float = EXPERTS,
+    judge: Values, readers: Values, units: Codes, *, epsilon: float = EXPERTS
 ) -> dict[str, Any]:
     """Test whether a judge may stand in for one of the readers [Calderon, Reichart and Dror 2025].
 
     For each reader h, over the n studies that h, the judge and one other reader at least have:
     the judge's and h's scores against the other readers are their negative root mean squared
-    distance from them, or the share of them who say the same. With W = 1 for who scores as
-    high as the other or higher, else 0 (`judge_wins` and `reader_wins` are their means), d = W of h
-    - W of the judge, and the hypothesis that the mean d is epsilon or more is tested from one side
-    (`mean_below`). A reader is `won` where p, corrected over readers [Benjamini and Yekutieli
-    2001], is 0.05 at most. `omega` is the share of the tested readers that are won, and the judge
-    passes from 0.5 on; `rho` is the mean of `judge_wins`. All three are None where there is a
-    `reason`.
+    distance from them; of 0 and 1 that orders as the share of them who say the same. With W = 1 for
+    who scores as high as the other or higher, else 0 (`judge_wins` and `reader_wins` are their
+    means), d = W of h - W of the judge, and the hypothesis that the mean d is epsilon or more is
+    tested from one side (`mean_below`). A reader is `won` where p, corrected over readers
+    [Benjamini and Yekutieli 2001], is 0.05 at most. `omega` is the share of the tested readers that
+    are won, and the judge passes from 0.5 on; `rho` is the mean of `judge_wins`. All three are None
+    where there is a `reason`.
     """
     tests = [
-        _reader_test(index, judge, readers, units, scoring, epsilon)
+        {"reader": index, **_reader_test(index, judge, readers, units, epsilon)}
         for index in range(readers.shape[1])
     ]
     tested = [test for test in tests if test["p"] is not None]
@@ -300,36 +229,27 @@ def alternative_annotator(
 
     adjusted = false_discovery_control([test["p"] for test in tested], method="by").tolist()
     for test, p in zip(tested, adjusted, strict=True):
-        test |= {"p_adjusted": p, "won": p <= ALPHA}
+        test |= {"p_adjusted": p, "won": p <= 0.05}
     omega = sum(test["won"] for test in tested) / len(tested)
     rho = sum(test["judge_wins"] for test in tested) / len(tested)
     return {**result, "omega": omega, "rho": rho, "passes": omega >= PASSES}
 
 
 def _reader_test(
-    index: int, judge: Values, readers: Values, units: Codes, scoring: Scoring, epsilon: float
+    index: int, judge: Values, readers: Values, units: Codes, epsilon: float
 ) -> dict[str, Any]:
     reader, others = readers[:, index], np.delete(readers, index, axis=1)
     known = ~(np.isnan(judge) | np.isnan(reader) | np.isnan(others).all(axis=1))
     names = ("judge_wins", "reader_wins", "p", "p_adjusted")
-    test = {"reader": index, "n": int(known.sum()), **dict.fromkeys(names), "won": False}
+    test = {"n": int(known.sum()), **dict.fromkeys(names), "won": False}
     if not test["n"]:
         return test
-    scores = _scores(np.stack([judge[known], reader[known]], axis=1), others[known], scoring)
-    judge_wins, reader_wins = scores[:, 0] >= scores[:, 1], scores[:, 1] >= scores[:, 0]
+    apart = round_to_largest(np.stack([judge, reader])[:, known, None] - others[known])
+    by_judge, by_reader = round_to_largest(np.nanmean(apart**2, axis=2))
+    judge_wins, reader_wins = by_judge <= by_reader, by_reader <= by_judge
     p = mean_below(reader_wins.astype(float) - judge_wins, units[known], epsilon)
     wins = {"judge_wins": float(judge_wins.mean()), "reader_wins": float(reader_wins.mean())}
     return test | wins | {"p": p}
-
-
-def _scores(two: Values, others: Values, scoring: Scoring) -> Values:
-    has = ~np.isnan(others)[:, None, :]
-    apart = np.where(has, round_to_largest(two[:, :, None] - others[:, None, :]), 0.0)
-    n = has.sum(axis=2)
-    if scoring == "accuracy":
-        return np.asarray((has & (apart == 0)).sum(axis=2) / n)
-    # A root orders as its square does, and so adds nothing but rounding.
-    return round_to_largest(-(apart**2).sum(axis=2) / n)
 
 
 def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:
@@ -356,41 +276,3 @@ def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:
         variance *= max(1.0, error**2 / simple) if simple > 0 else n / n_units
     p = float(ndtr((d.mean() - epsilon) / np.sqrt(variance))) if variance > 0 else 1.0
     return max(p, float(np.finfo(float).tiny))  # never 0
-
-
-def within_variance(values: Values) -> float | None:
-    """Return the mean over things of the variance of their readings, of things by readings.
-
-    The variance of each is the sample's (n - 1). None for no thing, or fewer than two readings.
-    """
-    if values.shape[0] < 1 or values.shape[1] < 2:
-        return None
-    return float(values.var(axis=1, ddof=1).mean())
-
-
-def intraclass(values: Values) -> Estimate:
-    """Return ICC(1, 1) of things by readings [Shrout and Fleiss 1979], with a bootstrap interval.
-
-    One-way random effects, a single reading: (BMS - WMS) / (BMS + (k - 1) WMS), with the mean
-    squares between and within things; it may be negative. The interval is of things drawn anew:
-    that of F is for normal values, and covers 62 to 71% of skewed counts. None where nothing
-    differs, for fewer than two things or two readings.
-    """
-    n, k = values.shape
-    if n < 2 or k < 2:
-        return Estimate(n, None, None, None)
-    means = values.mean(axis=1) - values.mean()
-    # Readings that are alike have a variance of 0 but for rounding.
-    least = ROUNDING * max(1.0, float(np.square(values).max()))
-    sums = np.stack([np.ones(n), means, means**2, values.var(axis=1, ddof=1)], axis=1)
-
-    def icc(sums: Values) -> Values:
-        count, total, squares, inner = sums.T
-        between = k * np.maximum(squares - total**2 / count, 0.0) / (count - 1)
-        within = inner / count
-        known = np.maximum(between, within) > least
-        none = np.full_like(count, np.nan)
-        total_variance = between + (k - 1) * within
-        return np.asarray(np.divide(between - within, total_variance, out=none, where=known))
-
-    return bootstrap_estimate(sums, icc, n)

@@ -6,15 +6,13 @@ studies'; the three correlations are functions of the weights of the cells. Noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from judge.stats.bootstrap import IN_CACHE, Bools, Resamples, slices
-from judge.stats.intervals import Codes, Estimate, Values
+from judge.stats.intervals import Bools, Estimate, Resamples, Values, unit_sums
 from judge.stats.metric import MINUS
 from judge.stats.scores import ScoreMatrix
 
@@ -26,8 +24,7 @@ LEAST_STUDIES = 3
 _DIGITS = 12
 """Values are equal where they are to so many digits of the largest: 0.1 + 0.2 equals 0.3."""
 
-_AT_ONCE = 10_000_000
-"""How many weights there are at a time, by cells and resamples."""
+_PAIRS_AT_ONCE = 2_000_000
 
 
 def round_to_largest(values: Values) -> Values:
@@ -81,95 +78,49 @@ def correlate(
     elif single := [name for name, v in zip(names, (x, y), strict=True) if v.min() == v.max()]:
         reason = f"{single[0]} never varies" if len(single) == 1 else "neither of the two varies"
     if reason is not None:
-        undefined = np.full((resamples.weights.shape[1], len(METHODS)), np.nan)
+        undefined = np.full((len(resamples.weights), len(METHODS)), np.nan)
         return CorrelationDraws(known, undefined, reason)
-    figures = _Cells(x, y).figures(resamples.units[known], resamples.weights)
-    return CorrelationDraws(known, np.concatenate(list(figures)), None)
+    cells, cell_of_study = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
+    weights = unit_sums(resamples.weights.T[resamples.units[known]], cell_of_study.ravel())
+    return CorrelationDraws(known, _of_cells(*cells, weights), None)
 
 
-class _Cells:
-    """The different pairs of values, by the second and then the first, which has fewer values.
+def _of_cells(x: Values, y: Values, weights: Values) -> Values:
+    """Return resamples by `METHODS` from the two values of each cell, and cells by resamples."""
+    size = weights.shape[1]
+    above, ranks, x_ranks, y_ranks = np.zeros((4, size))
+    at_once = max(1, _PAIRS_AT_ONCE // len(x))
+    for start in range(0, len(x), at_once):
+        rows = slice(start, start + at_once)
+        x_signs, y_signs = (np.sign(values[rows, None] - values) for values in (x, y))
+        above += _dot(weights[rows], (x_signs * y_signs) @ weights)
+        # Twice a rank less the mean rank is the weight below less that above.
+        x_rank, y_rank = x_signs @ weights, y_signs @ weights
+        ranks += _dot(weights[rows], x_rank, y_rank)
+        x_ranks += _dot(weights[rows], x_rank, x_rank)
+        y_ranks += _dot(weights[rows], y_rank, y_rank)
+    n = weights.sum(axis=0)
+    x_untied, y_untied = (n**2 - _tied(values, weights) for values in (x, y))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # About their means: sums of squares lose digits where values are far from 0.
+        x, y = (values[:, None] - values @ weights / n for values in (x - x.mean(), y - y.mean()))
+        products, x_spread, y_spread = (_dot(weights, *two) for two in ((x, y), (x, x), (y, y)))
+        kendall = above / np.sqrt(x_untied * y_untied)
+        spearman = ranks / np.sqrt(x_ranks * y_ranks)
+        pearson = products / np.sqrt(x_spread * y_spread)
+    figures = np.stack([kendall, spearman, pearson], axis=1)
+    figures[(x_untied == 0) | (y_untied == 0)] = np.nan
+    return np.asarray(np.clip(figures, -1.0, 1.0))
 
-    `x_levels` and `y_levels` are the different values, in order; `x` and `y` the number of each
-    cell's; `cell_of_study` the number of each study's cell.
-    """
 
-    def __init__(self, x: Values, y: Values) -> None:
-        x_levels, x_codes = np.unique(x, return_inverse=True)
-        y_levels, y_codes = np.unique(y, return_inverse=True)
-        # About their mean: sums of squares lose digits where values are far from 0.
-        x_levels, y_levels = x_levels - x.mean(), y_levels - y.mean()
-        if len(x_levels) > len(y_levels):
-            x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
-        self.x_levels, self.y_levels = x_levels, y_levels
-        pairs, self.cell_of_study = np.unique(
-            y_codes * len(x_levels) + x_codes, return_inverse=True
-        )
-        self.y, self.x = np.divmod(pairs, len(x_levels))
-
-    def figures(self, units: Codes, weights: NDArray[np.float32]) -> Iterator[Values]:
-        # Takes a tenth of a second to import, for those who validate only.
-        from scipy.sparse import csr_array
-
-        n_cells = len(self.x)
-        ones = np.ones(len(units), dtype=np.float32)
-        adding = csr_array((ones, (self.cell_of_study, units)), shape=(n_cells, len(weights)))
-        for block in slices(weights.shape[1], max(1, _AT_ONCE // n_cells)):
-            # Whole numbers below 2 ** 24 are exact as float32.
-            by_cell = adding @ weights[:, block]
-            concordance = self._concordance(by_cell)
-            # The other sums are quickest where they stay in the processor's cache.
-            for part in slices(by_cell.shape[1], max(1, IN_CACHE // n_cells)):
-                yield self._figures(by_cell[:, part].astype(float), concordance[part])
-
-    def _figures(self, weights: Values, concordance: Values) -> Values:
-        starts = np.searchsorted(self.y, np.arange(len(self.y_levels)))
-        in_order = np.argsort(self.x, kind="stable")
-        x_starts = np.searchsorted(self.x[in_order], np.arange(len(self.x_levels)))
-        x_weights = np.add.reduceat(weights[in_order], x_starts, axis=0)
-        y_weights = np.add.reduceat(weights, starts, axis=0)
-        n = y_weights.sum(axis=0)
-        untied_x, untied_y = ((n**2 - _dot(level, level)) / 2 for level in (x_weights, y_weights))
-        is_defined = (untied_x > 0) & (untied_y > 0)
-
-        x_ranks, y_ranks = _centred_ranks(x_weights, n), _centred_ranks(y_weights, n)
-        ranked = _dot(weights, x_ranks[self.x], y_ranks[self.y])
-        rank_spread = _dot(x_weights, x_ranks, x_ranks) * _dot(y_weights, y_ranks, y_ranks)
-
-        x_sum, y_sum = self.x_levels @ x_weights, self.y_levels @ y_weights
-        products = (self.x_levels[self.x] * self.y_levels[self.y]) @ weights
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x_spread = self.x_levels**2 @ x_weights - x_sum**2 / n
-            y_spread = self.y_levels**2 @ y_weights - y_sum**2 / n
-            kendall = concordance / np.sqrt(untied_x * untied_y)
-            spearman = ranked / np.sqrt(rank_spread)
-            pearson = (products - x_sum * y_sum / n) / np.sqrt(x_spread * y_spread)
-        figures = np.stack([kendall, spearman, pearson], axis=1)
-        figures[~is_defined] = np.nan
-        return np.asarray(np.clip(figures, -1.0, 1.0))
-
-    def _concordance(self, weights: Values) -> Values:
-        """Return the concordant less the discordant pairs of studies, one number a resample."""
-        at_level = np.zeros((len(self.x_levels), weights.shape[1]))
-        total = np.zeros(weights.shape[1])
-        ends = np.append(np.flatnonzero(np.diff(self.y)) + 1, len(self.y))
-        for cells in np.split(np.arange(len(self.y)), ends[:-1]):
-            x, rows = self.x[cells], weights[cells].astype(float)
-            up_to = np.cumsum(at_level, axis=0)
-            # Twice the weight up to x, less that beside, less all: below less above.
-            total += ((2 * up_to[x] - at_level[x] - up_to[-1]) * rows).sum(axis=0)
-            at_level[x] += rows
-        return total
+def _tied(values: Values, weights: Values) -> Values:
+    levels = unit_sums(weights, np.unique(values, return_inverse=True)[1])
+    return _dot(levels, levels)
 
 
 def _dot(*columns: Values) -> Values:
     rows = ",".join(["ij"] * len(columns))
     return np.asarray(np.einsum(f"{rows}->j", *columns))
-
-
-def _centred_ranks(by_level: Values, n: Values) -> Values:
-    ranks: Values = np.cumsum(by_level, axis=0) - by_level / 2 - n / 2
-    return ranks
 
 
 Matrix = tuple[tuple[float | None, ...], ...]

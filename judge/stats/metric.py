@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,27 +66,10 @@ def _known(
     *,
     higher: bool = True,
 ) -> Metric:
-    if rexrank == f"1/{label}":  # a reciprocal where ReXrank prints one
-        return Metric(name, rexrank, "inverse", True, label, higher, rexrank=rexrank, scale=scale)  # noqa: FBT003
-    return Metric(name, label, "mean", higher, label, higher, rexrank=rexrank, scale=scale)
-
-
-_ROUNDING = 1e-6
-
-
-def off_scale(metric: Metric, values: Iterable[float]) -> float | None:
-    """Return the first value that no study can have, but for rounding; None where all can."""
-    low, high = metric.scale or (None, None)
-    least = -math.inf if low is None else low - _ROUNDING
-    most = math.inf if high is None else high + _ROUNDING
-    return next((value for value in values if value < least or value > most), None)
-
-
-def scale_of(metric: Metric) -> str:
-    """Return a metric's scale in words: `from 0 to 1`."""
-    low, high = metric.scale or (None, None)
-    ends = [f"from {low:g}" if low is not None else "", f"to {high:g}" if high is not None else ""]
-    return " ".join(filter(None, ends))
+    kind: Kind = "inverse" if rexrank == f"1/{label}" else "mean"
+    is_better = higher or kind == "inverse"
+    shown = label if kind == "mean" else f"1/{label}"
+    return Metric(name, shown, kind, is_better, label, higher, rexrank=rexrank, scale=scale)
 
 
 _RADEVALS_OWN = (
@@ -205,26 +186,16 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
     )
 
 
-def check_own_names(metrics: Sequence[Metric]) -> None:
-    """Raise `JudgeError` where two metrics share a name or a label: one would hide the other."""
-    for what in ("name", "label"):
-        for name, n in Counter(getattr(m, what) for m in metrics).most_common(1):
-            if n > 1:
-                raise JudgeError(f"two metrics have the {what} {name!r}; rename the file's column")
-
-
 def find(metrics: Sequence[Metric], wanted: str) -> Metric:
-    """Return the metric that `wanted` names.
+    """Return the metric that `wanted` names, by letters and digits alone.
 
     That is its name, its label with or without the rubric's title, or an end of its name.
     Raises `JudgeError` where none or more than one fits.
     """
-    end, plain = "_" + wanted.replace("-", "_").replace(" ", "_"), _plain(wanted)
-    fitting = (
-        [m for m in metrics if wanted in (m.name, m.label)]
-        or [m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))]
-        or [m for m in metrics if m.name.endswith(end)]
-    )
+    plain = _plain(wanted)
+    fitting = [m for m in metrics if wanted in (m.name, m.label)]
+    fitting = fitting or [m for m in metrics if plain in map(_plain, (m.name, m.label, m.short))]
+    fitting = fitting or [m for m in metrics if plain and _plain(m.name).endswith(plain)]
     if len(fitting) == 1:
         return fitting[0]
     names = ", ".join(f"{m.name} ({m.label!r})" for m in fitting or metrics)

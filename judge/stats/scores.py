@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,13 @@ from judge.stats.intervals import (
     Codes,
     Estimate,
     Values,
-    inverse,
+    figure_of,
     mean_interval,
     n_different,
-    rate_interval,
-    ratio_interval,
 )
-from judge.stats.metric import Metric, check_own_names
-from judge.stats.table import check_fields, fields_of
+from judge.stats.metric import Metric
+from judge.stats.table import grouped
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.rubrics.contract import Rubric
@@ -63,7 +62,9 @@ class ScoreMatrix:
 
     def __post_init__(self) -> None:
         # Values are found by the metric's name, and read by its label.
-        check_own_names(self.metrics)
+        for names in ([m.name for m in self.metrics], [m.label for m in self.metrics]):
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise JudgeError(f"two metrics are called {twice!r}; rename the file's column")
 
     def metric(self, name: str) -> Metric:
         """Return the metric with this name."""
@@ -129,8 +130,7 @@ class Group:
 
 def parts_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
-    groupings = (fields_of(grouping) for grouping in dict.fromkeys(by))
-    return [({}, panel), *(part for names in groupings for part in groups_of(panel, names))]
+    return [({}, panel), *(part for grouping in dict.fromkeys(by) for part in _of(panel, grouping))]
 
 
 def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
@@ -139,21 +139,14 @@ def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, obj
     A study without a field's value is in the group whose value is None, which comes last. Raises
     `JudgeError` for a field that the panel has not.
     """
-    if not by:
-        return [({}, panel)]
-    check_fields(by, panel.fields)
-    names = list(dict.fromkeys(by))
-    rows: dict[tuple[Any, ...], list[int]] = {}
-    for row, key in enumerate(zip(*(panel.fields[name] for name in names), strict=True)):
-        rows.setdefault(key, []).append(row)
+    return _of(panel, ",".join(by)) if by else [({}, panel)]
 
-    def order(key: tuple[Any, ...]) -> list[tuple[bool, bool, Any]]:
-        return [(v is None, isinstance(v, str), "" if v is None else v) for v in key]
 
-    return [
-        (dict(zip(names, key, strict=True)), panel.take(np.array(rows[key])))
-        for key in sorted(rows, key=order)
-    ]
+def _of(panel: ScoreMatrix, grouping: str) -> list[tuple[dict[str, object], ScoreMatrix]]:
+    import pandas as pd
+
+    table = pd.DataFrame(dict(panel.fields), dtype=object)
+    return [(key, panel.take(np.array(rows))) for key, rows in grouped(table, [grouping])]
 
 
 def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
@@ -172,7 +165,7 @@ def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> 
         for column, under in zip(values.T, per.T, strict=True):
             known = ~np.isnan(column)
             units = None if clusters is None else clusters[known]
-            figures.append(_figure(column[known], under[known], units, metric))
+            figures.append(figure_of(metric.kind, column[known], under[known], metric.scale, units))
         shown = np.array([figure.value for figure in figures], float)
         better, _ = count_better(shown[None], higher=metric.higher_is_better)
         cells[metric.name] = tuple(
@@ -180,18 +173,6 @@ def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> 
             for f, n_better in zip(figures, better[0].tolist(), strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
-
-
-def _figure(values: Values, per: Values, units: Codes | None, metric: Metric) -> Estimate:
-    if metric.kind == "ratio":
-        return ratio_interval(values, per, units)
-    if metric.kind == "rate":
-        return rate_interval(values == 1, units)
-    mean = mean_interval(values, metric.scale, units)
-    if metric.kind == "mean" or mean.value is None:
-        return mean
-    # RadCliQ can come out at or below 0, where a reciprocal says nothing.
-    return inverse(mean, metric.scale) if mean.value > 0 else Estimate(mean.n, None, None, None)
 
 
 def round_mantissa(figures: Values) -> Values:

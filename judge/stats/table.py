@@ -104,11 +104,9 @@ def summarise(
     Keys: those of `_block` for all studies (`n_studies`, `n_scored`, `n_unparsed`,
     `n_failed`, `statistics`), `totals` (of each whole measure: how many, and per study that
     has it), `reasons`, `warnings`, and `rates`, a list with one `_block` a group, its fields
-    first; `intervals_by`, the field of the patient, where patients have several studies, and
-    `unread_by_class` where studies of one class are clearly more often unparsed or failed.
+    first; `intervals_by`, the field of the patient, where patients have several studies.
     Raises `JudgeError` for a field that the table has not.
     """
-    uneven = _unread_by_class(table)
     lost = table[table["outcome"] != "annotated"]
     cells = table["warnings"].dropna()
     warnings = Counter(text for cell in cells for text in set(cell.split("; ")))
@@ -126,7 +124,6 @@ def summarise(
             for key, rows in grouped(table, by)
         ],
         **({"intervals_by": clusters[0]} if clusters else {}),
-        **({"unread_by_class": uneven} if uneven else {}),
     }
 
 
@@ -227,35 +224,6 @@ def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None) -> dict[str,
         "n_failed": int((rows["outcome"] == "failed").sum()),
         "statistics": statistics,
     }
-
-
-_FEWEST_UNREAD, _CLEARLY = 5, 0.05
-
-
-def _unread_by_class(table: pd.DataFrame) -> dict[str, Any] | None:
-    """Return the class whose studies are clearly more often unread than the others', if any.
-
-    By Fisher's exact test of each class against the others, the p values of three or more times
-    their number (Bonferroni); for at least five unread studies.
-    """
-    unread = table["outcome"] != "annotated"
-    classes = unread.groupby(table["study_class"]).agg(["sum", "size"])
-    n_unread, n_studies = int(classes["sum"].sum()), int(classes["size"].sum())
-    if n_unread < _FEWEST_UNREAD or len(classes) < 2:
-        return None
-    from scipy.stats import fisher_exact  # takes half a second to import
-
-    tests = []
-    for name, n, size in classes.itertuples():
-        counts = [[n, size - n], [n_unread - n, n_studies - size - n_unread + n]]
-        p = float(fisher_exact(counts).pvalue) * (len(classes) if len(classes) > 2 else 1)
-        if n * n_studies > size * n_unread and p < _CLEARLY:
-            tests.append((p, str(name), int(n), int(size)))
-    if not tests:
-        return None
-    p, name, n, size = min(tests)
-    others = {"n_unread": n_unread - n, "n_studies": n_studies - size}
-    return {"study_class": name, "n_unread": n, "n_studies": size, "others": others, "p": p}
 
 
 def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:

@@ -24,7 +24,6 @@ from judge.rubrics.contract import Measure, Rubric, Scale
 from judge.rubrics.quantities import levels_of
 from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature, short_digest
-from judge.stats.agreement import intraclass, within_variance
 from judge.stats.intervals import mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
 from judge.stats.table import OUTCOMES
@@ -400,8 +399,7 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
     """Return how far repeats agree, over the candidates that all of them read.
 
     `flips` is the share of candidates for which some repeats find an error of the level and some
-    do not, `score_sd` the root of the mean over candidates of the variance (n - 1) of their scores,
-    `icc` the intra-class correlation of the counts of errors, with candidates as independent.
+    do not, `score_sd` the root of the mean over candidates of the variance (n - 1) of their scores.
     """
     if len(repeats) < 2:
         return None
@@ -413,17 +411,16 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
         numbers: Frame = pd.concat(columns, axis=1, keys=range(len(repeats))).astype(float)
         return numbers
 
-    flips = icc = None
+    flips = None
     if scale.errors:
         clean = by_repeat("level" if scale.level else "errors") == 0
         flips = _rate(clean.any(axis=1) & ~clean.all(axis=1), table["unit"][is_read])
-        icc = intraclass(by_repeat("errors").to_numpy()).plain()
-    variance = within_variance(by_repeat("score").dropna().to_numpy()) if scale.score else None
+    scores = by_repeat("score").dropna() if scale.score else pd.DataFrame()
+    variance = float(scores.var(axis=1).mean()) if len(scores) else None
     return {
         "repeats": len(repeats),
         "n": int(is_read.sum()),
         "lost": int((~is_read).sum()),
         "flips": flips,
         "score_sd": None if variance is None else math.sqrt(variance),
-        "icc": icc,
     }

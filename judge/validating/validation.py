@@ -1,9 +1,10 @@
-"""How far judges agree with readers, and readers among themselves."""
+"""How far judges agree with readers, and readers among themselves; which judge to choose."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,26 +12,34 @@ from typing import Any
 import numpy as np
 
 from judge import plugins
+from judge.comparing.alignment import Runs, choices
 from judge.comparing.metric_files import read_files
-from judge.comparing.run_choice import Runs, choices
 from judge.display import Displayed
-from judge.rubrics.quantities import Quantity, quantities_of
+from judge.rubrics.quantities import Quantity
+from judge.running.folder import Run
 from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
     EXPERTS,
-    Scoring,
     agreement,
     alternative_annotator,
     detection,
     limits_of_agreement,
-    preference,
 )
-from judge.stats.bootstrap import LEAST_UNITS, Resamples, draw_resamples, generator
-from judge.stats.intervals import Values
+from judge.stats.intervals import (
+    LEAST_UNITS,
+    Codes,
+    Estimate,
+    Resamples,
+    Values,
+    draw_resamples,
+    generator,
+    rate_interval,
+    wilson,
+)
 from judge.stats.metric import MINUS
 from judge.stats.significance import Resampling
-from judge.validating.error_matching import matched_errors
-from judge.validating.judges import judge_table
+from judge.stats.table import OUTCOMES
+from judge.types import Failed, Unparsed
 from judge.validating.raters import RatedStudies, align_raters, open_raters
 
 _USUAL = Resampling()
@@ -99,9 +108,9 @@ def compute_validation(
     `judge_table` (agreement, unread answers, stability, price and time by judge); `agreement`,
     `ceiling`, `ceiling_mean` (correlations by quantity); `no_LEVEL_error` for each level that all
     runs have (whether a study has such an error, by judge and by reader, for all studies and each
-    study class); `limits` (bias and limits of agreement of counts), `errors` (which errors match),
-    `preference`, `alt_test`. Each figure has `value`, `low`, `high` and `n`, and a `reason` where
-    it has no value. Raises `JudgeError` for damaged runs.
+    study class); `limits` (bias and limits of agreement of counts), `alt_test`. Each figure has
+    `value`, `low`, `high` and `n`, and a `reason` where it has no value. Raises `JudgeError` for
+    damaged runs.
     """
     n = len(studies.study_ids)
     rng = generator(resampling.seed, "validation", {})
@@ -114,12 +123,14 @@ def compute_validation(
     ]
     levels = [quantity for quantity in quantities if quantity.is_level]
     counts = [quantity for quantity in quantities if quantity.kind == "count"]
-    errors, notes = matched_errors(studies, quantities, resamples.units, resampling)
+    notes = []
+    if lacking := [one.label for one in studies.quantities if one not in quantities]:
+        notes.append(f"{', '.join(lacking)} cannot be compared: the readers were not asked")
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [row["reason"] for row in alternatives if row["passes"] is None]
     correlations = _correlations(studies, quantities, resamples)
     if n < LEAST_UNITS:
-        notes.insert(0, f"only {n} studies were read: correlations have no interval")
+        notes.append(f"only {n} studies were read: correlations have no interval")
     return {
         "signature": _signature(studies, resampling, epsilon),
         **{
@@ -141,7 +152,6 @@ def compute_validation(
         "resampling": {"resamples": resampling.resamples, "seed": resampling.seed},
         "notes": [
             *studies.notes,
-            *_lacking(studies, quantities),
             *notes,
             *(f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)),
         ],
@@ -158,30 +168,8 @@ def compute_validation(
             for values in [studies.values[quantity.name]]
             for column, judge in enumerate(studies.judges)
         ],
-        "errors": errors,
-        "preference": list(_preferences(studies, quantities, resamples)),
         "alt_test": alternatives,
     }
-
-
-def _lacking(studies: RatedStudies, quantities: Sequence[Quantity]) -> list[str]:
-    by_reason: dict[str | None, list[str]] = {}
-    for quantity in studies.quantities:
-        if quantity in quantities:
-            continue
-        reasons = (
-            measure.undefined
-            for reader in studies.readers
-            for measure in reader.run.rubric.measures
-            if measure.undefined
-            and measure.name
-            in quantities_of(reader.rubric, level=studies.level)[quantity.name].measures
-        )
-        by_reason.setdefault(next(reasons, None), []).append(quantity.label)
-    return [
-        f"{', '.join(labels)} cannot be compared with the readers" + (f": {why}" if why else "")
-        for why, labels in by_reason.items()
-    ]
 
 
 def _named(quantity: Quantity) -> dict[str, str | None]:
@@ -255,26 +243,6 @@ def _is_clean(counts: Values) -> Values:
     return is_clean
 
 
-def _preferences(
-    studies: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
-) -> Iterator[dict[str, Any]]:
-    candidates_of = studies.candidates_of
-    rows = np.flatnonzero([study is not None for study in candidates_of])
-    study_ids, study = np.unique([candidates_of[row] or "" for row in rows], return_inverse=True)
-    if len(study_ids) == len(rows):
-        return
-    units, of_row = np.unique(resamples.units[rows], return_inverse=True)
-    part = Resamples(of_row, resamples.weights[units], resamples.has_patients)
-    for quantity in quantities:
-        if quantity.category:
-            continue
-        readers = studies.values[quantity.name][rows, len(studies.judges) :]
-        for names, values in _columns(studies, quantity):
-            figures = preference(values[rows], readers, study, part)
-            judge = {"judge": names["judge"], "measure": names["measure"]}
-            yield {**_named(quantity), **judge, **figures}
-
-
 def _alternatives(
     studies: RatedStudies, counts: Sequence[Quantity], resamples: Resamples, epsilon: float
 ) -> Iterator[dict[str, Any]]:
@@ -283,16 +251,14 @@ def _alternatives(
         if quantity.category:
             continue
         grid = studies.values[quantity.name]
-        forms: list[tuple[str, str, Values, Scoring]] = [
-            (quantity.name, quantity.label, grid, "negative rmse")
-        ]
+        forms = [(quantity.name, quantity.label, grid, "negative rmse")]
         if quantity.is_level:
             label = f"no {quantity.label.removesuffix('s')}"
             forms.append((f"no_{quantity.name}_error", label, _is_clean(grid), "accuracy"))
         for name, label, values, scoring in forms:
             for judge, column in zip(studies.judges, values.T, strict=False):
                 figures = alternative_annotator(
-                    column, values[:, n_judges:], resamples.units, scoring=scoring, epsilon=epsilon
+                    column, values[:, n_judges:], resamples.units, epsilon=epsilon
                 )
                 for test in figures["readers"]:
                     test["reader"] = studies.readers[test["reader"]].name
@@ -319,3 +285,91 @@ def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) ->
         f"version:{plugins.version()}",
     ]
     return str(Signature(parts))
+
+
+def judge_table(
+    studies: RatedStudies,
+    quantities: Sequence[Quantity],
+    agreement: Sequence[Mapping[str, Any]],
+    units: Codes,
+) -> list[dict[str, Any]]:
+    """Return one row per judge, as JSON's types.
+
+    `kendall` is the agreement with the mean of the readers on `quantity`: significant errors, else
+    all errors, else the score. `unread` is the share of the studies whose answer could not be read
+    or never came. `dollars_per_1000` is the price of 1,000 studies in US dollars, `seconds` the
+    time of the run per study, with `concurrency` requests at a time. `same_verdict`, in runs that
+    asked the same judge again, is the share of studies on which they all agree whether there is
+    such an error. A figure without a value has a `reason`. `units` numbers each study's patient.
+    """
+    totals = [quantity for quantity in quantities if not quantity.category]
+    quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)
+    kendall = {
+        row["judge"]: row["kendall"]
+        for row in agreement
+        if row["own"] and quantity and row["quantity"] == quantity.name
+    }
+    stability = _same_verdict(studies, quantity, units)
+    rows = []
+    for judge, outcomes in zip(studies.judges, studies.runs.outcomes.T, strict=False):
+        lost = {
+            f"n_{OUTCOMES[kind]}": int((outcomes == OUTCOMES[kind]).sum())
+            for kind in (Unparsed, Failed)
+        }
+        rows.append(
+            {
+                "judge": judge.name,
+                "quantity": quantity and quantity.name,
+                "label": quantity and quantity.label,
+                "kendall": kendall.get(judge.name) or _unknown("no count in common"),
+                "unread": {**wilson(sum(lost.values()), len(outcomes)).plain(), **lost},
+                **({"same_verdict": stability[judge.name]} if judge.name in stability else {}),
+                **_cost(judge.run),
+                "concurrency": (judge.run.manifest.get("effort") or {}).get("concurrency"),
+            }
+        )
+    return rows
+
+
+def _same_verdict(
+    studies: RatedStudies, quantity: Quantity | None, units: Codes
+) -> dict[str, dict[str, Any]]:
+    """Return by judge how often its runs agree that a study has no error, for repeated judges."""
+    columns_of: dict[str, list[int]] = {}
+    for column, judge in enumerate(studies.judges):
+        if (judge.run.manifest.get("spent") or {}).get("asked"):  # not the cache's answers again
+            same_judge = str(Signature.parse(judge.run.signature).without("repeat", "version"))
+            columns_of.setdefault(same_judge, []).append(column)
+    figures: dict[str, dict[str, Any]] = {}
+    for columns in columns_of.values():
+        if quantity is None or quantity.kind != "count" or len(columns) < 2:
+            continue
+        is_clean = _is_clean(studies.values[quantity.name][:, columns])
+        scored = ~np.isnan(is_clean).any(axis=1)
+        is_same = (is_clean == is_clean[:, :1]).all(axis=1)
+        figure = rate_interval(is_same[scored], units[scored]).plain()
+        figures |= {studies.judges[column].name: figure for column in columns}
+    return figures
+
+
+def _cost(run: Run) -> dict[str, dict[str, Any]]:
+    manifest, spent = run.manifest, run.manifest.get("spent") or {}
+    asked = spent.get("asked")
+    if not spent or (spent["from_cache"] and not asked):
+        unknown = _unknown("all from the cache" if spent else "not recorded")
+        return {"dollars_per_1000": unknown, "seconds": unknown}
+    n = run.summary()["n_studies"]
+    # Of the answers asked for: cached ones count as these.
+    share = (asked + spent["from_cache"]) / asked / n if asked else 1 / n
+    dollars = _unknown("no known price" if asked else "asks no server")
+    if asked and spent["dollars"] is not None:
+        dollars = Estimate(asked, 1_000 * spent["dollars"] * share, None, None).plain()
+    started, finished = (datetime.fromisoformat(manifest[end]) for end in ("started", "finished"))
+    seconds = Estimate(asked or n, (finished - started).total_seconds() * share, None, None).plain()
+    if parts := [name for name in ("batches", "shards") if manifest.get(name)]:
+        seconds = _unknown(f"judged in {parts[0]}")
+    return {"dollars_per_1000": dollars, "seconds": seconds}
+
+
+def _unknown(reason: str) -> dict[str, Any]:
+    return Estimate(0, None, None, None, reason=reason).plain()

@@ -132,10 +132,10 @@ def test_a_number_is_made_of_the_judges_that_have_it() -> None:
 
 
 def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
-    for name, more in (("told", ()), ("missing_prior_note", ("--no-context",))):
+    for name, more in (("told", ()), ("untold", ("--no-context",))):
         files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
         assert invoke("crimson", *files, *more, "--out", name).exit_code == 0
-    done = invoke("panel", "told", "missing_prior_note", "--rule", "majority", "--out", "out")
+    done = invoke("panel", "told", "untold", "--rule", "majority", "--out", "out")
     assert done.exit_code == 0, done.stderr
     for line in (
         *("rates out --by site", "audit out ex-012", "audit out --html page.html", "errors out"),
@@ -171,8 +171,8 @@ def test_an_audit_tells_the_numbers_of_the_panel_from_the_judges_lists(
 ) -> None:
     panelled(invoke, three, "majority")
     text = invoke("audit", "out", "b").stdout
-    assert "Clinically significant errors: 1 (the judges' lists: 3)" in text
-    assert "Matched findings: 1 (the judges' lists: 4)" in text
+    assert "Clinically significant errors: 1 (3 listed)" in text
+    assert "Matched findings: 1 (4 listed)" in text
     assert "- heart 2 (two)" in text
 
 

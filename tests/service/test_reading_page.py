@@ -28,8 +28,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     corrected = readable(folder, "fineradscore").rename(folder / "lines")
     mine = readable(folder)
     again = shutil.copytree(mine, folder / "again")
-    bare = shutil.copytree(mine, folder / "bare", ignore=lambda *_: ["sample.json"])
-    with Served(folder, mine, corrected, again, bare) as running:
+    with Served(folder, mine, corrected, again) as running:
         yield running
 
 
@@ -189,27 +188,6 @@ def test_leaving_loses_no_comment_and_no_mark(service: Served, browser: Browser)
     reader.at(2)
 
 
-def test_what_was_marked_in_other_reports_is_given_up(service: Served, browser: Browser) -> None:
-    reader = ReadingPage(browser, service, "again", "Uma")
-    reader.page.context.route("**/readings", lambda route: route.abort())
-    reader.press("ArrowDown", "a", "1")
-    reader.page.wait_for_selector("#saved.waiting")
-    kept_here = "Object.keys(localStorage).filter(key => key.startsWith('judge.unsaved'))"
-    reader.page.evaluate(
-        f"{kept_here}.forEach(key => localStorage.setItem(key, JSON.stringify("
-        "{...JSON.parse(localStorage.getItem(key)), texts: 'of others'})))"
-    )
-    reader.page.reload()
-    reader.page.locator("#alarm", has_text="have changed").wait_for()
-    reader.page.wait_for_selector("#saved.saved")
-    reader.page.context.unroute("**/readings")
-    assert reader.page.locator(".card").count() == 0
-    assert reader.page.evaluate(kept_here) == []
-    reader.press("ArrowDown", "b", "2")
-    (reading,) = reader.until_saved(lambda all_: all_)
-    assert said(reading)[0][1] == ("b",)
-
-
 def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Browser) -> None:
     reader = ReadingPage(browser, service, "lines", "Anna", viewport=TABLET, has_touch=True)
     seen = watch(reader.page)
@@ -236,20 +214,6 @@ def test_lines_are_corrected_by_keyboard_and_touch(service: Served, browser: Bro
     ]
     assert axe(reader.page) == []
     seen.assert_quiet()
-
-
-def test_the_sample_is_drawn_on_the_page(service: Served, browser: Browser) -> None:
-    page = browser.new_page()
-    page.goto(f"{service.url}/read?run=bare")
-    page.fill("#reader-name", "Anna")
-    page.keyboard.press("Enter")
-    page.fill("#draw-n", "4")
-    page.get_by_role("button", name="Draw").click()
-    page.locator("[data-act=skip]").click()
-    page.wait_for_selector(".editor h2:has-text('1 of 4')")
-    page.locator("#guidelines > summary").click()
-    assert "missing finding" in page.inner_text("#guidelines")
-    assert axe(page) == []
 
 
 def test_practice_is_checked_and_never_saved(service: Served, browser: Browser) -> None:

@@ -79,7 +79,6 @@ def test_two_readers_at_once_lose_nothing(service: Served) -> None:
     found = service.client.get(f"{RUN}/reviews").json()
     assert [event["verdict"] for event in found["events"]] == ["wrong"] * 2 * len(names)
     assert found["statistics"]["precision"][0]["value"] == 0.0
-    assert found["statistics"]["kappa"][0]["kappa"] is None, "both said the same of every error"
 
 
 def test_a_review_that_cannot_be_is_refused_and_not_kept(service: Served) -> None:

@@ -1,4 +1,4 @@
-"""Correlations with readers, the ceiling, limits of agreement and preference.
+"""Correlations with readers, the ceiling, limits of agreement.
 
 Against scipy, brute force and examples worked out by hand.
 """
@@ -6,7 +6,6 @@ Against scipy, brute force and examples worked out by hand.
 from __future__ import annotations
 
 import warnings
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -18,11 +17,9 @@ from judge.stats.agreement import (
     clustered_error,
     limits_of_agreement,
     mean_of,
-    preference,
 )
-from judge.stats.bootstrap import Resamples, draw_resamples, interval
 from judge.stats.correlation import METHODS, correlate
-from judge.stats.intervals import Z_95, Estimate
+from judge.stats.intervals import Z_95, Estimate, Resamples, draw_resamples, interval, tail
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
@@ -40,7 +37,7 @@ def resampled(n: int, clusters: object = None, resamples: int = 20, seed: int = 
 
 def rows_of(resamples: Resamples, column: int) -> np.ndarray:
     """The rows of a resample, each as often as its patient was drawn."""
-    weights = resamples.weights[resamples.units, column].astype(int)
+    weights = resamples.weights[column, resamples.units].astype(int)
     return np.repeat(np.arange(len(resamples.units)), weights)
 
 
@@ -121,18 +118,12 @@ def test_every_missing_value_and_interval_has_a_reason() -> None:
         assert one.reason
 
 
-def ends_of(n_units: int) -> list[float]:
-    """The shares of the resamples beyond each end: further percentiles for fewer units."""
-    share = stats.norm.cdf(np.sqrt(n_units / (n_units - 1)) * stats.t.ppf(0.025, n_units - 1))
-    return [share, 1 - share]
-
-
 def test_the_ends_are_percentiles_and_a_few_undefined_resamples_are_left_out() -> None:
     figures = np.random.default_rng(4).normal(size=1000)
     figures[:10] = NAN
     low, high, reason = interval(figures, 50, "studies")
     assert reason is None
-    assert (low, high) == pytest.approx(tuple(np.quantile(figures[10:], ends_of(50))))
+    assert (low, high) == pytest.approx(tuple(np.quantile(figures[10:], [tail(50), 1 - tail(50)])))
     figures[10] = NAN
     assert interval(figures, 50, "studies")[0] is None
 
@@ -195,54 +186,6 @@ def test_the_interval_of_the_bias_is_students() -> None:
     found = limits(values).bias
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert clustered_error(d, np.arange(80)[::-1] * 3)[0] == pytest.approx(stats.sem(d))
-
-
-# The order of candidates.
-
-
-def ordered(judge: list[float], readers: list[list[float]], studies: list[int], resamples=200):
-    values = np.array(readers, dtype=float).T.reshape(len(judge), len(readers))
-    at = np.array(studies, int)
-    drawn = draw_resamples(at, len(at), np.random.default_rng(1), resamples)
-    return named(preference(np.array(judge, dtype=float), values, at, drawn))
-
-
-def test_preference_by_hand() -> None:
-    studies = [0, 0, 0, 1, 1, 2, 2, 3]
-    reader_one = [1, 2, 3, 1, 1, 4, 2, 9]
-    reader_two = [1, 2, 5, 2, 2, NAN, 1, 9]
-    judge = [0, 0, 2, 5, 1, 3, 1, 0]
-    found = ordered(judge, [reader_one, reader_two], studies)
-    # Study 0: tied by the judge, right, right. Study 1: tied by the readers. Study 2: right,
-    # by the first reader, who has both. Study 3 has one candidate.
-    assert (found.n, found.n_undefined, found.n_ties) == (4, 1, 1)
-    assert found.value == 3.5 / 4
-    # A strict reader who has read the better candidate only does not turn the two round.
-    assert ordered([1, 2], [[1, 2], [9, NAN]], [0, 0]).value == 1
-
-
-def test_preference_in_every_resample() -> None:
-    values = counts(3, 120, 4)
-    random = np.random.default_rng(3)
-    values[random.random(values.shape) < 0.1] = NAN
-    studies = random.integers(0, 40, 120)
-    resamples = draw_resamples(studies // 2, 120, random, 150)
-    found = named(preference(values[:, 0], values[:, 1:], studies, resamples))
-    right, pairs, ties = np.zeros(len(resamples.weights)), np.zeros(len(resamples.weights)), 0
-    for i, j in combinations(range(120), 2):
-        d = values[i, 1:] - values[j, 1:]
-        if studies[i] != studies[j] or np.isnan(d).all() or np.isnan(values[i, 0] - values[j, 0]):
-            continue
-        by_readers, by_judge = np.sign(np.nanmean(d).round(9)), np.sign(values[i, 0] - values[j, 0])
-        if by_readers:
-            right[resamples.units[i]] += 0.5 if by_judge == 0 else by_judge == by_readers
-            pairs[resamples.units[i]] += 1
-            ties += by_judge == 0
-    assert (found.n, found.n_ties) == (pairs.sum(), ties)
-    drawn = (right @ resamples.weights) / (pairs @ resamples.weights)
-    assert found.value == pytest.approx(drawn[0])
-    ends = np.quantile(drawn[1:], ends_of(np.count_nonzero(pairs)))
-    assert (found.low, found.high) == pytest.approx(tuple(ends))
 
 
 @pytest.mark.parametrize(("n", "constant"), [(9, False), (30, True)])

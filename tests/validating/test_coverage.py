@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from judge.rubrics.contract import Statistic
-from judge.stats.bootstrap import draw_resamples
 from judge.stats.correlation import METHODS, correlate
+from judge.stats.intervals import draw_resamples
 from judge.stats.prediction_powered import corrected
 
 

@@ -109,11 +109,9 @@ def test_a_stratum_has_the_weight_of_its_studies() -> None:
     means = [np.nanmean(readers[strata == stratum]) for stratum in (0, 1)]
     assert corrected(np.zeros(1000), readers, RATE, strata).value == pytest.approx(np.mean(means))
     assert corrected(np.zeros(1000), readers, RATE).value == pytest.approx(np.nanmean(readers))
-    # A stratum without a reading is said, unless all were drawn with the same probability.
     f, y = some(9, 40)
     strata = (np.arange(140) >= 130).astype(np.intp)
     assert corrected(f, y, RATE, strata).why_not == "no reading of a stratum of 10 studies"
-    assert corrected(f, y, RATE, strata, is_even=True) == corrected(f, y, RATE)
 
 
 def test_means_scores_and_reciprocals() -> None:

@@ -1,0 +1,109 @@
+"""The figures of judges: beside readers, and in stress tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from judge.figures import specs
+from judge.figures.files import Figure, FigureSet, count_range, flat
+from judge.tables.validation import row_name
+
+Report = Mapping[str, Any]
+
+_READERS = "each reader, against the others"
+
+
+def validation_figures(validation: Report) -> FigureSet:
+    """Return the figures of what `judge validate --format json` prints."""
+    return FigureSet(
+        "validation",
+        tuple(_agreement(validation)),
+        validation["signature"],
+        tuple(validation["notes"]),
+        tuple(rater["name"] for kind in ("judges", "readers") for rater in validation[kind]),
+    )
+
+
+def _agreement(validation: Report) -> Iterable[Figure]:
+    rows = []
+    for ceiling in validation["ceiling_mean"]:
+        if ceiling["category"]:
+            continue
+        cells = [
+            (flat(row_name(row)), row["kendall"])
+            for row in validation["agreement"]
+            if row["quantity"] == ceiling["quantity"]
+        ]
+        if all(cell["value"] is None for _, cell in cells):
+            continue
+        low, high = ceiling["range"]["kendall"] or (None, None)
+        readers = {"value": ceiling["kendall"]["value"], "low": low, "high": high}
+        panel = f"{ceiling['label']}, n {count_range(c['n'] for _, c in cells if c['value'])}"
+        rows += [
+            {"panel": panel, "name": name, "series": ""}
+            | {end: cell.get(end) for end in ("value", "low", "high")}
+            for name, cell in [(_READERS, readers), *cells]
+        ]
+    if rows:
+        title = "Agreement of judges with the readers (Kendall's tau-b)"
+        yield Figure(
+            "agreement_kendall",
+            title,
+            "Kendall's tau-b of each judge, score or metric with the mean of the readers, a panel "
+            "a quantity; bars are 95% bootstrap intervals, n is the number of studies. A "
+            "score of which more is better where more of the quantity is worse, or the other way "
+            "round, is negated, so that agreement is positive. The first row is the readers' "
+            "ceiling: each reader against the mean of the others, their mean and, as a bar, the "
+            "least to the greatest.",
+            specs.dots(title, rows, **_places(rows), axis="Kendall's tau-b"),
+        )
+
+
+def stress_figures(report: Report) -> FigureSet:
+    """Return the figures of what `judge stress report --format json` prints."""
+    level = report["level"]["label"] if report["level"] else "severe errors"
+    found = {"found": "an error is found", "right_category": "one in a right category is found"}
+    alarms = {"any": "an error is found", "significant": f"{level} are found"}
+    figures = [
+        *_shares(report, "detection", "class", found, "Errors that were put in, and found"),
+        *_shares(report, "false_alarms", "change", alarms, "False alarms: no finding was changed"),
+    ]
+    judge = report["judge"]["name"]
+    return FigureSet("stress test", tuple(figures), report["signature"], (), (judge,))
+
+
+def _shares(
+    report: Report, table: str, key: str, series: Mapping[str, str], title: str
+) -> Iterable[Figure]:
+    """Draw the rates of a table of the report, whose rows have a name under `key`."""
+    first = next(iter(series))
+    total = report[f"{table}_all"]
+    lines = [("all", total)] + [
+        (row[key].replace("_", " "), row) for row in report[table] if row[first]
+    ]
+    rows = [
+        {"panel": report["judge"]["name"], "name": f"{name} ({line[first]['n']})"}
+        | {"series": label, "value": line[field]["rate"]}
+        | {end: line[field][end] for end in ("low", "high")}
+        for name, line in lines
+        for field, label in series.items()
+        if line[field] and line[field]["n"]
+    ]
+    if rows:
+        yield Figure(
+            f"stress_{table}",
+            title,
+            f"Share of candidates in which {' and in which '.join(series.values())}, by what was "
+            "done to the report; bars are 95% Wilson intervals. In brackets is the number of "
+            "candidates that were read.",
+            specs.dots(
+                title, rows, **_places(rows), axis="candidates", domain=(0, 1), percent=True
+            ),
+        )
+
+
+def _places(rows: list[specs.Row]) -> dict[str, list[str]]:
+    """Return the names, panels and series of some rows, each in the order of the rows."""
+    fields = {"names": "name", "panels": "panel", "series": "series"}
+    return {name: list(dict.fromkeys(row[field] for row in rows)) for name, field in fields.items()}
