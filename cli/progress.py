@@ -210,13 +210,12 @@ def _end_stopped(error: RunStoppedError) -> NoReturn:
 def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
     """Let sessions of one judge share the servers that it starts; they end with the block."""
     servers = sessions[0].judge.servers
-    starts = servers is not None and servers.starts is not None
-    if servers is not None and starts:
+    if servers is not None and servers.is_started:
         servers.stays = len(sessions) > 1
         for session in sessions:
             session.judge.servers = servers
     try:
         yield
     finally:
-        if servers is not None and starts:
+        if servers is not None and servers.is_started:
             servers.stop()

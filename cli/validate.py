@@ -56,7 +56,7 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
     html: Path | None = html_option("Write a page with tables, counts and studies.")
     table: tuple[str, ...] = table_option(
         *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits"),
-        *("errors", "alternative_annotator"),
+        "alternative_annotator",
     )
     form: str = format_option("table", "md", "latex", "csv", "json", text="csv has one table.")
 
@@ -67,13 +67,12 @@ def validate(options: _Validate) -> None:
 
     For each count that the rubrics share, the score and other metrics: correlation with the mean
     of the readers and with each; agreement on studies without significant errors; bias and limits
-    of agreement; the readers' errors that the judge found; the alternative-annotator test.
-    docs/trust.md explains each number.
+    of agreement; the alternative-annotator test. docs/trust.md explains each number.
 
     \b
     judge validate RUN --readers readers --html validation.html
     """
-    from judge.comparing.run_choice import choice
+    from judge.comparing.alignment import choice
     from judge.figures import draw_validation
     from judge.files import write_html
     from judge.pages.tables import VALIDATION, validation_page

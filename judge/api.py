@@ -105,7 +105,8 @@ def annotate(
     policy
         A `judge.RequestPolicy`: how many requests at a time, how often again, when to give up.
     options
-        Options of one kind of judge, such as `vllm_args`; docs/python.md has the other keywords.
+        Settings of a server that is started, as of `--server`; docs/python.md has the other
+        keywords.
 
     Returns
     -------

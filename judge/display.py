@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judge.tables.document import Document
+
 
 class Displayed:
     """A result with printed tables: `print` shows the first, `frame` returns any of them."""
 
     def __str__(self) -> str:
-        from judge.tables import documents
+        from judge.tables.terminal import as_text
 
-        return documents.as_text(documents.document_of(self))
+        return as_text(_document(self))
 
     def _repr_html_(self) -> str:
-        from judge.tables import documents
+        from judge.tables.forms import as_html
 
-        return documents.as_html(documents.document_of(self))
+        return as_html(_document(self))
 
     def frame(self, table: str = "") -> pd.DataFrame:
         """Return a table of the result, by default the first, as `--format csv` prints it.
@@ -30,6 +32,31 @@ class Displayed:
             JudgeError: For a table that the result has not; the message has the names.
 
         """
-        from judge.tables import documents
+        from judge.tables.forms import as_frame
 
-        return documents.as_frame(documents.document_of(self, complete=True), table)
+        return as_frame(_document(self, complete=True), table)
+
+
+def _document(result: Displayed, *, complete: bool = False) -> Document:
+    """Return what is printed of a result; `complete` has all groups, for DataFrames."""
+    from judge.comparing.leaderboard import Leaderboard
+    from judge.comparing.recurring import Recurring
+    from judge.running.folder import Rates, Run
+    from judge.stress.report import StressReport
+    from judge.tables import comparison, recurring, run, stress, validation
+    from judge.validating.validation import Validation
+
+    match result:
+        case Run():
+            return run.run_document(result.summary(), result.rubric, complete=complete)
+        case Rates():
+            return run.run_document(result.summary, result.rubric, complete=complete)
+        case Leaderboard():
+            return comparison.comparison_document(result.comparison, complete=complete)
+        case Recurring():
+            return recurring.recurring_document(result, complete=complete)
+        case Validation():
+            return validation.validation_document(result.data)
+        case StressReport():
+            return stress.stress_document(result.data)
+    raise TypeError(f"no document of {type(result).__name__}")

@@ -1,4 +1,4 @@
-"""Reads JSON that others wrote: one value, within limits, each key once, UTF-8.
+"""Reads JSON that others wrote: one value, each key once, UTF-8.
 
 `to_line` and `from_line` are for the program's own records, which end with a checksum.
 """
@@ -13,13 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-DEEPEST = 100
-"""How deeply objects and lists may be nested."""
-LONGEST = 64 * 2**20
-"""The most bytes that are read where the caller names no limit."""
-
+_DEEPEST = 100
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.S)
 _NEXT = re.compile(r"[^ \t\r\n]")
+_SEAL = b', "checksum": "'
 
 
 class JsonError(ValueError):
@@ -29,32 +26,17 @@ class JsonError(ValueError):
         self.reason, self.detail = reason, detail
         super().__init__(f"{reason}: {detail}" if detail else reason)
 
-    def __str__(self) -> str:
-        cause = self.__cause__
-        if not isinstance(cause, json.JSONDecodeError) or self.reason == "several values":
-            return super().__str__()
-        if not cause.doc.strip():
-            return "it is empty; write a value"
-        place = f"line {cause.lineno}, column {cause.colno}"
-        if self.reason == "cut short":
-            return f"it ends too early, in {place}; complete it"
-        return f"it is wrong in {place}; correct it there"
-
 
 class Pairs(list[tuple[str, Any]]):
     """The pairs of an object as they were written, repeated keys included; see `read`."""
 
 
-def read(
-    data: bytes | str, *, longest: int = LONGEST, pairs: bool = False, nan: bool = False
-) -> Any:  # noqa: ANN401
-    """Return the one JSON value in `data`, of at most `longest` bytes of UTF-8.
+def read(data: bytes | str, *, pairs: bool = False, nan: bool = False) -> Any:  # noqa: ANN401
+    """Return the one JSON value in `data`.
 
     With `pairs` every object is a list of `Pairs` that may repeat a key; with `nan` NaN and
     infinity are accepted. Raises `JsonError`.
     """
-    if len(data) > longest or (isinstance(data, str) and too_long(data, longest)):
-        raise JsonError("too long", f"more than {longest:,} bytes")
     if isinstance(data, bytes):
         try:
             data = data.decode("utf-8")
@@ -96,28 +78,18 @@ def from_line(line: bytes, number: int) -> dict[str, Any]:
     return record
 
 
-_SEAL = b', "checksum": "'
-
-
 def _seal(body: bytes) -> bytes:
     return _SEAL + hashlib.sha256(body).hexdigest()[:16].encode() + b'"}\n'
 
 
-def too_long(text: str, longest: int) -> bool:
-    """Return whether `text` takes more than `longest` bytes of UTF-8."""
-    if len(text) * 4 <= longest:
-        return False
-    return len(text) > longest or len(text.encode("utf-8", "surrogatepass")) > longest
-
-
 def _check_depth(text: str) -> None:
-    if text.count("[") + text.count("{") <= DEEPEST:
+    if text.count("[") + text.count("{") <= _DEEPEST:
         return
     depth = 0
     for token in _BRACKETS.findall(text):
         depth += (token in ("[", "{")) - (token in ("]", "}"))
-        if depth > DEEPEST:
-            raise JsonError("nested too deeply", f"more than {DEEPEST} levels")
+        if depth > _DEEPEST:
+            raise JsonError("nested too deeply", f"more than {_DEEPEST} levels")
 
 
 def _explained(error: ValueError, text: str) -> JsonError:
@@ -155,9 +127,6 @@ _PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_co
 _WITH_NAN = json.JSONDecoder(object_pairs_hook=_once)
 
 
-_MOST_BYTES = 4 * 2**20
-
-
 def replace_surrogates(text: str) -> str:
     """Return `text` with U+FFFD for lone surrogates, which JSON can escape and no file hold."""
     try:
@@ -168,17 +137,14 @@ def replace_surrogates(text: str) -> str:
 
 
 class UnreadableYamlError(Exception):
-    """A file that is no YAML, or none that a person wrote. Its text says why, on one line."""
+    """A file that is no YAML. Its text says why, on one line."""
 
 
 def read_yaml(path: Path) -> tuple[object, bytes]:
     """Return what a YAML file that a user names holds, and its bytes."""
     import yaml
 
-    with path.open("rb") as file:
-        raw = file.read(_MOST_BYTES + 1)
-    if len(raw) > _MOST_BYTES:
-        raise UnreadableYamlError(f"it is larger than {_MOST_BYTES // 2**20} MB")
+    raw = path.read_bytes()
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         # A date that there is not is a ValueError.

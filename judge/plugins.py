@@ -150,13 +150,9 @@ def install(*packages: str) -> str:
     from re import findall, match
     from shlex import quote
 
-    known: dict[str, str] = {}
-    extras: dict[str, set[str]] = {}
-    for requirement in metadata.requires(NAME) or ():
-        wanted, _, marker = requirement.partition(";")
-        if named := match(r"[\w.-]+", requirement):
-            known[named[0]] = wanted.strip()
-            extras.setdefault(named[0], set()).update(findall(r"extra == [\"'](.+?)[\"']", marker))
-    shared = set.intersection(*(extras[package] for package in packages)) - {"test"}
-    command = " ".join(["pip install", *(quote(known[package]) for package in packages)])
-    return command + (f" (the extra {min(shared)})" if shared else "")
+    named = [(match(r"[\w.-]+", line), line) for line in metadata.requires(NAME) or ()]
+    known = [[line for name, line in named if name and name[0] == one] for one in packages]
+    extras = [{*findall(r"extra == [\"'](.+?)[\"']", " ".join(lines))} for lines in known]
+    shared = set.intersection(*extras) - {"test"}
+    wanted = [quote(lines[0].partition(";")[0].strip()) for lines in known]
+    return " ".join(["pip install", *wanted]) + (f" (the extra {min(shared)})" if shared else "")

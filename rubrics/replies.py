@@ -162,7 +162,7 @@ def unfence(text: str) -> tuple[str, bool]:
     Around it may stand one closed block of thought before it (its opening tag may be the prompt's),
     one fence, and the token that ends an answer at the very end: the last two prove it whole.
     """
-    if jsonio.too_long(text, LONGEST):
+    if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
         raise UnparsedError("too long", f"an answer has at most {LONGEST:,} bytes")
     text = text.removeprefix("\ufeff")
     if "\r" in text:
@@ -209,11 +209,8 @@ def validate_reply(model: type[_Model], value: object) -> _Model:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the reply"
-        # The reasons that a form gives have a space in them, pydantic's own have none.
-        kind = first["type"] if " " in first["type"] else "unexpected form"
-        raise UnparsedError(
-            _REASONS.get(first["type"], kind), f"{where}: {first['msg']}"
-        ) from error
+        reason = _REASONS.get(first["type"], "unexpected form")
+        raise UnparsedError(reason, f"{where}: {first['msg']}") from error
 
 
 def check_round_trip(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:

@@ -17,7 +17,7 @@ from support import EXAMPLES, write_json
 
 from judge import prompts, rubrics
 from judge.cli import main
-from judge.comparing.run_choice import RunChoice
+from judge.comparing.alignment import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page

@@ -58,21 +58,13 @@ def test_what_is_refused(data: bytes | str, reason: str) -> None:
 def test_values_that_follow_one_another() -> None:
     found = jsonio.values('{"a": NaN, "b": 1}\n[2]\n')
     assert str(found) == "[{'a': nan, 'b': 1}, [2]]"
-    with pytest.raises(jsonio.JsonError, match="line 2, column 1"):
+    with pytest.raises(jsonio.JsonError, match="line 2 column 1"):
         jsonio.values('{"a": 1}\n}')
 
 
 def test_brackets_in_texts_are_no_depth() -> None:
     text = json.dumps(['[{"\\' * 200, "]" * 200])
     assert jsonio.read(text) == ['[{"\\' * 200, "]" * 200]
-    assert jsonio.read("[" * 100 + "]" * 100)
-
-
-def test_the_length_is_that_of_the_bytes() -> None:
-    assert jsonio.read('"aaaa"', longest=6) == "aaaa"
-    for data in ('"aaaaa"', '"\u00e9\u00e9\u00e9"', b'"aaaaa"'):
-        with pytest.raises(jsonio.JsonError, match="too long"):
-            jsonio.read(data, longest=6)
 
 
 def test_pairs_keep_a_key_that_repeats() -> None:

@@ -201,7 +201,7 @@ class JudgeSettings:
         environ: Where keys are looked up.
         say: Tells the user something.
         sends: False where nothing will be sent, so that no key is needed.
-        options: What one kind of judge alone takes, such as `vllm_args` or `ray_replicas`.
+        options: Settings of a server that is started, such as flags of `vllm serve`.
     """
 
     prompt: str | None = None

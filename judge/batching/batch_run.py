@@ -151,7 +151,7 @@ class Provider:
         except openai.APIStatusError as error:
             if error.status_code == 404:
                 raise GoneError(
-                    f"{self.url} has lost a batch or its file: judge batch cancel forgets it"
+                    f"{self.url} has lost a batch or its file: see judge batch cancel"
                 ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
@@ -369,15 +369,9 @@ class BatchRun:
         # Until one is over: what the provider has no room for waits for that too.
         batches = [self.ledger.batch(name) for name in waiting]
         for batch in batches:
-            if batch.server != self.provider.url:
-                raise JudgeError(
-                    f"batch {batch.id} asks the same of {batch.server}: give --base-url "
-                    f"{batch.server}, or end it with judge batch cancel {batch.id}"
-                )
             self.listener.say(f"Waiting for batch {batch.id}: {waiting[batch.id]:,} questions.")
-        before, is_over, answered_at = self._progress.done, False, time.monotonic()
+        is_over, answered_at = False, time.monotonic()
         while not is_over:
-            n_done = 0
             for batch in [*batches]:
                 try:
                     remote = await self.provider.look(str(batch.remote_id))
@@ -386,14 +380,11 @@ class BatchRun:
                         raise
                     continue
                 answered_at = time.monotonic()
-                if counts := remote.request_counts:
-                    n_done += counts.completed + counts.failed
                 if remote.status in ENDED:
                     batches.remove(batch)
                     is_over |= await self._end(batch, remote)
             if not batches and not is_over:
                 raise JudgeError(f"{self.provider.url} has no room: give a smaller --batch-size")
-            self._progress.done = max(self._progress.done, before + n_done)
             self.listener.tick(self._progress)
             if not is_over:
                 await asyncio.sleep(self.policy.poll)
@@ -453,7 +444,7 @@ class BatchRun:
         if record is None or ends.get(key, record) is None:  # not asked for, or answered before
             return
         ends[key] = None
-        mode = Mode(batch.mode) if batch.mode else None
+        mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
             completion = read_answer(value, record["sampling"], mode)
         except RefusedError as error:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from judge.comparing.alignment import Runs, choices
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
-from judge.comparing.recurring import Recurring, recurring_in
-from judge.comparing.run_choice import Runs, choices
+from judge.comparing.recurring import recurring_in
 from judge.display import Displayed
 from judge.running.folder import Run
 from judge.stats.significance import Comparison, Resampling
@@ -109,13 +109,6 @@ def compare(
     return Leaderboard(comparison)
 
 
-@dataclass(frozen=True)
-class RecurringErrors(Displayed):
-    """Errors that recur in one run, or in two on the same studies."""
-
-    recurring: Recurring
-
-
 def recurring_errors(
     *runs: Run | str | Path,
     min_studies: int | None = None,
@@ -128,11 +121,6 @@ def recurring_errors(
     The rows are those of `judge errors --format csv`, and so are what is refused and the
     default of `min_studies`. `examples` are ids of studies, joined by "; ".
     """
-    recurring = recurring_in(
-        choices(runs),
-        min_studies,
-        common=common,
-        allow=allow,
-        patient_field=patient_field,
-    )
-    return RecurringErrors(recurring).frame()
+    return recurring_in(
+        choices(runs), min_studies, common=common, allow=allow, patient_field=patient_field
+    ).frame()

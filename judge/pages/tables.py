@@ -16,17 +16,16 @@ from judge.rubrics import Rubric
 from judge.rubrics.categories import CATEGORY
 from judge.study.marks import Segment
 from judge.study.view import cell, changed_words, judged_view
-from judge.tables import stress, validation
+from judge.tables.stress import stress_document
+from judge.tables.validation import validation_document
 from judge.text import group_value
 
 if TYPE_CHECKING:
     from judge.stress.report import StressReport
     from judge.validating.raters import RatedStudies
 
-STRESS, VALIDATION = (
-    "<!doctype html><!-- judge stress -->",
-    "<!doctype html><!-- judge validate -->",
-)
+STRESS = "<!doctype html><!-- judge stress -->"
+VALIDATION = "<!doctype html><!-- judge validate -->"
 """How such files begin, so that the program knows them again."""
 
 # A stress test: the report, and each pair of reports with its outcome.
@@ -89,10 +88,11 @@ def _stress_pieces(
         if not views:
             break
         yield f"packet-{number}", as_json(views)
+    document = stress_document(data)
     overview = {
         "notes": [data["judge"]["note"]] if data["judge"]["note"] else [],
-        "facts": [{"name": name, "value": value} for name, value in stress.facts(data)],
-        "tables": [table.plain() for table in stress.tables(data)],
+        "facts": [{"name": name, "value": value} for name, value in document.facts],
+        "tables": [table.plain() for table in document.tables],
         "rubric": declared(rubric),
         "outcomes": list(outcomes.columns),
         "signature": data["signature"],
@@ -187,9 +187,10 @@ def _validation_pieces(
 def _overview(
     data: Mapping[str, Any], studies: RatedStudies, quantities: Mapping[str, str]
 ) -> dict[str, Any]:
+    document = validation_document(data)
     return {
-        "facts": [{"name": name, "value": value} for name, value in validation.facts(data)],
-        "tables": [table.plain() for table in validation.tables(data)],
+        "facts": [{"name": name, "value": value} for name, value in document.head],
+        "tables": [table.plain() for table in document.tables],
         "raters": [
             {"name": rater.name, "is_reader": rater.is_reader, "rubric": declared(rater.run.rubric)}
             for rater in studies.raters

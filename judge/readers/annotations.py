@@ -119,9 +119,9 @@ class File:
             yield Row(place, dict(zip(self.columns, texts, strict=True)))
 
 
-def open_file(source: str, encoding: str | None) -> File:
+def open_file(source: str) -> File:
     """Read a CSV, TSV or JSON file; raises `JudgeError` for anything else."""
-    content = read_content(source, encoding)
+    content = read_content(source)
     text = decode(content)
     if text.lstrip()[:1] not in ("{", "["):
         return File(content.name, content.sha256, read_delimited(content.name, text))

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import metadata
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,7 +36,6 @@ from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.sections import says_nothing
-from judge.studies.study_set import mentions_prior, prior_report
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -243,6 +241,7 @@ def with_current_version(line: str, rubric: Rubric) -> Signature:
 
 
 RUNS = Path("judge-runs")
+_EMPTY = "{n} of {of} candidates are empty, and are judged like any other: what they lack counts"
 _SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
@@ -316,7 +315,8 @@ def run(
                 f"this is shard {shard.index} of {shard.count}: {len(studies):,} of "
                 f"{len(whole):,} studies; judge merge joins the shards"
             )
-        notes = (_empty(studies), missing_prior_note(judge, studies), *judge.counted)
+        n_empty = sum(not candidate.strip() for candidate in studies.candidates)
+        notes = (CountedNote(_EMPTY, n_empty, len(studies)), *judge.counted)
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -381,28 +381,6 @@ def write_run(
         finish(writer, made_by, manifest, by)
 
 
-def _empty(studies: StudySet) -> CountedNote:
-    return CountedNote(
-        "{n} of {of} candidates are empty, and are judged like any other: what they lack counts",
-        sum(not candidate.strip() for candidate in studies.candidates),
-        len(studies),
-    )
-
-
-def missing_prior_note(judge: Judge, studies: StudySet) -> CountedNote:
-    """Count the references that compare and whose judge has no earlier report to go by."""
-    field = studies.judge_context.prior
-    is_unread = field is not None and not judge.prompts
-    column = studies.fields[field] if field else repeat(None)
-    n = sum(
-        mentions_prior(reference) and (is_unread or prior_report(prior) is None)
-        for reference, prior in zip(studies.references, column, strict=False)
-    )
-    text = "{n} of {of} references seem to compare with an earlier examination, whose report "
-    why = "the judge is not shown (--column prior shows it)"
-    return CountedNote(text + ("this judge does not read" if is_unread else why), n, len(studies))
-
-
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:
     """Fill in the classes that are not given from the references; returns their source too."""
     inferred = [study_class is None for study_class in studies.study_classes]
@@ -434,14 +412,14 @@ def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that had a hand in a run."""
-    packages = {}
+    installed = {}
     for name in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):
-            packages[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "judge": plugins.version(),
-        **packages,
+        "judge": version(),
+        **installed,
         **plugins.versions(),
     }

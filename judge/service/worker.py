@@ -92,8 +92,8 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
 
 
 def _compare(folder: str) -> None:
+    from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
     from judge.pages.comparison import figure_pieces, number_pieces
     from judge.stats.significance import Resampling

@@ -8,7 +8,7 @@ as JSON's types: a figure is `Estimate.plain()`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +37,6 @@ from judge.stats.scores import ROUNDING
 from judge.text import counted
 
 NO_STUDY = "no study has the word of both"
-Scoring = Literal["negative rmse", "accuracy"]
-
 EXPERTS = 0.2
 """The epsilon of the alternative annotator test that its authors advise for expert readers: what a
 judge is forgiven for being cheap. Theirs is 0.15 for skilled readers and 0.1 for the crowd."""
@@ -46,7 +44,6 @@ judge is forgiven for being cheap. Theirs is 0.15 for skilled readers and 0.1 fo
 LEAST_READERS, LEAST_TESTED = 3, 30
 """Of fewer patients, or studies, no test is given. The authors' signed-rank test for these takes a
 judge that is worse by just epsilon for as good in 24 to 46%, since the differences are skewed."""
-ALPHA = 0.05
 PASSES = 0.5
 """The winning rate from which on a judge passes."""
 
@@ -201,27 +198,22 @@ def _kappas(n: Values, judge: Values, majority: Values, both: Values) -> Values:
 
 
 def alternative_annotator(
-    judge: Values,
-    readers: Values,
-    units: Codes,
-    *,
-    scoring: Scoring = "negative rmse",
-    epsilon: float = EXPERTS,
+    judge: Values, readers: Values, units: Codes, *, epsilon: float = EXPERTS
 ) -> dict[str, Any]:
     """Test whether a judge may stand in for one of the readers [Calderon, Reichart and Dror 2025].
 
     For each reader h, over the n studies that h, the judge and one other reader at least have:
     the judge's and h's scores against the other readers are their negative root mean squared
-    distance from them, or the share of them who say the same. With W = 1 for who scores as
-    high as the other or higher, else 0 (`judge_wins` and `reader_wins` are their means), d = W of h
-    - W of the judge, and the hypothesis that the mean d is epsilon or more is tested from one side
-    (`mean_below`). A reader is `won` where p, corrected over readers [Benjamini and Yekutieli
-    2001], is 0.05 at most. `omega` is the share of the tested readers that are won, and the judge
-    passes from 0.5 on; `rho` is the mean of `judge_wins`. All three are None where there is a
-    `reason`.
+    distance from them; of 0 and 1 that orders as the share of them who say the same. With W = 1 for
+    who scores as high as the other or higher, else 0 (`judge_wins` and `reader_wins` are their
+    means), d = W of h - W of the judge, and the hypothesis that the mean d is epsilon or more is
+    tested from one side (`mean_below`). A reader is `won` where p, corrected over readers
+    [Benjamini and Yekutieli 2001], is 0.05 at most. `omega` is the share of the tested readers that
+    are won, and the judge passes from 0.5 on; `rho` is the mean of `judge_wins`. All three are None
+    where there is a `reason`.
     """
     tests = [
-        _reader_test(index, judge, readers, units, scoring, epsilon)
+        {"reader": index, **_reader_test(index, judge, readers, units, epsilon)}
         for index in range(readers.shape[1])
     ]
     tested = [test for test in tests if test["p"] is not None]
@@ -237,36 +229,27 @@ def alternative_annotator(
 
     adjusted = false_discovery_control([test["p"] for test in tested], method="by").tolist()
     for test, p in zip(tested, adjusted, strict=True):
-        test |= {"p_adjusted": p, "won": p <= ALPHA}
+        test |= {"p_adjusted": p, "won": p <= 0.05}
     omega = sum(test["won"] for test in tested) / len(tested)
     rho = sum(test["judge_wins"] for test in tested) / len(tested)
     return {**result, "omega": omega, "rho": rho, "passes": omega >= PASSES}
 
 
 def _reader_test(
-    index: int, judge: Values, readers: Values, units: Codes, scoring: Scoring, epsilon: float
+    index: int, judge: Values, readers: Values, units: Codes, epsilon: float
 ) -> dict[str, Any]:
     reader, others = readers[:, index], np.delete(readers, index, axis=1)
     known = ~(np.isnan(judge) | np.isnan(reader) | np.isnan(others).all(axis=1))
     names = ("judge_wins", "reader_wins", "p", "p_adjusted")
-    test = {"reader": index, "n": int(known.sum()), **dict.fromkeys(names), "won": False}
+    test = {"n": int(known.sum()), **dict.fromkeys(names), "won": False}
     if not test["n"]:
         return test
-    scores = _scores(np.stack([judge[known], reader[known]], axis=1), others[known], scoring)
-    judge_wins, reader_wins = scores[:, 0] >= scores[:, 1], scores[:, 1] >= scores[:, 0]
+    apart = round_to_largest(np.stack([judge, reader])[:, known, None] - others[known])
+    by_judge, by_reader = round_to_largest(np.nanmean(apart**2, axis=2))
+    judge_wins, reader_wins = by_judge <= by_reader, by_reader <= by_judge
     p = mean_below(reader_wins.astype(float) - judge_wins, units[known], epsilon)
     wins = {"judge_wins": float(judge_wins.mean()), "reader_wins": float(reader_wins.mean())}
     return test | wins | {"p": p}
-
-
-def _scores(two: Values, others: Values, scoring: Scoring) -> Values:
-    has = ~np.isnan(others)[:, None, :]
-    apart = np.where(has, round_to_largest(two[:, :, None] - others[:, None, :]), 0.0)
-    n = has.sum(axis=2)
-    if scoring == "accuracy":
-        return np.asarray((has & (apart == 0)).sum(axis=2) / n)
-    # A root orders as its square does, and so adds nothing but rounding.
-    return round_to_largest(-(apart**2).sum(axis=2) / n)
 
 
 def mean_below(d: Values, units: Codes, epsilon: float) -> float | None:

@@ -31,11 +31,6 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _MISSING = {"", "nan", "inf", "-inf", "none", "null", "n/a", "na", "unknown", "-"}
-_COMPARISON = re.compile(
-    r"\b(?:unchanged|compar(?:ed|ison)|prior|previous(?:ly)?|interval|new(?:ly)?|stable|again"
-    r"|since|worsen(?:ed|ing)|improv(?:ed|ing|ement)|(?:in|de)creased)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +133,6 @@ def prior_report(value: object) -> str | None:
     """Return a prior report as text; None for a missing value."""
     text = "" if value is None else as_text(value)
     return None if text.strip().lower() in _MISSING else text
-
-
-def mentions_prior(report: str) -> bool:
-    """Whether a report seems to compare with a prior examination, judged by single words."""
-    return _COMPARISON.search(report) is not None
 
 
 def _parse_object(field: str, text: str) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ from judge.tables.document import (
     columns,
     definitions,
     field_columns,
+    table_of,
 )
 from judge.text import NOTHING, counted, group_value, left_out, number, percent
 
@@ -33,23 +34,16 @@ Data = Mapping[str, Any]
 
 
 def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Document:
-    """Return what is printed of a run.
-
-    `complete` is for CSV: one table of rates with all counts, and a row for all studies whose
-    groups are empty.
-    """
-    facts = [fact for fact in headline(summary, rubric) if fact[0] != "note"]
-    notes = [text for name, text in headline(summary, rubric) if name == "note"]
+    """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
+    head = headline(summary, rubric)
     signatures = [("signature", summary["signature"])]
     if "readings" in summary:
         signatures.append(("corrected", summary["readings"]["signature"]))
-        signatures += [("reader", run["signature"]) for run in summary["readings"]["runs"]]
     return Document(
         run_title(summary, rubric),
-        tuple(facts),
-        tuple(notes),
+        tuple(fact for fact in head if fact[0] != "note"),
+        (*(text for name, text in head if name == "note"), *_unread_notes(summary, rubric)),
         tuple(tables(summary, rubric, complete=complete)),
-        tuple(unread_lines(summary, rubric)),
         tuple(signatures),
     )
 
@@ -81,10 +75,6 @@ def headline(summary: Data, rubric: Rubric, *, figures: bool = True) -> list[Fac
             for statistic in rubric.shown("head")
             if (figure := _estimate(summary, statistic)).why and figure.value is not None
         ]
-    if modes := summary.get("reply_modes"):
-        facts.append(
-            ("replies asked for by", ", ".join(f"{mode} {n}" for mode, n in modes.items()))
-        )
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
     facts += [("note", note) for note in summary["notes"]]
@@ -106,7 +96,8 @@ def _statistics(summary: Data, statistics: Iterable[Statistic]) -> list[Fact]:
 def _estimate(block: Data, statistic: Statistic) -> Estimate:
     data = block["statistics"][statistic.name]
     n_undefined = data.get("n_undefined")
-    return Estimate.read(data, note=f"({n_undefined} undefined)" if n_undefined else "")
+    note = f"({n_undefined} undefined)" if n_undefined else ""
+    return Estimate.read(data, _KINDS[statistic.kind], note)
 
 
 def _column(statistic: Statistic) -> Column:
@@ -131,14 +122,8 @@ _DRAWN = {
 def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
     runs = readings["runs"]
     facts = [("readings", f"{run['reader']}: {run['n']:,} ({run['run']})") for run in runs]
-    sampling = _DRAWN[readings["drawn"]]
-    if readings["drawn_by"]:
-        sampling += f", in strata by {', '.join(readings['drawn_by'])}"
-    facts.append(("drawn", sampling))
-    if len(runs) > 1:
-        facts.append(("several readers", f"{readings['several_readers']}, study by study"))
-    if readings["patient_field"]:
-        facts.append(("studies of one", readings["patient_field"]))
+    strata = f", in strata by {', '.join(by)}" if (by := readings["drawn_by"]) else ""
+    facts.append(("drawn", f"{_DRAWN[readings['drawn']]}{strata}"))
     labels = {statistic.name: statistic.label for statistic in rubric.statistics}
     facts += [
         ("note", f"{labels[name]} is not corrected: {why}")
@@ -147,7 +132,7 @@ def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
     return facts + [("note", text) for text in readings["notes"]]
 
 
-def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
+def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
     """Say how far unread studies could move the rates."""
     n = summary["n_unparsed"] + summary["n_failed"]
     lines, ends = [], []
@@ -156,23 +141,23 @@ def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
             form = percent if statistic.kind == "rate" else number
             ends.append(f"{statistic.label} {' to '.join(map(form, bounds))}")
     if ends:
-        which = "1 unread study were" if n == 1 else f"{n:,} unread studies were all"
-        lines.append(f"If the {which} best or worst: {', '.join(ends)}")
+        which = counted(n, "unread study", "unread studies")
+        lines.append(f"If the {which} were all best or worst: {', '.join(ends)}")
     return lines
 
 
 def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
     """Return all tables of a run that have rows."""
     parts = [summary] if complete else by_grouping(summary)
-    shown = []
-    for part in parts:
-        by = f" by {', '.join(part['by'])}" if len(parts) > 1 else ""
-        rates = rates_tables(part, rubric, complete=complete)
-        shown += [replace(table, title=table.title + by) for table in rates]
-    for part in parts:
-        shown += _corrected_tables(part, rubric, complete=complete)
+    titles = [f" by {', '.join(part['by'])}" if len(parts) > 1 else "" for part in parts]
+    shown = [
+        replace(_rates_table(part, rubric, complete=complete), title=f"Rates{by}")
+        for part, by in zip(parts, titles, strict=True)
+    ]
+    if "readings" in summary:
+        shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
-        shown.append(tally_table(summary, rubric, rubric.tally))
+        shown.append(_tally_table(summary, rubric, rubric.tally))
     for name, title, key in (
         ("unread", "Not scored", "reasons"),
         ("warnings", "Warnings about answers", "warnings"),
@@ -183,43 +168,27 @@ def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Tab
     return shown
 
 
-def rates_tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
-    """Return the rubric's statistics, a row for each group and one for all studies.
-
-    One table, or two where a rubric has several scores, which do not fit beside the rates.
-    """
-    fields, groups = _groups(summary)
-    counts = [Column(f"n_{name}", name, "count") for name in _COUNTS[: None if complete else 2]]
-
-    def table(title: str, shown: Sequence[Statistic], *, is_first: bool = True) -> Table:
-        figures = [*(counts if is_first else []), *map(_column, shown)]
-        rows = [
-            (
-                *keys,
-                *(block[count.name] for count in counts if is_first),
-                *(_estimate(block, statistic) for statistic in shown),
-            )
-            for keys, block in groups
-        ]
-        left = fields
-        if complete:
-            left = [*columns("row"), *field_columns([field.name for field in fields], figures)]
-            names = [row_name(summary["by"], group) for group in summary["rates"]]
-            rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
-            rows[-1] = ("all", *[""] * len(fields), *rows[-1][len(left) :])
-        note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
-        return Table("rates", title, [*left, *figures], rows, note)
-
+def _rates_table(summary: Data, rubric: Rubric, *, complete: bool) -> Table:
+    """Return the rubric's statistics, a row for each group and one for all studies."""
+    left, groups = _groups(summary)
     shown = rubric.shown("groups")
-    rates = [statistic for statistic in shown if statistic.kind == "rate"]
-    scores = [statistic for statistic in shown if statistic.kind != "rate"]
+    counts = [Column(f"n_{name}", name, "count") for name in _COUNTS[: None if complete else 2]]
+    figures = [*counts, *map(_column, shown)]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *keys,
+            *(block[count.name] for count in counts),
+            *(_estimate(block, statistic) for statistic in shown),
+        )
+        for keys, block in groups
+    ]
     if complete:
-        return [table("Rates", shown)]
-    if not rates:
-        return [table("Scores", scores)]
-    if len(scores) <= 1:
-        return [table("Rates", [*scores, *rates])]
-    return [table("Scores", scores), table("Rates", rates, is_first=False)]
+        names = [row_name(summary["by"], group) for group in summary["rates"]]
+        rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
+        rows[-1] = ("all", *[""] * len(left), *rows[-1][len(left) + 1 :])
+        left = [*columns("row"), *field_columns([field.name for field in left], figures)]
+    note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
+    return Table("rates", "Rates", [*left, *figures], rows, note)
 
 
 def _groups(summary: Data) -> tuple[list[Column], list[tuple[list[str], Data]]]:
@@ -235,89 +204,64 @@ def _groups(summary: Data) -> tuple[list[Column], list[tuple[list[str], Data]]]:
     return [Column(name, label) for name, label in zip(by, labels, strict=True)], rows
 
 
-def _corrected_tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
-    """Return a table for each statistic that readings correct, a row a group and one for all."""
+def _corrected_table(summary: Data, rubric: Rubric) -> Table:
+    """Return each statistic that readings correct, a row a group and one for all."""
     groups, blocks = _groups(summary)
-    tables = []
+    rows: list[tuple[Cell, ...]] = []
     for statistic in rubric.statistics:
-        if "corrected" not in summary["statistics"][statistic.name]:
-            continue
         kind = "share" if statistic.kind == "rate" else "number"
-        figures = [
-            *columns(f"judge|judge|{_KINDS[statistic.kind]}", f"corrected||{kind}"),
-            *columns(f"readings_alone|readings alone|{kind}", "read||of"),
-            Column("worth", "judge is worth", "number", digits=0),
-        ]
-        rows: list[tuple[Cell, ...]] = [
-            (*keys, _estimate(block, statistic), *_corrected(block, statistic))
-            for keys, block in blocks
-        ]
-        left = [*columns("statistic"), *groups] if complete else groups
-        if complete:
-            rows = [(statistic.name, *row) for row in rows]
-        title = f"{statistic.label}, with the judge's bias taken out"
-        tables.append(Table("corrected", title, [*left, *figures], rows))
-    return tables
-
-
-def _corrected(block: Data, statistic: Statistic) -> tuple[Cell, ...]:
-    fixed = block["statistics"][statistic.name]["corrected"]
-    read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
-    if why := fixed["why_not"]:
-        return Estimate(None, why=why, note=f"({why})"), None, read, None
-    alone = Estimate(fixed["labels"], fixed["labels_low"], fixed["labels_high"])
-    worth = Estimate(fixed["worth"], note="reading" if round(fixed["worth"]) == 1 else "readings")
-    return Estimate.read(fixed), alone, read, worth
-
-
-def tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
-    """Return the errors by category and grade: how many, and how many for each scored study.
-
-    An error with two categories is counted in both rows, and once in the last row.
-    """
-    categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
-    kind = rubric.kind(tally.kind)
-
-    def total(**labels: str) -> Data:
-        (measure,) = rubric.counting(kind.name, labels)
-        totals: Data = summary["totals"][measure.name]
-        return totals
-
-    named = [
-        (
-            categories.text(category.name),
-            [total(**{tally.rows: category.name, tally.columns: grade.name}) for grade in grades],
-            category.modality is None,
-        )
-        for category in categories.labels
+        for keys, block in blocks:
+            fixed = block["statistics"][statistic.name].get("corrected")
+            if fixed is None:
+                continue
+            read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
+            cells: tuple[Cell, ...] = (_estimate(block, statistic),)
+            if why := fixed["why_not"]:
+                cells += Estimate(None, why=why, note=f"({why})"), None, read, None
+            else:
+                ends = fixed["labels"], fixed["labels_low"], fixed["labels_high"]
+                cells += Estimate.read(fixed, kind), Estimate(*ends, kind=kind), read
+                cells += (Estimate(fixed["worth"]),)
+            rows.append((statistic.name, *keys, *cells))
+    figures = [
+        *columns("judge||number", "corrected||number", "readings_alone|readings alone|number"),
+        *columns(
+            "read||fraction", Column("worth", "judge is worth (readings)", "number", digits=0)
+        ),
     ]
-    last = [total(**{tally.columns: grade.name}) for grade in grades]
-    named.append((f"all {kind.plural}", last, True))
-    is_wide = len(grades) > _MOST_PAIRS
-    title = tally.title
-    if is_wide:
-        title += ": how many (per scored study)"
+    head = columns("statistic", *groups, *figures)
+    return Table("corrected", "With the judge's bias taken out", head, rows)
+
+
+def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
+    """Return how many errors of each category and grade there are, and per scored study."""
+    categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
+    kind, is_wide = rubric.kind(tally.kind), len(grades) > _MOST_PAIRS
     head = [Column(tally.rows, categories.label)]
     for grade in grades:
         head.append(Column(grade.name, grade.label, "per_study" if is_wide else "count"))
         if not is_wide:
             head.append(Column(f"{grade.name}_per_study", "per study", "number"))
-    rows = [
-        (text, *(cell for tally in totals for cell in _tally_cells(tally, is_wide=is_wide)))
-        for text, totals, is_shown in named
-        if is_shown or any(tally["n"] for tally in totals)
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for category in (*categories.labels, None):
+        row: list[Cell] = [categories.text(category.name) if category else f"all {kind.plural}"]
+        n_items = 0
+        for grade in grades:
+            labels = {tally.columns: grade.name} | ({tally.rows: category.name} if category else {})
+            (measure,) = rubric.counting(kind.name, labels)
+            total = summary["totals"][measure.name]
+            n, per_study = total["n"], total["per_study"]
+            n_items += n or 0
+            wide = None if n is None else Estimate(per_study, k=n)
+            row += [wide] if is_wide else [n, per_study]
+        if n_items or category is None or category.modality is None:
+            rows.append(tuple(row))
+    title = f"{tally.title}: how many (per scored study)" if is_wide else tally.title
     return Table("errors", title, head, rows)
 
 
 # With more columns than this, two for each would not fit.
 _MOST_PAIRS = 2
-
-
-def _tally_cells(total: Data, *, is_wide: bool) -> tuple[Cell, ...]:
-    if not is_wide:
-        return total["n"], total["per_study"]
-    return (None if total["n"] is None else Estimate(total["per_study"], k=total["n"]),)
 
 
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
@@ -326,29 +270,26 @@ def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     measures |= {
         m.name: m for order in rubric.worst for m in rubric.measures if m.name == order.measure
     }
-    codes = columns(rubric.codes.plural) if rubric.codes else []
     head = [
         *columns("study_id|study", "study_class|class"),
         *(
             Column(m.name, m.label, "number", digits=0 if m.is_whole else 3)
             for m in measures.values()
         ),
-        *codes,
+        *columns(*([rubric.codes.plural] if rubric.codes else [])),
     ]
-    cells = [
-        (
-            *(row["study_id"], group_value(row["study_class"])),
-            *(None if row[name] is None else float(row[name]) for name in measures),
-            *(row[column.name] or "none" for column in codes),
-        )
+    entries = [
+        {column: "none" if value == "" else value for column, value in row.items()}
+        | {name: None if row[name] is None else float(row[name]) for name in measures}
+        | {"study_class": group_value(row["study_class"])}
         for row in rows
     ]
-    return Table("worst", "Worst studies", head, cells)
+    return table_of("worst", "Worst studies", head, entries)
 
 
 def described_run(run: Run) -> dict[str, Any]:
     """Return what a list of runs says of one; raises `JudgeError` for a damaged run."""
-    from judge.comparing.run_choice import known_model
+    from judge.comparing.alignment import known_model
 
     summary, rubric = run.summary(), run.rubric
     return {

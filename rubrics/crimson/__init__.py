@@ -7,10 +7,8 @@ count. The judge is shown the patient's context.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from judge.rubrics.categories import ERRORS, no_error, no_urgent
-from judge.rubrics.contract import EVERYWHERE, Order, Rubric, Statistic, Tally, source
+from judge.rubrics.contract import EVERYWHERE, Order, Rubric, Statistic, Tally, mean_of, source
 from judge.rubrics.crimson.measures import (
     CANDIDATE,
     MATCH,
@@ -35,12 +33,7 @@ RUBRIC = Rubric(
     facets=(SIGNIFICANCE, TYPE),
     measures=MEASURES,
     statistics=(
-        Statistic(
-            *("crimson", "CRIMSON", "mean", ("crimson",)),
-            higher_is_better=True,
-            scale=(-1, 1),
-            shown=EVERYWHERE,
-        ),
+        mean_of("crimson", "CRIMSON", (-1, 1)),
         ERRORS,
         no_error("urgent", "errors at urgent findings"),
         no_error("actionable", "errors at urgent or actionable findings"),
@@ -57,10 +50,7 @@ RUBRIC = Rubric(
                 ("precision", "supported", "candidate"),
             )
         ),
-        replace(
-            no_urgent("missed", "urgent_missing_finding", "missing urgent findings"),
-            shown=frozenset(),
-        ),
+        no_urgent("missed", "urgent_missing_finding", "missing urgent findings"),
     ),
     worst=(
         Order("n_urgent", largest_first=True),

@@ -22,16 +22,15 @@ from judge.rubrics.categories import (
     no_error,
 )
 from judge.rubrics.contract import (
-    EVERYWHERE,
     Counted,
     Kind,
     Measure,
     Order,
     Parse,
     Rubric,
-    Statistic,
     StructuredReply,
     Tally,
+    mean_of,
     source,
 )
 from judge.rubrics.green.parse import (
@@ -87,13 +86,7 @@ RUBRIC = Rubric(
         *COUNTS[2:],
     ),
     statistics=(
-        Statistic(
-            *("green", "GREEN", "mean", ("green",)),
-            higher_is_better=True,
-            scale=(0, 1),
-            shown=EVERYWHERE,
-            rexrank="GREEN",
-        ),
+        mean_of("green", "GREEN", (0, 1), rexrank="GREEN"),
         ERRORS,
         no_error(SIGNIFICANT, "clinically significant errors"),
     ),

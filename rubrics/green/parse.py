@@ -71,12 +71,12 @@ def count_name(item: Item) -> str:
     """Return the name of the count that an item is one of; ValueError where GREEN has none."""
     if item.kind == MATCHED:
         return MATCHED
+    if item.kind != ERROR:
+        raise ValueError(f"no item of GREEN: {item}")
     try:
-        if item.kind == ERROR:
-            return KEY[item.label(SIGNIFICANCE), Category(item.label(CATEGORY.name))]
-    except KeyError:
-        pass
-    raise ValueError(f"no item of GREEN: {item}")
+        return KEY[item.label(SIGNIFICANCE), Category(item.label(CATEGORY.name))]
+    except KeyError as error:
+        raise ValueError(f"no item of GREEN: {item}") from error
 
 
 def _lists(items: Iterable[Item]) -> dict[str, list[str]]:
@@ -234,15 +234,10 @@ def _plain(text: str) -> str:
 
 
 def _is_none(text: str, kind: str) -> bool:
-    match = _NONE.fullmatch(text)
+    match, words = _NONE.fullmatch(text), text.lower()
     if match and match["is_level"]:
         return kind == (INSIGNIFICANT if match["level"] else SIGNIFICANT)
-    words = text.lower()
-    return (
-        bool(match)
-        and (kind == MATCHED or "match" not in words)
-        and (kind != MATCHED or "error" not in words)
-    )
+    return match is not None and ("error" if kind == MATCHED else "match") not in words
 
 
 def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _List]:
@@ -331,8 +326,8 @@ def _list_below(lines: Sequence[str], where: str) -> list[str]:
 
 def _check_list(count: int, items: Sequence[str], where: str, *, faithful: bool) -> _List:
     for item in items:
-        if fault := item_fault(item, faithful=faithful, count=count):
-            raise UnparsedError("doubtful item", f"{where}: {fault}: {_plain(item)!r}")
+        if is_doubtful(item, faithful=faithful, count=count):
+            raise UnparsedError("doubtful item", f"{where}: {_plain(item)!r} is no one item")
     if len(items) != count and not faithful:
         raise UnparsedError(
             "count and list differ", f"{where}: {count} is stated, {len(items)} listed"
@@ -341,26 +336,20 @@ def _check_list(count: int, items: Sequence[str], where: str, *, faithful: bool)
 
 
 @lru_cache(4096)
-def item_fault(item: str, *, faithful: bool = False, count: int = 0) -> str | None:
-    """Return why `item` may be no item, or more than one; None for one that is plain.
+def is_doubtful(item: str, *, faithful: bool = False, count: int = 0) -> bool:
+    """Return whether `item` may be no item, or more than one.
 
     In faithful mode a number within an item is no numbering unless it goes on from a first one.
     """
-    if is_no_entry(item):
-        return "denies or remarks"
-    if _MARK.search(item):
-        return "a mark"
-    if _GRADE.search(item) and _GRADE.search(_NO_GRADE.sub("", item)):
-        return "a grade"
     plain = _IN_BRACKETS.sub(" ", item) if "(" in item else item
     numbers = _NUMBERING.findall(plain)
     if faithful and (count > 1 or all(number.strip("#.:)") != "2" for number in numbers)):
         numbers = []
-    if numbers or _NUMBER_FIRST.match(item):
-        return "a number before it or within"
-    if not faithful and _NEXT_SENTENCE.search(item):
-        return "several sentences"
-    return None
+    is_graded = bool(_GRADE.search(item) and _GRADE.search(_NO_GRADE.sub("", item)))
+    is_several = bool(numbers or _NUMBER_FIRST.match(item) or _MARK.search(item)) or (
+        not faithful and _NEXT_SENTENCE.search(item) is not None
+    )
+    return is_graded or is_several or is_no_entry(item)
 
 
 _NO_BRACKETS = str.maketrans(dict.fromkeys("()[]<>{}", " "))
@@ -416,7 +405,7 @@ def _entry(text: str) -> str:
     plain = " ".join(text.replace(";", ",").split())
     for entry in (plain, _NO_MARKUP.sub(" ", plain)):
         entry = " ".join(entry.split()).strip(_EDGES)
-        if entry == "" or item_fault(entry) is None:
+        if entry == "" or not is_doubtful(entry):
             return entry
     return ""
 
@@ -464,6 +453,7 @@ class Reply(ReplyModel):
 
 _LISTS = tuple(Errors.model_fields)
 
+_ONE_SIDED = (Category.FALSE_FINDING.value, Category.MISSING_FINDING.value)
 _SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
 
 
@@ -474,30 +464,23 @@ def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotatio
     """
     reply = validate_reply(Reply, read_json(text))
     levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
-    lists = [
-        (level, category, getattr(errors, name))
-        for level, errors in zip(LEVELS, levels, strict=True)
-        for category, name in zip(CATEGORIES, _LISTS, strict=True)
-    ]
-    errors = [
+    errors = tuple(
         green_error(level, category, entry)
-        for level, category, entries in lists
-        for entry in entries
-    ]
+        for level, lists in zip(LEVELS, levels, strict=True)
+        for category, name in zip(CATEGORIES, _LISTS, strict=True)
+        for entry in getattr(lists, name)
+    )
     for entry in (*(item.text for item in errors), *reply.matched_findings):
-        if is_no_entry(entry):
-            raise UnparsedError("no entry", f"{entry!r} stands in a list, and is no entry of one")
-        if _SEVERAL.search(entry):
-            raise UnparsedError("several in one entry", f"one entry each: {entry!r}")
-    for texts in ([item.text for item in errors], reply.matched_findings):
+        if is_no_entry(entry) or _SEVERAL.search(entry):
+            raise UnparsedError("doubtful item", f"{entry!r} is no one entry of a list")
+    one_sided = [item.text for item in errors if item.labels[CATEGORY.name][0] in _ONE_SIDED]
+    for texts in (
+        [item.text for item in errors],
+        reply.matched_findings,
+        [*dict.fromkeys(map(word_key, one_sided)), *reply.matched_findings],
+    ):
         if (again := first_repeat(texts)) is not None:
             raise UnparsedError("contradiction", f"twice: {again!r}")
-    alone = (Category.FALSE_FINDING, Category.MISSING_FINDING)
-    one_sided = {
-        word_key(x) for _, category, entries in lists if category in alone for x in entries
-    }
-    if both := next((x for x in reply.matched_findings if word_key(x) in one_sided), None):
-        raise UnparsedError("contradiction", f"an error and matched: {both!r}")
     items = (*errors, *map(matched_item, reply.matched_findings))
     return Annotation(items, reply.explanation, stated_counts=_counts(items))
 

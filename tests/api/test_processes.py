@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
 
 import pandas as pd
 from faultserver import Fault, FaultServer, always, first
@@ -127,24 +125,3 @@ def test_too_little_coverage_is_exit_code_3(
     assert list(lost["outcome"]) == ["unparsed", "failed"]
     assert lost[[measure.name for measure in rubric.measures]].isna().all().all()
     assert ready.run("--out", "run", "--min-coverage", "0.9")[0] == 0
-
-
-def test_a_damaged_answer_is_asked_for_again(server: FaultServer, shell: Made) -> None:
-    """The figure that the damage would have made is never seen."""
-    ready = shell(5)
-    _, whole, _ = ready.run("--format", "json")
-    cache = ready.folder / "cache"
-    with closing(sqlite3.connect(cache / "cache.db", isolation_level=None)) as data:
-        for name, value in data.execute("SELECT key, value FROM Cache LIMIT 2").fetchall():
-            entry = json.loads(value)
-            entry["completion"]["text"] += " "
-            changed = (json.dumps(entry).encode(), name)
-            data.execute("UPDATE Cache SET value = ? WHERE key = ?", changed)
-    assert "2 cached answers are damaged" in ready.run("--dry-run")[2]
-    server.reset()
-    code, again, err = ready.run("--format", "json")
-    assert (code, again) == (0, whole), err
-    assert server.stats().requests == 2
-    (manifest,) = ready.folder.glob("judge-runs/*/manifest.json")
-    assert json.loads(manifest.read_text())["spent"]["damaged"] == 2
-    assert "damaged" not in ready.run()[2]

@@ -75,23 +75,3 @@ def test_a_table_that_breaks_off_leaves_the_old_one(
     refused(invoke, *PAIR, "--out", name, command="metrics")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "old"
-
-
-def test_what_is_finished_is_kept_on_ctrl_c(
-    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A metric after which, while it is computed, somebody presses Ctrl-C.
-    folder = tmp_path / "packages" / "radeval"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text(
-        "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(folder.parent))
-    # The parent must only believe that it is there: its import would send the signal.
-    monkeypatch.setattr("judge.metrics.importlib.util.find_spec", lambda _: object())
-    asked = ("metrics", *PAIR, "--metric", "bleu2,radcliq", "--out", "m.csv")
-    assert invoke(*asked).exit_code == 130
-    assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["study_id", "model", "bleu2"]
-    (tmp_path / "m.csv").write_text("a whole table")
-    assert invoke(*asked).exit_code == 130
-    assert (tmp_path / "m.csv").read_text() == "a whole table"

@@ -74,7 +74,6 @@ def test_errors_are_grouped_and_counted(run: Path, invoke: Invoke) -> None:
     assert groups["b", "pneumothorax"]["examples"] == ["s4"]
     assert groups["a", "nodule"]["n_grave"] == 0
     assert len(groups) == 4
-    assert "1 of 9 errors" in every["notes"][0]
 
 
 def test_csv_and_python_have_every_group(run: Path, invoke: Invoke, tmp_path: Path) -> None:
@@ -156,11 +155,9 @@ def test_patients_with_several_studies_are_flipped_together(tmp_path: Path, invo
     test = found["errors"][0]["test"]
     assert (found["patient_field"], test["method"]) == ("patient", "sign-flip permutation test")
     assert test["p"] == pytest.approx(0.5, abs=0.03)
-    assert "b in none" not in "".join(found["sentences"])
     alone = data(invoke, first, second, "--patient-field", "none")
     assert alone["patient_field"] is None
     assert alone["errors"][0]["test"]["p"] == pytest.approx(mid_p(20, 0))
-    assert "b in none (p < 0.001, Holm)" in alone["sentences"][1]
     assert alone["errors"][0]["ratio"] is None
 
 

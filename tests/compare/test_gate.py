@@ -12,8 +12,8 @@ import pytest
 from judged_runs import COPIED, REFS, fail, judged
 from support import EXAMPLES, Invoke
 
+from judge.comparing.alignment import RunChoice
 from judge.comparing.gate import Gate, gate
-from judge.comparing.run_choice import RunChoice
 from judge.types import JudgeError
 
 COPIES = 20
@@ -116,7 +116,7 @@ def test_too_few_studies_are_no_pass(tmp_path: Path, runs: dict[str, Path]) -> N
 
 def test_runs_of_two_rubrics_are_no_gate(tmp_path: Path, runs: dict[str, Path]) -> None:
     other = judged(tmp_path, "crimson", copies(ALDER), "crimson", copies(REFS))
-    with pytest.raises(JudgeError, match="different rubrics, green and crimson"):
+    with pytest.raises(JudgeError, match="green and crimson: give two"):
         checked(runs["alder"], other)
 
 

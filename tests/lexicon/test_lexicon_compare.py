@@ -206,7 +206,7 @@ TEXTS = st.one_of(st.text(max_size=60), st.lists(WORD, max_size=25).map(" ".join
 def test_any_text_agrees_with_itself(text):
     told = compare(text, text, LEXICON)
     assert told.discrepancies == ()
-    assert bool(told.matched) == bool(text.strip())
+    assert told.matched or not any(map(str.isalnum, text))
 
 
 @settings(max_examples=300)

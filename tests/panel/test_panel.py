@@ -132,10 +132,10 @@ def test_a_number_is_made_of_the_judges_that_have_it() -> None:
 
 
 def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
-    for name, more in (("told", ()), ("missing_prior_note", ("--no-context",))):
+    for name, more in (("told", ()), ("untold", ("--no-context",))):
         files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
         assert invoke("crimson", *files, *more, "--out", name).exit_code == 0
-    done = invoke("panel", "told", "missing_prior_note", "--rule", "majority", "--out", "out")
+    done = invoke("panel", "told", "untold", "--rule", "majority", "--out", "out")
     assert done.exit_code == 0, done.stderr
     for line in (
         *("rates out --by site", "audit out ex-012", "audit out --html page.html", "errors out"),

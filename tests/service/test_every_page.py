@@ -20,7 +20,8 @@ from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
 from judge.rubrics.categories import error_item
 from judge.running.folder import Run
-from judge.tables import document, leaderboard
+from judge.tables import comparison as tables_of
+from judge.tables import document
 from judge.types import Annotated, Annotation, Completion, Edit, Study, Usage
 
 if TYPE_CHECKING:
@@ -336,9 +337,9 @@ def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: P
     show(page, made / "comparison.html")
     models = c.panel.models
     for at, group in enumerate(c.groups):
-        name = leaderboard.group_name(group.key)
+        name = tables_of.group_name(group.key)
         page.select_option("#param-group", name)
-        expected = leaderboard.board(c, c.groups.index(group), c.panel.metrics).texts
+        expected = tables_of.board(c, c.groups.index(group), c.panel.metrics).texts
         cells = [[text.split(" ") for text in row] for row in expected]
         words = (
             "rows => rows.map(row => [...row.querySelectorAll('.cell')]"
@@ -354,13 +355,13 @@ def test_the_numbers_of_a_comparison_are_those_of_its_tables(page: Page, made: P
             for test in tests[:2]:
                 page.select_option("#param-a", models[test.a])
                 (row,) = [one for one in rows_of(page, "#pairs") if one[0] == models[test.b]]
-                turned = leaderboard.difference_and_interval(test, metric, 1)
+                turned = document.estimate_texts(tables_of.difference(test, metric))
                 assert row[1:3] == [text or "n/a" for text in turned]
                 assert row[3] == document.p_value(test.p)
                 assert row[4].startswith(document.p_value(test.p_holm))
                 assert row[5].split(" ")[0] == str(test.n)
     shown_ = [row[1:] for row in rows_of(page, "#correlations")]
-    tables = leaderboard.correlation_tables(c)
+    tables = tables_of.correlation_tables(c)
     assert shown_ == [list(row[1:]) for table in tables for row in table.texts]
 
 

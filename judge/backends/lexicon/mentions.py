@@ -126,10 +126,7 @@ class Mention:
         severity = finding.severity
         if finding.graded and self.levels:
             # "Small to moderate" is taken for small.
-            graded = {
-                self.lexicon.levels[level]: severity_if
-                for level, severity_if in finding.graded.items()
-            }
+            graded = {self.lexicon.levels[name]: grade for name, grade in finding.graded.items()}
             severity = min(graded.get(level, finding.severity) for level in self.levels)
         if not self.is_safe(finding):
             severity = max(severity, 3)  # it has to be moved
@@ -172,6 +169,11 @@ class Mention:
         """Return whether two mentions of one report are of the same finding."""
         is_named = not set(self.names).isdisjoint(other.names)
         return is_named and self.agrees_in_site(other) and self.size_ratio(other) < SAME_SIZE
+
+    def denies_as(self, other: Mention) -> bool:
+        """Return whether the other negative is of the same finding or structure, and side."""
+        same = (self.finding, self.structure) == (other.finding, other.structure)
+        return same and self.agrees_in_side(other)
 
     def against(self, mention: Mention) -> int:
         """Return how this negative is contrary to a finding: 1 as its denial, 2 as that of a wider
