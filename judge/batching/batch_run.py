@@ -452,7 +452,7 @@ class BatchRun:
         else:
             spent.paid(completion, self._prices.dollars(completion.usage))
             if cache.find(key) is None:  # it is, where a process was killed in between
-                cache.keep(key, record, completion).result()
+                cache.keep(key, record, completion)
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:
