@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from judge import jsonio
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.derived import REFERENCE
-from judge.rubrics.green.parse import MATCHED, matched_item
+from judge.rubrics.green import MATCHED, matched_item
 from judge.running.records import SampleRead
 from judge.studies.columns import normalise_name
 from judge.studies.load import decode, read_content, read_delimited

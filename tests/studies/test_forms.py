@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from support import SHARED
 
 from judge.studies import from_python, read_pair
 from judge.studies.sections import says_nothing
@@ -83,17 +82,6 @@ def test_encodings(put, form):
 def test_what_python_holds_takes_the_road_of_files(make):
     check(from_python(make(REFS), make(PREDS)))
     check(from_python(make([refs | preds for refs, preds in zip(REFS, PREDS[::-1], strict=True)])))
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no real reports here")
-def test_real_reports_from_files_and_from_python():
-    paths = SHARED / "preds_neighbour.json", SHARED / "refs.json"
-    read = read_pair(*map(str, paths))
-    preds, refs = (json.loads(path.read_text("utf-8")) for path in paths)
-    same = from_python(refs, preds)
-    assert (len(read), read.section, read.class_field) == (590, "findings", "study_class")
-    for name in ("study_ids", "references", "candidates", "study_classes", "fields"):
-        assert getattr(same, name) == getattr(read, name), name
 
 
 def test_semicolons_and_a_field_of_a_megabyte(put):
