@@ -13,9 +13,9 @@ from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
 from judge.comparing.recurring import Recurring, recurring_in
 from judge.comparing.run_choice import Runs, choices
-from judge.display import Displayed
 from judge.running.folder import Run
 from judge.stats.significance import Comparison, Resampling
+from judge.text import Displayed
 
 _USUAL = Resampling()
 

@@ -201,7 +201,6 @@ def forecast(
 # The studies that would be judged
 
 _SHOWN = 3
-_MOST_CLASSES = 10
 
 
 def described(studies: StudySet) -> dict[str, Any]:
@@ -227,16 +226,13 @@ def described(studies: StudySet) -> dict[str, Any]:
 def preview(checked: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what `described` found as names and words."""
     classes = checked["study_classes"] or {}
-    counts = [f"{name} {n:,}" for name, n in classes.items()]
-    if len(counts) > _MOST_CLASSES:
-        counts[_MOST_CLASSES:] = [f"and {len(counts) - _MOST_CLASSES:,} more"]
-    read_from = {role.replace("_", " "): name for role, name in checked["read_from"].items()}
     shown = {
         "model": checked["model"],
-        **{f"{role} from": name for role, name in read_from.items()},
+        **{f"{role.replace('_', ' ')} from": name for role, name in checked["read_from"].items()},
         "section": checked["section"],
         "studies": f"{checked['n_studies']:,}",
-        "study class": ", ".join(counts) or "inferred by the lexicon when they are judged",
+        "study class": ", ".join(f"{name} {n:,}" for name, n in classes.items())
+        or "inferred by the lexicon when they are judged",
         "other fields": ", ".join(checked["fields"]) or "none",
         "left out": left_out(checked["omitted"]),
         "empty candidates": f"{checked['n_empty_candidates']:,}, judged like any other",

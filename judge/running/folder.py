@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
-from judge.display import Displayed
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import (
@@ -41,6 +40,7 @@ from judge.running.records import (
 )
 from judge.signature import Signature
 from judge.stats.table import DEFAULT_BY, FIXED, TableBuilder, summarise
+from judge.text import Displayed
 from judge.types import JudgeError, Outcome, Study
 
 if TYPE_CHECKING:
@@ -95,19 +95,16 @@ def staging_folder(run: Path) -> Iterator[Path]:
 def atomic_folder(out: Path) -> Iterator[Path]:
     """Give a folder that takes the place of `out` at the end, or leaves nothing behind."""
     whole = Path(os.path.realpath(out))
-    staged = whole.parent / f".{whole.name}.new"
-    made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
     try:
-        staged.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with staging_folder(staged) as place:
-            yield place
-            place.replace(whole)
+        whole.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(dir=whole.parent, prefix=f".{whole.name}."))
+        try:
+            yield staged
+            staged.replace(whole)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
         raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
-    finally:
-        for folder in (staged, *made):
-            with suppress(OSError):  # never made, or what was written is in it
-                folder.rmdir()
 
 
 def replace_file(file: Path, target: Path) -> None:

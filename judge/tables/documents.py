@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 
 from judge.comparing.leaderboard import Leaderboard, RecurringErrors
-from judge.display import Displayed
 from judge.running.folder import Rates, Run
 from judge.stress.report import StressReport
 from judge.tables.comparison import comparison_document
@@ -16,6 +15,7 @@ from judge.tables.run import run_document
 from judge.tables.stress import stress_document
 from judge.tables.terminal import as_text
 from judge.tables.validation import validation_document
+from judge.text import Displayed
 from judge.validating.validation import Validation
 
 __all__ = ["as_frame", "as_html", "as_text", "document_of"]

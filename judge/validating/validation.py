@@ -14,7 +14,6 @@ import numpy as np
 from judge import plugins
 from judge.comparing.metric_files import read_files
 from judge.comparing.run_choice import Runs, choices
-from judge.display import Displayed
 from judge.rubrics.quantities import Quantity
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
@@ -40,6 +39,7 @@ from judge.stats.intervals import (
 from judge.stats.metric import MINUS
 from judge.stats.significance import Resampling
 from judge.stats.table import OUTCOMES
+from judge.text import Displayed
 from judge.types import Failed, Unparsed
 from judge.validating.error_matching import matched_errors
 from judge.validating.raters import RatedStudies, align_raters, open_raters
