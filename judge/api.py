@@ -181,7 +181,7 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
     `runs` are runs or their folders, in any order. The files equal those of a run of the whole set,
-    but for the manifest. Raises `JudgeError` for missing or duplicate shards.
+    but for the manifest and the notes. Raises `JudgeError` for missing or duplicate shards.
     """
     return merge_runs(_runs(runs), Path(out))
 

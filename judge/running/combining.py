@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.backends.base import CountedNote, add_notes
 from judge.jsonio import from_line
 from judge.running.aggregate import Aggregation, Rule, aggregate, apart
 from judge.running.engine import COMPOSED
@@ -66,26 +65,23 @@ class Shard:
         ids = enumerate(studies.study_ids)
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
 
-    def record(self, studies: StudySet, notes: Sequence[CountedNote]) -> dict[str, Any]:
-        """Return what its manifest says to be merged by; `notes` are those that add up."""
-        return {
-            **asdict(self),
-            "n_whole": len(studies),
-            "places": " ".join(map(str, self.rows(studies))),
-            "notes_of_input": list(studies.notes),
-            "counted": [asdict(note) for note in notes],
-        }
+    def record(self, studies: StudySet) -> dict[str, Any]:
+        """Return what its manifest says to be merged by."""
+        places = " ".join(map(str, self.rows(studies)))
+        return {**asdict(self), "n_whole": len(studies), "places": places}
 
 
 def merge(runs: Sequence[Run], out: Path) -> Run:
-    """Join the runs of all shards; the files are those of the whole run, but for the manifest."""
+    """Join the runs of all shards; all is as in a run of the whole, but for manifest and notes."""
     line = _whole_signature(runs)
     claim(out, line)
-    first, parts = runs[0], [run.manifest["shard"] for run in runs]
-    counted = add_notes(CountedNote(**note) for part in parts for note in part["counted"])
-    notes = [*parts[0]["notes_of_input"], *(str(note) for note in counted if note.n)]
+    runs = sorted(runs, key=lambda run: run.manifest["shard"]["index"])
+    first = runs[0]
+    said = {run.manifest["shard"]["index"]: run.manifest["notes"] for run in runs}
+    shared = [note for note in said[1] if all(note in notes for notes in said.values())]
+    notes = [f"shard {n}: {note}" for n in said for note in said[n] if note not in shared]
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
-    made_by |= {"signature": line, "notes": notes}
+    made_by |= {"signature": line, "notes": [*shared, *notes]}
     spent = [run.manifest["spent"] for run in runs]
     sums = {name: sum(part[name] or 0 for part in spent) for name in spent[0] if name != "retries"}
     if any(part["dollars"] is None for part in spent):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from judge import backends, plugins, rubrics
-from judge.backends import CountedNote, Judge, JudgeSettings
+from judge.backends import Judge, JudgeSettings
 from judge.backends.base import StudyError
 from judge.plugins import version
 from judge.prompts import TEXT
@@ -241,7 +241,6 @@ def with_current_version(line: str, rubric: Rubric) -> Signature:
 
 
 RUNS = Path("judge-runs")
-_EMPTY = "{n} of {of} candidates are empty, and are judged like any other: what they lack counts"
 _SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
@@ -307,16 +306,16 @@ def run(
         progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
             shutil.move(judge.log, writer.staging / SERVER_LOG)
-        about: list[str] = []
+        about = [*studies.notes]
         if several:
-            studies, about = whole, several.write(writer, session.rubric)
-        elif shard:
+            studies, more = whole, several.write(writer, session.rubric)
+            about += more
+        if n_empty := sum(not candidate.strip() for candidate in studies.candidates):
             about.append(
-                f"this is shard {shard.index} of {shard.count}: {len(studies):,} of "
-                f"{len(whole):,} studies; judge merge joins the shards"
+                f"{n_empty} of {len(studies)} candidates are empty, and are judged like any other: "
+                "what they lack counts"
             )
-        n_empty = sum(not candidate.strip() for candidate in studies.candidates)
-        notes = (CountedNote(_EMPTY, n_empty, len(studies)), *judge.counted)
+        about += judge.notes
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -326,13 +325,13 @@ def run(
             "section": studies.section,
             "class_source": class_source,
             "omitted": dict(studies.omitted),
-            "notes": [*studies.notes, *about, *(str(note) for note in notes if note.n)],
+            "notes": about,
         }
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
             "batches": list(session.batches),
-            "shard": shard and shard.record(whole, notes),
+            "shard": shard and shard.record(whole),
             "combined": several and several.record,
             "of_candidates": sorted(studies.of_candidates),
             "arguments": dict(arguments or {}),

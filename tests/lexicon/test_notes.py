@@ -30,4 +30,4 @@ def test_a_run_says_once_how_many_reports_are_foreign_or_no_x_ray(invoke, tmp_pa
 def test_x_rays_in_english_need_no_note():
     judge = load("lexicon", rubric("green"))
     judge.request(Study("a", CLEAR, "Recommend CT scan. Compared to the prior CT scan, no change."))
-    assert not any(note.n for note in judge.counted)
+    assert not judge.notes

@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from judge import plugins
-from judge.backends.base import CountedNote, Judge, JudgeSettings, StudyError
+from judge.backends.base import Judge, JudgeSettings, StudyError
 from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.data import load as load_lexicon
 from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
@@ -420,16 +420,13 @@ class LexiconJudge(Judge):
         self._unfamiliar: Counter[str] = Counter()
 
     @property
-    def counted(self) -> tuple[CountedNote, ...]:
+    def notes(self) -> tuple[str, ...]:
         """How many of the studies asked about are not judged: the rules were not made for them."""
         return tuple(
-            CountedNote(
-                "{n} of {of} studies are not judged by the built-in judge, which reads English "
-                f"reports of chest X-rays alone: they have {reason}",
-                self._unfamiliar[why],
-                self._asked,
-            )
+            f"{self._unfamiliar[why]} of {self._asked} studies are not judged by the built-in "
+            f"judge, which reads English reports of chest X-rays alone: they have {reason}"
             for why, reason in _UNFAMILIAR.items()
+            if self._unfamiliar[why]
         )
 
     def request(self, study: Study) -> CompletionRequest:
