@@ -83,11 +83,6 @@ class Displayed:
 
         return documents.as_text(documents.document_of(self))
 
-    def _repr_html_(self) -> str:
-        from judge.tables import documents
-
-        return documents.as_html(documents.document_of(self))
-
     def frame(self, table: str = "") -> pd.DataFrame:
         """Return a table of the result, by default the first, as `--format csv` prints it.
 

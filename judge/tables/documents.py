@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from judge.comparing.leaderboard import Leaderboard, RecurringErrors
 from judge.running.folder import Rates, Run
 from judge.stress.report import StressReport
@@ -18,7 +16,7 @@ from judge.tables.validation import validation_document
 from judge.text import Displayed
 from judge.validating.validation import Validation
 
-__all__ = ["as_frame", "as_html", "as_text", "document_of"]
+__all__ = ["as_frame", "as_text", "document_of"]
 
 
 def document_of(result: Displayed, *, complete: bool = False) -> Document:
@@ -38,16 +36,3 @@ def document_of(result: Displayed, *, complete: bool = False) -> Document:
             return stress_document(result.data)
         case _:
             raise TypeError(f"no document of {type(result).__name__}")
-
-
-def as_html(document: Document) -> str:
-    """Return the title, the first table, the notes and the signatures as HTML for a notebook."""
-    parts = [f"<h4>{escape(document.title)}</h4>"]
-    for table in document.tables[:1]:
-        head = "".join(f"<th>{escape(label)}</th>" for label in table.head)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.texts
-        )
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
-    lines = [*(f"note: {note}" for note in document.notes), *(s for _, s in document.signatures)]
-    return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in lines)])
