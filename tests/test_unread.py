@@ -11,7 +11,6 @@ from answered_runs import answered, green
 from support import Invoke
 
 from judge import rubrics
-from judge.stats.intervals import Estimate, bounds
 from judge.stats.table import TableBuilder, summarise
 from judge.types import Annotated, Failed, Study, Unparsed
 
@@ -48,11 +47,6 @@ def test_bounds_are_the_figures_if_all_unread_were_best_or_worst() -> None:
         )
         assert "bounds" not in block["statistics"]["errors"]
     assert all("bounds" not in one for one in found["rates"][1]["statistics"].values())
-
-
-def test_of_a_reciprocal_the_best_is_the_greatest() -> None:
-    (inverse,) = (s for s in rubrics.load("fineradscore").statistics if s.is_reciprocal)
-    assert bounds(Estimate(3, 1 / 2, None, None), inverse, 1) == pytest.approx((4 / 10, 4 / 7))
 
 
 def test_they_are_said_below_the_table(invoke: Invoke, tmp_path: Path) -> None:

@@ -105,10 +105,10 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.unanswerable: Mapping[str, StudyError] = {}
         self.asked_before = Progress(total=0)
         self.budget = budget
-        if policy.max_cost is not None:
+        if budget is None and policy.max_cost is not None:
             from judge.running.cost import SpendingLimit
 
-            self.budget = SpendingLimit(policy.max_cost, budget)
+            self.budget = SpendingLimit(policy.max_cost)
         self._folder = folder
         self._opened = ExitStack()
         self.begin()

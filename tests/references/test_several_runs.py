@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from answered_runs import green, tables
+from answered_runs import green
 from click.testing import CliRunner
 from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.cli import main
-from judge.running.aggregate import Aggregation, aggregate, numbers
+from judge.running.aggregate import Aggregation, aggregate
 from judge.running.folder import Run
 from judge.running.records import StudyResult
 from judge.types import Annotated, Study, Unparsed
@@ -131,17 +131,6 @@ def test_options_that_do_not_go_together(folder: Path, invoke: Invoke) -> None:
         assert named in done.stderr
     done = invoke("green", PREDS, refs, "--references", "mean", "--dry-run")
     assert "15 studies, 30 questions" in done.stderr
-
-
-def test_notes_count_studies_and_not_questions(tmp_path: Path) -> None:
-    refs = {"a": ["The effusion is unchanged.", "Effusion."], "b": ["No effusion."] * 3}
-    files = (
-        write_json(tmp_path / "preds.json", {"a": "", "b": "No effusion."}),
-        write_json(tmp_path / "refs.json", refs),
-    )
-    found = judged(*files, "--references", "mean", "--out", tmp_path / "mean")
-    said = " ".join(found["notes"])
-    assert "1 of 2 candidates are empty" in said
 
 
 def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
