@@ -73,10 +73,6 @@ class _Figures:
         "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first that "
         "most models have.",
     )
-    model_info: str | None = option(
-        "--model-info FILE",
-        "A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
-    )
 
 
 @options
@@ -89,9 +85,6 @@ class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
     table: tuple[str, ...] = table_option("leaderboard", "errors", "tests", "ranks", "correlations")
     figures: Path | None = figures_option()
     html: Path | None = html_option("Write a page with leaderboard, figures and studies.")
-    out: Path | None = option(
-        "--out DIR", "With --format rexrank: a CSV of all studies and of each group of --by here."
-    )
     form: str = format_option(
         *("table", "md", "latex", "csv", "json", "rexrank"),
         text="csv has one table, rexrank has ReXrank's columns.",
@@ -110,8 +103,8 @@ def compare(options: _Compare) -> None:
     judge compare RUN RUN --by study_class --html models.html
     judge compare A=RUN B=RUN --by change --allow judge
     """
+    from judge.comparing.alignment import choice
     from judge.comparing.comparison import compare_runs, records
-    from judge.comparing.run_choice import choice
     from judge.figures import available, draw_figures, page_figures
     from judge.files import write_html
     from judge.pages.comparison import MARK, page, wanted
@@ -119,9 +112,6 @@ def compare(options: _Compare) -> None:
 
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
     require(options.tests, "--tests", "flips", "resamples", "seed")
-    require(options.form == "rexrank", "--format rexrank", "out", "model_info")
-    if options.form == "rexrank" and options.by and not options.out:
-        raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
     check_outputs(options.html, options.figures, MARK)
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
@@ -146,27 +136,18 @@ def compare(options: _Compare) -> None:
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
-        _rexrank(comparison, options.out, options.model_info)
+        from judge.tables.rexrank import as_rexrank
+
+        emit(as_rexrank(comparison))
+        note_once(comparison.notes)
     else:
         _print(comparison, compared, options.form, columns, options.table)
 
 
-def _rexrank(comparison: Comparison, out: Path | None, model_info: str | None) -> None:
-    from judge.tables.rexrank import as_rexrank, read_model_info, rexrank_files, write_texts
-
-    info = read_model_info(model_info) if model_info else {}
-    if out:
-        for file in write_texts(rexrank_files(comparison, info), out):
-            note(f"ReXrank's columns  {file}")
-    else:
-        emit(as_rexrank(comparison, info))
-    note_once(comparison.notes)
-
-
 def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
     """Print the models' leaderboard, as `judge compare` does without further options."""
+    from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.run_choice import RunChoice
     from judge.stats.significance import Resampling
 
     named = [RunChoice(path, str(path), model) for model, path in runs.items()]
@@ -207,17 +188,14 @@ class _Challenge(AllowOptions, MetricFileOptions, _Figures):
 def challenge(options: _Challenge) -> None:
     """Make every figure and table of the ReXrank challenge that comes from a judge.
 
-    Give one RUN for each model, data set, section and rubric. The data sets are the values of the
-    field `dataset`; without it a run is one data set, named after its file of references.
+    Give one RUN for each model, section and rubric. The data sets are the values of the field
+    `dataset` of its studies.
     """
-    from judge.comparing.challenge import challenge_comparisons
-    from judge.comparing.run_choice import choice
+    from judge.comparing.alignment import choice
     from judge.figures import check_figures
-    from judge.tables.challenge import write_challenge
-    from judge.tables.rexrank import read_model_info
+    from judge.tables.rexrank import challenge_comparisons, write_challenge
 
     check_figures(options.out)
-    info = read_model_info(options.model_info) if options.model_info else {}
     comparisons = challenge_comparisons(
         [choice(run) for run in options.runs],
         sort=options.sort,
@@ -225,6 +203,6 @@ def challenge(options: _Challenge) -> None:
         metrics=options.read_files(),
         patient_field=options.patient_field,
     )
-    files = write_challenge(comparisons, options.out, info)
+    files = write_challenge(comparisons, options.out)
     note_once(text for comparison in comparisons.values() for text in comparison.notes)
     note(f"challenge  {len(files)} files in {options.out}")

@@ -105,8 +105,8 @@ def gate(options: _Gate) -> None:
     because too few studies are scored.
     """
     from judge.comparing import gate as gates
-    from judge.comparing.run_choice import RunChoice
-    from judge.tables.gate import gate_document
+    from judge.comparing.alignment import RunChoice
+    from judge.tables.comparison import gate_document
 
     earlier = options.against or options.drift
     if options.against and options.drift:

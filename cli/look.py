@@ -104,9 +104,9 @@ def errors(options: _Errors) -> None:
     Counts the studies with each and names some, for judge audit RUN STUDY_ID. With two runs of one
     rubric on the same studies, a paired test says which model makes an error more often.
     """
+    from judge.comparing.alignment import choice
     from judge.comparing.recurring import recurring_in
-    from judge.comparing.run_choice import choice
-    from judge.tables.recurring import as_data, recurring_document
+    from judge.tables.recurring import recurring_document
 
     require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")
     require(options.form in ("table", "md"), "--format table or md", "top")
@@ -118,7 +118,7 @@ def errors(options: _Errors) -> None:
         patient_field=options.patient_field,
     )
     document = recurring_document(recurring, options.top, complete=options.form == "csv")
-    print_document(document, options.form, as_data(recurring))
+    print_document(document, options.form, recurring.data)
     if options.form == "table" and document.tables:
         note("judge audit RUN STUDY_ID shows one of the examples")
 

@@ -50,11 +50,10 @@ def metrics(options: _Metrics) -> None:
     written.
     """
     from judge.files import check_writable, replacing
-    from judge.metrics import MissingMetricError, check
-    from judge.metrics.scored import ScoredReports
+    from judge.metrics import MissingMetricError, ScoredReports, check
     from judge.running.session import with_classes
     from judge.stats.table import check_fields
-    from judge.tables.metrics import metrics_document
+    from judge.tables.comparison import metrics_document
 
     names = check(options.names or ["bleu2"])
     studies = read_studies(options, options.preds, options.refs)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from judge.rubrics import Rubric
+from judge.tables import forms
 from judge.tables.document import Document
 from judge.text import harmless
 
@@ -62,22 +63,14 @@ def print_document(
 
         click.echo("\n".join(as_lines(document)))
     elif form == "json":
-        from judge.tables.data import as_json
-
-        emit(as_json(data))
+        emit(forms.as_json(data))
     elif form == "csv":
-        from judge.tables.data import as_csv
-
-        emit(as_csv(document))
+        emit(forms.as_csv(document))
         note_once(document.notes)
     elif form == "md":
-        from judge.tables.markdown import as_markdown
-
-        emit(as_markdown(document))
+        emit(forms.as_markdown(document))
     else:
-        from judge.tables.latex import as_latex
-
-        emit(as_latex(document))
+        emit(forms.as_latex(document))
 
 
 def print_summary(

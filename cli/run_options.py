@@ -24,7 +24,6 @@ from judge.cli.options import (
     require,
 )
 from judge.cli.output import note
-from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
@@ -37,12 +36,6 @@ if TYPE_CHECKING:
 _MOST_REQUESTS = 50_000
 ROLES = ("id", "candidate", "reference", "class", "patient")
 _ALL_ROLES = (*ROLES, "prior", "context")
-_RAY = {
-    "address": "ray_address",
-    "replicas": "ray_replicas",
-    "gpus-per-replica": "gpus_per_replica",
-}
-"""Settings of `--server` that are Ray's -> what its judge calls them."""
 _NOT_RECORDED = ("files", "columns", "judge", "form", "out", "cache")
 """Options that a manifest has in another form, or leaves out."""
 _AT_LEAST_0 = click.IntRange(min=0)
@@ -62,12 +55,6 @@ def column_option(*roles: str, text: str = "") -> Any:  # noqa: ANN401
         "Default: the usual names. Example: --column id=accession",
         keys=roles,
     )
-
-
-def encoding_option() -> Any:  # noqa: ANN401
-    """Declare `--encoding`."""
-    text = "The encoding of text files, such as cp1252. Default: UTF-8."
-    return option("--encoding NAME", text, rare=True)
 
 
 def section_option(help: str) -> Any:  # noqa: A002, ANN401
@@ -94,28 +81,14 @@ class ReportOptions:
     allow_missing: bool = option(
         "--allow-missing", "Leave out and count studies without a partner or without the section."
     )
-    encoding: str | None = encoding_option()
-    max_input: int = option(
-        "--max-input GB",
-        "Refuse files that unpack to more than this.",
-        rare=True,
-        type=FiniteRange(min=0, min_open=True),
-        default=4,
-        callback=lambda _context, _option, value: int(value * 1e9),
-    )
 
     def named_fields(self) -> NamedFields:
-        """Return the fields that have unusual names, and how the files are read."""
+        """Return the fields that have unusual names."""
         from judge.studies import NamedFields
 
         names = {role: self.columns.get(role) for role in ROLES}
-        return NamedFields(
-            study_class=names.pop("class"),
-            several=getattr(self, "references", None) is not None,
-            encoding=self.encoding,
-            max_input=self.max_input,
-            **names,
-        )
+        several = getattr(self, "references", None) is not None
+        return NamedFields(study_class=names.pop("class"), several=several, **names)
 
 
 @options
@@ -282,7 +255,7 @@ class RunningOptions(JudgeOptions):
             environ=os.environ,
             say=note,
             sends=not self.dry_run,
-            options=_server_settings(self.server, judge.partition(":")[0]),
+            options={key: value or True for key, value in self.server.items()},
         )
         policy = RequestPolicy(
             concurrency=self.concurrency,
@@ -298,27 +271,6 @@ class RunningOptions(JudgeOptions):
             budget=budget,
             repeat=repeat,
         )
-
-
-def _server_settings(server: Mapping[str, str | None], kind: str) -> dict[str, object]:
-    """Return the settings under the names that a kind of judge has for them."""
-    if kind not in ("vllm", "ray"):
-        return {key: True if value is None else value for key, value in server.items()}
-    settings: dict[str, object] = {}
-    flags = []
-    for key, value in server.items():
-        name = _RAY.get(key.replace("_", "-"))
-        if kind == "ray" and name:
-            is_number = name != "ray_address"
-            if value is None or (is_number and not value.isdecimal()):
-                raise JudgeError(f"--server {key}: write {key}={'N' if is_number else 'HOST:PORT'}")
-            settings[name] = int(value) if is_number else value
-        elif name:
-            raise JudgeError(f"--server {key} belongs to ray:MODEL; leave it out with {kind}:")
-        else:
-            flag = key if key.startswith("-") else f"--{key}"
-            flags.append(flag if value is None else f"{flag}={value}")
-    return settings | ({"vllm_args": tuple(flags)} if flags else {})
 
 
 @options

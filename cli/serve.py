@@ -58,11 +58,6 @@ class _Serve(_Address):
         "--budget [NAME=]DOLLARS",
         "The most that an allowed judge may cost in all, also after a restart (repeatable).",
     )
-    images: Path | None = option(
-        "--images DIR",
-        "The folder of the studies' images (fields image, image_path, images).",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-    )
     cache: Path | None = cache_option()
     max_upload: int = option(
         "--max-upload MB", "The largest upload for a run, all files together.", default=256
@@ -99,7 +94,6 @@ def serve(options: _Serve) -> None:
         cache=options.cache,
         token=token,
         max_upload=options.max_upload * MEGABYTE,
-        images=options.images,
     )
     try:
         from judge.service import app

@@ -105,7 +105,8 @@ def annotate(
     policy
         A `judge.RequestPolicy`: how many requests at a time, how often again, when to give up.
     options
-        Options of one kind of judge, such as `vllm_args`; docs/python.md has the other keywords.
+        Settings of a server that is started, as of `--server`; docs/python.md has the other
+        keywords.
 
     Returns
     -------
@@ -181,7 +182,7 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
     """Join the runs of all shards of a set into one, and open it.
 
     `runs` are runs or their folders, in any order. The files equal those of a run of the whole set,
-    but for the manifest and the notes. Raises `JudgeError` for missing or duplicate shards.
+    but for the manifest. Raises `JudgeError` for missing or duplicate shards.
     """
     return merge_runs(_runs(runs), Path(out))
 

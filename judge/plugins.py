@@ -5,7 +5,6 @@ A package is imported when it is asked for; one that fails is one message.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -92,8 +91,7 @@ class _Guarded(Generic[P, T]):
         except (JudgeError, UnparsedError, MemoryError):  # want of memory is nobody's fault
             raise
         except (Exception, SystemExit) as error:
-            wrong = f"failed: {_told(error)}{_place(error)}"
-            raise self.group.error(self.name, wrong) from error
+            raise self.group.error(self.name, f"failed: {_told(error)}") from error
 
 
 RUBRICS = Group("judge.rubrics", "rubric")
@@ -123,12 +121,6 @@ def _package(entry: EntryPoint, versions: Mapping[str, str] | None = None) -> st
     return f"{name} {version}"
 
 
-def _place(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)[1:]
-    own_frames = [frame for frame in frames if frame.filename == frames[0].filename]
-    return f" ({own_frames[-1].filename}, line {own_frames[-1].lineno})" if own_frames else ""
-
-
 def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
 
@@ -150,13 +142,9 @@ def install(*packages: str) -> str:
     from re import findall, match
     from shlex import quote
 
-    known: dict[str, str] = {}
-    extras: dict[str, set[str]] = {}
-    for requirement in metadata.requires(NAME) or ():
-        wanted, _, marker = requirement.partition(";")
-        if named := match(r"[\w.-]+", requirement):
-            known[named[0]] = wanted.strip()
-            extras.setdefault(named[0], set()).update(findall(r"extra == [\"'](.+?)[\"']", marker))
-    shared = set.intersection(*(extras[package] for package in packages)) - {"test"}
-    command = " ".join(["pip install", *(quote(known[package]) for package in packages)])
-    return command + (f" (the extra {min(shared)})" if shared else "")
+    named = [(match(r"[\w.-]+", line), line) for line in metadata.requires(NAME) or ()]
+    known = [[line for name, line in named if name and name[0] == one] for one in packages]
+    extras = [{*findall(r"extra == [\"'](.+?)[\"']", " ".join(lines))} for lines in known]
+    shared = set.intersection(*extras) - {"test"}
+    wanted = [quote(lines[0].partition(";")[0].strip()) for lines in known]
+    return " ".join(["pip install", *wanted]) + (f" (the extra {min(shared)})" if shared else "")

@@ -1,13 +1,9 @@
-"""Numbers, groups and results as they are printed."""
+"""Numbers and groups as they are printed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOTHING = "n/a"
 _NO_VALUE = "(none)"
@@ -73,25 +69,3 @@ def harmless(text: str) -> str:
 def left_out(omitted: Mapping[str, int]) -> str:
     """Return how many studies were left out before anything was judged, and why."""
     return ", ".join(f"{n} {reason}" for reason, n in omitted.items())
-
-
-class Displayed:
-    """A result with printed tables: `print` shows the first, `frame` returns any of them."""
-
-    def __str__(self) -> str:
-        from judge.tables import documents
-
-        return documents.as_text(documents.document_of(self))
-
-    def frame(self, table: str = "") -> pd.DataFrame:
-        """Return a table of the result, by default the first, as `--format csv` prints it.
-
-        A figure `x` has its 95% interval in `x_low` and `x_high`, and `x_k` of `x_n` it rests on.
-
-        Raises:
-            JudgeError: For a table that the result has not; the message has the names.
-
-        """
-        from judge.tables import documents
-
-        return documents.as_frame(documents.document_of(self, complete=True), table)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Literal
 
-from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
+from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic, Where
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
 ERROR = "error"
@@ -22,44 +21,37 @@ CATEGORY = Facet(
 )
 
 ERRORS = Statistic(
-    "errors",
-    "errors per study",
-    "mean",
-    ("n_significant", "n_insignificant"),
+    *("errors", "errors per study", "mean", ("n_significant", "n_insignificant")),
     higher_is_better=False,
     study_label="errors",
     shown=frozenset({"compare"}),
 )
 
 
-def no_error(grade: str, named: str) -> Statistic:
-    """Return the share of the studies without an error of a grade, `named` in words."""
+def none_of(name: str, label: str, measure: str, words: str, *shown: Where) -> Statistic:
+    """Return the share of the scored studies of which `measure` is 0, studies without `words`."""
     return Statistic(
-        f"no_{grade}_error",
-        f"no {grade} error",
-        "rate",
-        (f"n_{grade}",),
+        *(name, label, "rate", (measure,)),
         higher_is_better=True,
-        definition=f"studies without {named}",
-        study_label=named,
+        definition=f"studies without {words}",
+        study_label=words,
+        shown=frozenset(shown),
     )
 
 
-def no_urgent(mistake: Literal["missed", "false"], measure: str, words: str) -> Statistic:
+def no_error(grade: str, named: str) -> Statistic:
+    """Return the share of the studies without an error of a grade, `named` in words."""
+    name, label = f"no_{grade}_error", f"no {grade} error"
+    return none_of(name, label, f"n_{grade}", named, "groups", "compare")
+
+
+def no_urgent(mistake: str, measure: str, words: str, *shown: Where) -> Statistic:
     """Return the share of the studies in which no urgent finding is missed, or is false.
 
     It is the scored studies of which `measure`, the number of such findings, is 0 / the scored
     studies. A study without an urgent finding counts as one in which none is missed.
     """
-    return Statistic(
-        f"no_{mistake}_urgent",
-        f"no {mistake} urgent finding",
-        "rate",
-        (measure,),
-        higher_is_better=True,
-        definition=f"studies without {words}",
-        study_label=words,
-    )
+    return none_of(f"no_{mistake}_urgent", f"no {mistake} urgent finding", measure, words, *shown)
 
 
 def error_item(
@@ -84,8 +76,8 @@ def name_words(text: str) -> list[str]:
 
 _CATEGORIES = {
     Category.FALSE_FINDING: (
-        *("false finding", "false prediction", "false prediction of finding"),
-        *("false report of finding", "false report of finding in candidate"),
+        *("false finding", "false prediction of finding", "false report of finding"),
+        *("false prediction", "false report of finding in candidate"),
     ),
     Category.MISSING_FINDING: (
         *("missing finding", "omitted finding", "omission of finding", "missed finding"),
@@ -152,18 +144,17 @@ def _named(text: str) -> Category | None:
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
     """Return the measures that count a kind's items: `n_GRADE`, then `GRADE_CODE`."""
 
-    def counting(name: str, label: str, labels: Mapping[str, str]) -> Measure:
-        return Measure(name, label, is_whole=True, counts=Counted(kind.name, labels))
+    def counting(name: str, label: str, role: Literal["count", "other"], **facets: str) -> Measure:
+        return Measure(name, label, role=role, is_whole=True, counts=Counted(kind.name, facets))
 
     by_grade = [
-        replace(counting(f"n_{grade.name}", grade.label, {grades.name: grade.name}), role="count")
+        counting(f"n_{grade.name}", grade.label, "count", **{grades.name: grade.name})
         for grade in grades.labels
     ]
     by_both = [
         counting(
-            f"{grade.name}_{code.name}",
-            f"{grade.label}: {code.label}",
-            {grades.name: grade.name, codes.name: code.name},
+            *(f"{grade.name}_{code.name}", f"{grade.label}: {code.label}", "other"),
+            **{grades.name: grade.name, codes.name: code.name},
         )
         for grade in grades.labels
         for code in codes.labels
@@ -175,26 +166,18 @@ class ItemCounter:
     """Counts items by the measures that count some, in the order of these."""
 
     def __init__(self, measures: Iterable[Measure]) -> None:
-        self._none: dict[str, int] = {}
-        self._of_kind: dict[str, list[tuple[str, tuple[tuple[str, str], ...]]]] = {}
-        for measure in measures:
-            if counted := measure.counts:
-                self._none[measure.name] = 0
-                labels = tuple(counted.labels.items())
-                self._of_kind.setdefault(counted.kind, []).append((measure.name, labels))
+        self._counted = {m.name: (m.counts.kind, m.counts.labels) for m in measures if m.counts}
 
     def __call__(self, annotation: Annotation) -> dict[str, int]:
         """Return how many items each of the measures finds."""
-        counts = self._none.copy()
-        for item in annotation.items:
-            carried = item.labels
-            for name, labels in self._of_kind.get(item.kind, ()):
-                for facet, value in labels:
-                    if value not in carried.get(facet, ()):
-                        break
-                else:
-                    counts[name] += 1
-        return counts
+        return {
+            name: sum(
+                item.kind == kind
+                and all(value in item.labels.get(facet, ()) for facet, value in labels.items())
+                for item in annotation.items
+            )
+            for name, (kind, labels) in self._counted.items()
+        }
 
 
 SIGNIFICANCE = "significance"

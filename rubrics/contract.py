@@ -7,12 +7,12 @@ does not declare is shown nowhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
@@ -132,9 +132,8 @@ class Measure:
         )
 
 
-EVERYWHERE: frozenset[Literal["head", "groups", "compare"]] = frozenset(
-    ("head", "groups", "compare")
-)
+Where = Literal["head", "groups", "compare"]
+EVERYWHERE: frozenset[Where] = frozenset(("head", "groups", "compare"))
 """Where a statistic is printed: of a run, of its groups, where models are compared."""
 
 
@@ -165,8 +164,25 @@ class Statistic:
     scale: Scale = (0, None)
     definition: str | None = None
     study_label: str | None = None
-    shown: frozenset[Literal["head", "groups", "compare"]] = frozenset({"groups", "compare"})
+    shown: frozenset[Where] = frozenset({"groups", "compare"})
     rexrank: str | None = None
+
+
+def mean_of(
+    name: str,
+    label: str,
+    scale: Scale,
+    shown: Collection[Where] = EVERYWHERE,
+    *,
+    higher_is_better: bool = True,
+    **more: Any,  # noqa: ANN401
+) -> Statistic:
+    """Return the mean of the measure with this name; `more` are further fields of `Statistic`."""
+    shown_at = frozenset(shown)
+    kinds = {"kind": "mean", "measures": (name,), **more}
+    return Statistic(
+        name, label, higher_is_better=higher_is_better, scale=scale, shown=shown_at, **kinds
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,15 +280,12 @@ class Tally:
     columns: str
 
 
-class Parse(Protocol):
-    """Reads an answer; raises `UnparsedError` for an answer that cannot be read with certainty.
+Parse = Callable[..., Annotation]
+"""`parse(text, study, *, complete=False)`: the annotation that an answer expresses about a study.
 
-    `complete` says that the judge reported to have ended by itself.
-    """
-
-    def __call__(self, text: str, study: Study, *, complete: bool = False) -> Annotation:
-        """Return the annotation that `text` expresses about `study`."""
-        ...
+It raises `UnparsedError` for an answer that cannot be read with certainty. `complete` says that the
+judge reported to have ended by itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +457,7 @@ class Rubric:
         """Return the measures that have one of the roles, in their order."""
         return tuple(measure for measure in self.measures if measure.role in roles)
 
-    def shown(self, where: Literal["head", "groups", "compare"]) -> tuple[Statistic, ...]:
+    def shown(self, where: Where) -> tuple[Statistic, ...]:
         """Return the statistics that are printed there, in their order."""
         return tuple(statistic for statistic in self.statistics if where in statistic.shown)
 

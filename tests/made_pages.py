@@ -17,11 +17,11 @@ from support import EXAMPLES, write_json
 
 from judge import prompts, rubrics
 from judge.cli import main
-from judge.comparing.run_choice import RunChoice
+from judge.comparing.alignment import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
-from judge.pages.validation import page as validation_page
+from judge.pages.tables import validation_page
 from judge.running.folder import Run
 from judge.stats.significance import Comparison
 from judge.validating.raters import RatedStudies, align_raters, open_raters

@@ -94,8 +94,6 @@ def test_a_message_names_a_package_with_its_bounds_and_its_extra() -> None:
     assert two == "pip install 'torch>=2.4' 'tokenizers>=0.21' (the extra hf)"
     both = install("torch", "vl-convert-python")
     assert both.endswith("'vl-convert-python>=1.9'"), "no extra has both"
-    with pytest.raises(KeyError):
-        install("no-such-package")
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -159,7 +159,10 @@ def test_what_is_added_must_be_what_it_says(invoke: Invoke, package: Package) ->
         backends.load("odd:x", green)
     with pytest.raises(JudgeError, match=r"'fails' of the package odd 1\.0 failed: KeyError: 'k'"):
         backends.load("fails:x", green)
-    for name, wrong in (("odd", "is not an AddedMetric"), ("short", "gave 1 values for 2 studies")):
+    for name, wrong in (
+        ("odd", "is not an AddedMetric"),
+        ("short", "2 finite values"),
+    ):
         with pytest.raises(metrics.MissingMetricError, match=re.escape(wrong)):
             metrics.compute(name, ["a", "b"], ["a", "b"])
     assert "there are: bleu2," in failure(invoke("metrics", PREDS, REFS, "--metric", "none"))
@@ -192,9 +195,8 @@ GOOD = {
     ("change", "says"),
     [
         ({"text": "words"}, "failed: AttributeError: "),
-        ({"read": "[1 / 0]"}, "failed: ZeroDivisionError: division by zero ("),
+        ({"read": "[1 / 0]"}, "failed: ZeroDivisionError: division by zero"),
         ({"written": "annotation.items[0].text"}, "failed: IndexError: "),
-        ({"written": "''"}, "reads other items or numbers in an answer than it wrote there"),
         ({"name": "slip"}, "calls itself 'slip': it needs that name"),
         ({"read": "[exit()]"}, "failed: SystemExit"),
     ],
@@ -209,8 +211,6 @@ def test_a_rubric_that_fails_is_one_message_with_its_package(
     assert done.exit_code == 2, done.output
     said = done.stderr.splitlines()[-1]
     assert f"the rubric 'slips' of the package slips 1.0 {says}" in said
-    if "failed" in says:
-        assert "slips_module.py, line " in said
 
 
 def test_runs_by_two_versions_of_a_package_are_told_apart(

@@ -112,8 +112,8 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_pa
             run(REFERENCES, GOOD, **{unknown: None})
     with pytest.raises(JudgeError, match="color"):
         run(REFERENCES, GOOD, options={"color": 1})
-    with pytest.raises(JudgeError, match="vllm_args"):
-        run(REFERENCES, GOOD, judge=f"vllm:{tmp_path}", options={"vllm_args": "--dtype=x"})
+    with pytest.raises(JudgeError, match="--port"):
+        run(REFERENCES, GOOD, judge=f"vllm:{tmp_path}", options={"port": 1})
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ LEXICON, _API = "lexicon", "openai"
 # The module of each kind of judge, with its function `load`. The kind is the part of a name before
 # the colon; a name without a colon is a model behind an API.
 _MODULES = {LEXICON: "lexicon.judge", "vllm": "vllm", "ray": "ray", "hf": "local"}
+# What these take of `JudgeSettings.options`; the others take any flag of `vllm serve`.
+_OPTIONS: dict[str, set[str]] = {LEXICON: set(), _API: set(), "hf": {"cpu"}}
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
@@ -51,24 +53,18 @@ def _built_in(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         plugins.BACKENDS.check_unique(kind)
     if not (kind == LEXICON or (kind in _MODULES and colon)):
         # Not so close that `llama3:8b`, a model's name, is taken for a slip.
-        kinds = [*_MODULES] if colon else [LEXICON]
-        slip = difflib.get_close_matches(kind.lower(), kinds, 1, 0.7)
-        if not spec.strip() or kind in _MODULES or slip:
-            raise JudgeError(
-                f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, vllm:MODEL, "
-                "ray:MODEL, hf:MODEL, or a model's name such as gpt-4o"
-            )
+        slip = difflib.get_close_matches(kind.lower(), [*_MODULES] if colon else [LEXICON], 1, 0.7)
         # At OpenAI only a fine-tuned model, ft:MODEL:..., has a colon; a server's is model2:8b.
         is_elsewhere = settings.base_urls or settings.environ.get("OPENAI_BASE_URL", "").strip()
-        if colon and kind.isalpha() and kind != "ft" and not is_elsewhere:
+        is_odd = colon and kind.isalpha() and kind != "ft" and not is_elsewhere
+        if not spec.strip() or kind in _MODULES or slip or is_odd:
             raise JudgeError(
-                f"no judge {kind}: in {spec!r}; there are {', '.join(map('{}:'.format, kinds))}; "
-                "with --base-url it may be any model's name"
+                f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, vllm:MODEL, "
+                "ray:MODEL, hf:MODEL, a model's name such as gpt-4o, or any name with --base-url"
             )
         kind, name = _API, spec
-    if settings.options and kind in (LEXICON, _API):
-        setting = next(iter(settings.options))
-        raise JudgeError(f"the judge {spec} takes no setting {setting!r}; leave it out")
+    if strange := settings.options.keys() - _OPTIONS.get(kind, settings.options.keys()):
+        raise JudgeError(f"the judge {spec} takes no setting {min(strange)!r}; leave it out")
     if settings.base_urls and kind not in (_API, "vllm"):
         raise JudgeError(f"the judge {spec} takes no --base-url; leave it out")
     module = import_module(f"judge.backends.{_MODULES.get(kind, kind)}")

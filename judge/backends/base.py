@@ -120,11 +120,6 @@ class Judge(ABC):
         return several or (() if self.prompt is None else (self.prompt,))
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What there is to say about the questions so far, always in the same order."""
-        return ()
-
-    @property
     def log(self) -> Path | None:
         """What a server wrote that was started for this judge; None where none was."""
         return self.servers.log if self.servers else None
@@ -180,7 +175,7 @@ class JudgeSettings:
         environ: Where keys are looked up.
         say: Tells the user something.
         sends: False where nothing will be sent, so that no key is needed.
-        options: What one kind of judge alone takes, such as `vllm_args` or `ray_replicas`.
+        options: Settings of a server that is started, such as flags of `vllm serve`.
     """
 
     prompt: str | None = None

@@ -292,18 +292,9 @@ class LocalJudge(Judge):
     def repair_request(
         self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
     ) -> CompletionRequest | None:
-        """Return the conversation with the error, or for a GREEN model that samples the next seed.
-
-        A GREEN model cannot be told what was wrong, and would greedily say the same.
-        """
-        if self.encoder.layout == CHAT:
-            return repair_request(request, completion.text, unparsed)
-        if request.sampling.get("temperature") == 0:
-            return None
-        seed = request.sampling.get("seed")
-        if not isinstance(seed, int):
-            return request
-        return replace(request, sampling={**request.sampling, "seed": seed + 1})
+        """Return the conversation with the error; None for a GREEN model, which has but a form."""
+        is_chat = self.encoder.layout == CHAT
+        return repair_request(request, completion.text, unparsed) if is_chat else None
 
     def encoded(self, request: CompletionRequest) -> tuple[list[int], int]:
         """Return the ids of a request and how many tokens its answer may have."""
@@ -314,15 +305,8 @@ class LocalJudge(Judge):
         return ids, room
 
 
-class HFOptions(options.KindOptions):
-    """What `hf:` alone takes."""
-
-    cpu: bool = False
-
-
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `hf:MODEL`, which decodes greedily and answers in text."""
-    taken = HFOptions.read(settings, f"hf:{model}")
     for parameter in settings.sampling.items():
         if parameter != ("temperature", 0):
             raise JudgeError(f"hf:{model} decodes greedily: leave out {parameter[0]}, or use vllm:")
@@ -331,9 +315,10 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         raise JudgeError("a model in this process answers in text; for a structured reply, vllm:")
     files = find(model, settings.environ)
     encoder = load_encoder(files, prompt)
-    device = "cuda" if library("torch").cuda.is_available() and not taken.cpu else "cpu"
+    is_on_gpu = library("torch").cuda.is_available() and not settings.options.get("cpu")
+    device = "cuda" if is_on_gpu else "cpu"
     half = "float16" if encoder.layout == GREEN else "bfloat16"
-    dtype = half if device == "cuda" else "float32"
+    dtype = half if is_on_gpu else "float32"
     return TransformersJudge(
         name=f"hf:{model}",
         version=f"hf:{files.version},{dtype},{encoder.layout}",
@@ -409,7 +394,8 @@ class TransformersJudge(LocalJudge):
                 batch = self._waiting[:BATCH]
                 prompts, rooms = [one.ids for one in batch], [one.room for one in batch]
                 answers = await asyncio.to_thread(self.generate, prompts, rooms)
-                for one, one.answer in zip(batch, answers, strict=True):
+                for one, answer in zip(batch, answers, strict=True):
+                    one.answer = answer
                     self._waiting.remove(one)
         ids = asked.answer or []
         ended = bool(ids) and ids[-1] == self.encoder.eos_id

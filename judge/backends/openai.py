@@ -94,14 +94,14 @@ class Servers(ABC):
     """Where a judge's requests go: servers that run, or one that is started for it.
 
     Attributes:
-        starts: What is started: judges that start the same share it while it `stays`.
+        is_started: Whether a judge starts it; judges of a command share it while it `stays`.
         places: The servers that run already, each with its key.
         max_in_flight: How many requests keep them busy; None for the default of a run.
         log: The file that a server which was started writes to.
     """
 
     billing_url: str | None = None
-    starts: tuple[object, ...] | None = None
+    is_started: bool = False
     stays: bool = False
     places: Sequence[tuple[Connection, str]] = ()
     max_in_flight: int | None = None
@@ -146,7 +146,7 @@ class Pool(Servers):
             try:
                 return await self._client(*place).ask(body, path, mode)
             except UnreachableError as error:
-                if len(self._turn) == 1:
+                if [*self._turn] == [place]:
                     raise
                 if place in self._turn:
                     self._turn.remove(place)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from judge import jsonio, official, plugins, rubrics
+from judge import jsonio, official, rubrics
 from judge.backends.base import Form, JudgeSettings
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
@@ -30,32 +27,11 @@ _REASONS = re.compile(
 )
 # As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
-# What another option sets, and what would spoil the one whole answer that is read.
-_NOT_HERE = {
-    **dict.fromkeys(("max_tokens", "max_completion_tokens"), "set it by --max-tokens"),
-    **dict.fromkeys(("response_format", "tools", "tool_choice"), "set it by --reply"),
-    **dict.fromkeys(("messages", "prompt"), "set it by --prompt"),
-    "model": "set it by --judge",
-    **dict.fromkeys(
-        ("stream", "n", "best_of", "echo", "stop", "stop_token_ids"), "one whole answer is read"
-    ),
-}
-
-
-class KindOptions(BaseModel):
-    """What one kind of judge alone takes: a subclass a kind."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    @classmethod
-    def read(cls, settings: JudgeSettings, judge: str) -> Self:
-        """Return the options in `settings`; raises `JudgeError` for what `judge` doesn't take."""
-        try:
-            return cls(**settings.options)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name, wrong = first["loc"][0], first["msg"]
-            raise JudgeError(f"the judge {judge} takes no setting {name!r}: {wrong}") from error
+# What other options set, and what would spoil the one whole answer that is read.
+_NOT_HERE = (
+    *("max_tokens", "max_completion_tokens", "response_format", "tools", "tool_choice", "model"),
+    *("messages", "prompt", "stream", "n", "best_of", "echo", "stop", "stop_token_ids"),
+)
 
 
 def checked(sampling: Mapping[str, object]) -> dict[str, object]:
@@ -63,7 +39,7 @@ def checked(sampling: Mapping[str, object]) -> dict[str, object]:
     parameters = {}
     for name, value in sampling.items():
         if name in _NOT_HERE:
-            raise JudgeError(f"sampling: {name!r} cannot be a parameter here: {_NOT_HERE[name]}")
+            raise JudgeError(f"sampling: {name!r} is set by judge: use --max-tokens, --prompt, ...")
         try:
             plain = jsonio.read(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:  # json.dumps raises all three
@@ -113,9 +89,6 @@ def prompt_and_reply(
 def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt:
     """Return the prompt of that name or path; raises `JudgeError` for another rubric's."""
     files = rubrics.prompt_files(rubric.name)
-    if name == rubric.prompt and name not in files and plugins.RUBRICS.packages(rubric.name):
-        wrong = f"has no prompt {name!r} in its folder prompts"
-        raise plugins.RUBRICS.error(rubric.name, wrong)
     prompt = official.load(str(files.get(name, name)), environ)
     if prompt.rubric != rubric.name:
         raise JudgeError(

@@ -20,8 +20,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from judge.backends import local, vllm
 from judge.backends.base import (
     AskError,
@@ -32,7 +30,7 @@ from judge.backends.base import (
     UnavailableError,
 )
 from judge.backends.openai import CHAT, Servers
-from judge.backends.vllm import Launch, Server, VLLMOptions
+from judge.backends.vllm import Launch, Server
 from judge.plugins import install
 from judge.rubrics import Rubric
 from judge.types import Completion, JudgeError
@@ -47,32 +45,21 @@ _PASSED = ("HF_", "VLLM_CPU_", "JUDGE_VLLM")
 _ACTOR_ENVIRON = {"env_vars": {"RAY_kill_child_processes_on_worker_exit": "0"}}
 
 
-class RayOptions(VLLMOptions):
-    """What `ray:` alone takes."""
-
-    ray_address: str | None = None
-    ray_replicas: int | None = Field(None, ge=1)
-    gpus_per_replica: int = Field(1, ge=0)
-
-
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `ray:MODEL`, whose version and cached answers are those of `vllm:MODEL`."""
     if find_spec("ray") is None:
         raise JudgeError(f"Ray is not installed: {install('ray')} here and on every node")
-    taken = RayOptions.read(settings, f"{KIND}:{model}")
-    address = taken.ray_address or settings.environ.get("RAY_ADDRESS") or LOCAL
+    flags = vllm.flags_of(settings.options)
+    address = flags.pop("--address", settings.environ.get("RAY_ADDRESS")) or LOCAL
     if "://" in address:
         raise JudgeError(
             f"--server address={address}: run judge in the cluster, with HOST:6379 or auto"
         )
-    start = partial(
-        Replicas,
-        address=address,
-        number=taken.ray_replicas,
-        gpus=taken.gpus_per_replica,
-        say=settings.say,
-    )
-    flags = vllm.read_flags(taken.vllm_args)
+    number, gpus = flags.pop("--replicas", None), flags.pop("--gpus-per-replica", "1")
+    if not gpus.isdecimal() or (number and not number.isdecimal()):
+        raise JudgeError("--server: write replicas=N and gpus-per-replica=N with a whole number")
+    size = {"number": int(number or 0), "gpus": int(gpus)}
+    start = partial(Replicas, address=address, say=settings.say, **size)
     return vllm.served(model, rubric, settings, KIND, flags, start)
 
 
@@ -122,23 +109,22 @@ class Replica:
 class Replicas(Servers):
     """Actors that each start a vLLM on their node, asked in turn; one that is lost is left out.
 
-    `number` None fills the cluster.
+    `number` 0 fills the cluster.
     """
 
+    is_started = True
     launch: Launch
     address: str
-    number: int | None
+    number: int
     gpus: int
     say: Callable[[str], None]
     _actors: list[Any] = field(init=False, default_factory=list)
     _turn: deque[Any] = field(init=False, default_factory=deque)
-    _starts: list[asyncio.Task[str]] = field(init=False, default_factory=list)
     _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
     _is_joined: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         # How many GPUs there are is known later; what is too much waits in the replicas.
-        self.starts = ("ray", self.address, self.launch.model, *self.launch.flags.items())
         self.max_in_flight = (self.number or (8 if self.gpus else 1)) * self.launch.max_in_flight
 
     async def ready(self) -> None:
@@ -150,19 +136,15 @@ class Replicas(Servers):
                     # Ray's own handler ends the process with a trace.
                     handler = signal.getsignal(signal.SIGTERM) or signal.SIG_DFL
                     signal.signal(signal.SIGTERM, handler)
-            if self._turn:
-                return
-            self._starts = [asyncio.create_task(self._start(actor)) for actor in self._actors]
-            for start in asyncio.as_completed(self._starts):
-                problem = await start
-                if self._turn:
-                    return
-            raise JudgeError(f"no replica can be asked: {problem}")
+            if not self._turn:
+                problems = await asyncio.gather(*map(self._start, self._actors))
+                if not self._turn:
+                    raise JudgeError(f"no replica can be asked: {problems[0]}")
 
     async def _start(self, actor: Any) -> str:  # noqa: ANN401 - Ray's
         from ray.exceptions import RayActorError
 
-        host = "no node"
+        host, problem = "no node", ""
         try:  # this waits for a place too
             host, problem = await actor.ready.remote()
         except RayActorError as error:
@@ -184,11 +166,11 @@ class Replicas(Servers):
         try:
             reply = await actor.ask.remote(dict(body), path, mode)
         except RayActorError as error:
-            reply = JudgeError(_words(error))
-        if isinstance(reply, JudgeError) and len(self._turn) > 1:
+            reply = JudgeError(f"a replica has ended ({_words(error)}); the same command goes on")
+        if isinstance(reply, JudgeError) and [*self._turn] != [actor]:
             if actor in self._turn:
                 self._turn.remove(actor)
-                self.say(f"A replica is lost ({reply}); {len(self._turn)} are left.")
+                self.say(f"A replica is lost ({reply}); left: {len(self._turn)}.")
             reply = UnavailableError("connection", str(reply))
         if isinstance(reply, Completion):
             return reply
@@ -198,7 +180,8 @@ class Replicas(Servers):
         import ray
 
         if not ray.is_initialized():
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+                os.environ.setdefault(name, "0")  # no reports home, no warning about devices
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
             if self.address == LOCAL:
                 options["include_dashboard"] = False
@@ -236,8 +219,6 @@ class Replicas(Servers):
 
     async def aclose(self) -> None:
         """End the replicas, unless they stay for the next judge."""
-        for start in self._starts:
-            start.cancel()
         self._lock = asyncio.Lock()  # the next to ask may do so in another event loop
         if not self.stays:
             await asyncio.to_thread(self.stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import os
 import re
 import secrets
@@ -66,7 +67,7 @@ _OURS = (
 )
 # These say where and how fast, not what: they stay out of the signature and the cache key.
 _WITHOUT_EFFECT = (
-    "--tensor-parallel-size -tp --data-parallel-size -dp --pipeline-parallel-size -pp "
+    "--tensor-parallel-size --data-parallel-size --pipeline-parallel-size "
     "--gpu-memory-utilization --max-num-seqs --max-num-batched-tokens --max-model-len "
     "--enforce-eager --swap-space --cpu-offload-gb --download-dir --kv-cache-memory-bytes "
     "--block-size --load-format --max-parallel-loading-workers --enable-prefix-caching "
@@ -82,36 +83,18 @@ _CONSEQUENCE = "Engine core initialization failed"
 _LONGEST_TAIL = 262_144
 
 
-class VLLMOptions(options.KindOptions):
-    """What `vllm:` alone takes."""
-
-    vllm_args: Sequence[str] = ()
-
-
-def read_flags(arguments: Sequence[str]) -> dict[str, str]:
-    """Return the flags for `vllm serve` by name, each written as `--a`, `--a=b` or `--a b`."""
+def flags_of(options: Mapping[str, object]) -> dict[str, str]:
+    """Return the flags for `vllm serve` that the options of a judge name, with their values."""
     flags = {}
-    for argument in arguments:
-        match = re.fullmatch(
-            r"(--?[A-Za-z][\w-]*)(\.[\w.-]+)?(?:[= ](.*))?", argument.strip(), re.DOTALL
-        )
-        name = match[1].replace("_", "-") if match else ""
-        if match is None or name in _OURS.split():
-            raise JudgeError(
-                f"{name or argument}: write a flag of `vllm serve` and its value, as in "
-                "--server dtype=float32; where the server is and who may ask it, judge decides"
-            )
-        flags[name + (match[2] or "")] = (match[3] or "").strip()
+    for option, value in options.items():
+        # The part after a dot is a key of a JSON value.
+        name, dot, key = option.partition(".")
+        flag = f"--{name.lstrip('-').replace('_', '-')}"
+        if flag in _OURS.split():
+            raise JudgeError(f"{flag}: where the server is and who may ask it, judge decides")
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        flags[flag + dot + key] = "" if value is True else text
     return flags
-
-
-def flag_marks(flags: Mapping[str, str]) -> str:
-    """Return the flags that may change an answer, for the judge's version: `dtype=float32`."""
-    return ",".join(
-        flag.lstrip("-").replace("_", "-") + (value and f"={value}")
-        for flag, value in sorted(flags.items())
-        if flag not in _WITHOUT_EFFECT.split()
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +154,8 @@ class Process:
 class Server(Servers):
     """`vllm serve` as a child process on a free port, with a random key."""
 
+    is_started = True
+
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
         self.max_in_flight = launch.max_in_flight
@@ -179,7 +164,6 @@ class Server(Servers):
         self._process: Process | None = None
         self._client: Client | None = None
         self._log, self._port, self._key = Path(), 0, ""
-        self.starts = (launch.model, *launch.flags.items())
 
     @property
     def log(self) -> Path | None:  # type: ignore[override]
@@ -326,9 +310,8 @@ class VLLMJudge(LocalJudge):
 
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `vllm:MODEL`: behind a server of our own, or those at `base_url`."""
-    flags = read_flags(VLLMOptions.read(settings, f"{KIND}:{model}").vllm_args)
     start = partial(Server, say=settings.say)
-    return served(model, rubric, settings, KIND, flags, start)
+    return served(model, rubric, settings, KIND, flags_of(settings.options), start)
 
 
 def served(
@@ -353,7 +336,13 @@ def served(
     encoder = None if reply == STRUCTURED else local.load_encoder(files, prompt)
     if encoder and encoder.layout == GREEN and not settings.base_urls:
         flags = {"--dtype": _GREEN_DTYPE, "--max-model-len": str(encoder.limit), **flags}
-    marks = [f"{KIND}:{files.version}", flag_marks(flags), encoder.layout if encoder else ""]
+    # The version has what may change an answer: vllm:MODEL@COMMIT,dtype=float32,green
+    marks = [
+        flag.lstrip("-").replace("_", "-") + (value and f"={value}")
+        for flag, value in sorted(flags.items())
+        if flag not in _WITHOUT_EFFECT.split()
+    ]
+    version = ",".join([f"{KIND}:{files.version}", *marks, *([encoder.layout] if encoder else [])])
     if files.commit:  # the weights of the commit whose tokenizer is read here
         flags = {"--revision": files.commit, **flags}
     # vLLM takes the keys of a JSON value one by one too: --structured-outputs-config.backend=...
@@ -370,7 +359,7 @@ def served(
         servers = start(Launch(files.source, flags, settings.environ, settings.timeout))
     judge: dict[str, Any] = {
         "name": f"{kind}:{model}",
-        "version": ",".join(filter(None, marks)),
+        "version": version,
         "prompt": prompt,
         "served_as": model if settings.base_urls else files.source,
         "servers": servers,

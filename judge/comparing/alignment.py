@@ -1,21 +1,21 @@
-"""Several runs, aligned on studies."""
+"""Runs that are chosen, the models that they are about, and runs aligned on studies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.comparing.run_choice import input_file
 from judge.running.folder import ANNOTATIONS, Run
 from judge.signature import digests
 from judge.stats.intervals import Values
 from judge.stats.table import OUTCOMES, patient_numbers
-from judge.studies.columns import FIELD_NAMES, as_text
+from judge.studies.columns import FIELD_NAMES, as_text, model_of
 from judge.types import Annotated, JudgeError
 
 SIDES = ("references", "candidates")
@@ -35,11 +35,6 @@ class AlignedRuns:
     study_ids: tuple[str, ...]
     rows: tuple[NDArray[np.intp], ...]
 
-    def take(self, wanted: NDArray[Any]) -> AlignedRuns:
-        """Return the same runs on some of the studies, given by number or by truth values."""
-        ids = tuple(np.array(self.study_ids, object)[wanted].tolist())
-        return replace(self, study_ids=ids, rows=tuple(rows[wanted] for rows in self.rows))
-
     def columns(self, run: int, names: Iterable[str]) -> dict[str, list[Any]]:
         """Return columns of a run's table, one value a study; None where it has none."""
         wanted = list(names)
@@ -50,11 +45,8 @@ class AlignedRuns:
 
     def numbers(self, run: int, names: Iterable[str]) -> dict[str, Values]:
         """Return columns of numbers, one value a study; NaN where a run has none."""
-        wanted = list(dict.fromkeys(names))
-        table, rows = self.runs[run].columns(wanted), self.rows[run]
-        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in wanted}
-        # Row -1, of a study that the run lacks, is the last.
-        return {name: np.append(c.astype(float), np.nan)[rows] for name, c in columns.items()}
+        columns = self.columns(run, dict.fromkeys(names))
+        return {name: np.array(column, float) for name, column in columns.items()}
 
     @cached_property
     def outcomes(self) -> NDArray[np.object_]:
@@ -70,47 +62,38 @@ class AlignedRuns:
     def field(self, name: str, remedy: str = "") -> tuple[list[object] | None, str]:
         """Return a field's value of each study, of the runs that have it, and a note.
 
-        Values are the same where they read the same, and a run without a value says nothing.
-        Where runs contradict each other a field with a `remedy` raises `JudgeError`; another is
-        None, and the note says so. None too where no run has the field.
+        Where runs contradict each other it is None and the note says so; with a `remedy` they raise
+        `JudgeError`. None too where no run has the field.
         """
+        having = [index for index in range(len(self.runs)) if name in self._fields(index)]
         merged: list[object] = [None] * len(self.study_ids)
-        sources = [""] * len(merged)
-        fields = ({"study_class", *run.manifest["fields"]} for run in self.runs)
-        having = [index for index, names in enumerate(fields) if name in names]
         for index in having:
             column = self.columns(index, [name])[name]
-            differing = [
-                row
-                for row, values in enumerate(zip(column, merged, strict=True))
-                if values[0] != values[1]
-                and None not in values
-                and len({*map(as_text, values)}) > 1
-            ]
-            if differing:
-                row = differing[0]
-                text = (
-                    f"{sources[row]} and {self.names[index]} disagree about {name!r} of "
-                    f"{len(differing):,} studies, {self.study_ids[row]!r} among them"
-                )
-                if remedy:
-                    raise JudgeError(f"{text}; {remedy}")
-                return None, f"{text}: it is left out"
-            for row, value in enumerate(column):
-                if merged[row] is None and value is not None:
-                    merged[row], sources[row] = value, self.names[index]
+            for row, (known, value) in enumerate(zip(merged, column, strict=True)):
+                if known is None:
+                    merged[row] = value
+                elif value is not None and value != known and as_text(value) != as_text(known):
+                    text = (
+                        f"{self.names[index]} and another run disagree about {name!r} of the study "
+                        f"{self.study_ids[row]!r}"
+                    )
+                    if remedy:
+                        raise JudgeError(f"{text}; {remedy}")
+                    return None, f"{text}: it is left out"
         return (merged if having else None), ""
 
-    def patients(self, patient_field: str | None = None) -> tuple[str, NDArray[np.intp]] | None:
-        """Return the field that names the patients and each study's patient, by number.
+    def _fields(self, run: int) -> set[str]:
+        return {"study_class", *self.runs[run].manifest["fields"]}
 
-        The field is by default the first of the usual ones that a run has, and `none` sets
-        patients aside. None where there is none. A study without a patient is a patient of its
-        own. Raises `JudgeError` where no run has the field and where runs disagree.
+    def patients(self, patient_field: str | None = None) -> tuple[str, NDArray[np.intp]] | None:
+        """Return the field that names the patients and each study's patient, by number, or None.
+
+        The field is by default the first of the usual ones; `none` sets patients aside. A study
+        without one is its own. Raises `JudgeError` where no run has the field or runs disagree.
         """
         if patient_field == "none":
             return None
-        there = {name for run in self.runs for name in run.manifest["fields"]}
+        there = set.union(*map(self._fields, range(len(self.runs))))
         usual = FIELD_NAMES["patient"] if patient_field is None else (patient_field,)
         name = next((name for name in usual if name in there), None)
         if name is None and patient_field is not None:
@@ -121,43 +104,32 @@ class AlignedRuns:
         return name, patient_numbers(column or ())
 
     def differing_texts(self, side: str) -> list[tuple[str, str, list[str]]]:
-        """Return the studies of which runs judged different `references`, or `candidates`.
+        """Return two runs and the studies whose `references` differ, or `candidates`.
 
-        Each entry has the name of an earlier run, of a later one, and the ids. Runs of one file,
-        read in one way, agree by its digest; of other files the texts are compared, white space
-        aside. A text that a run does not have is no other. Raises `JudgeError` where the
-        annotations of a run lack a study of its table.
+        Runs of one file agree by its digest; of others the texts are compared, white space aside. A
+        text that a run has not is no other. Raises `JudgeError` where annotations are missing.
         """
         known: dict[str, tuple[bytes, str]] = {}
-        differing = []
-        by_file: dict[object, list[int]] = {}
-        for index, run in enumerate(self.runs):
-            by_file.setdefault(_file(run, side) or index, []).append(index)
-        if len(by_file) == 1:
+        differing: dict[tuple[str, str], list[str]] = {}
+        files = [_file(run, side) for run in self.runs]
+        if files[0] and len({*files}) == 1:
             return []
-        for members in by_file.values():
-            new: set[str] = set()
-            for index in members:
-                pairs = zip(self.study_ids, self.rows[index], strict=True)
-                wanted = {study_id for study_id, row in pairs if row >= 0} - new
-                if not wanted:
-                    continue
-                texts = digests(self.runs[index].records(of_any_version=True), wanted)
-                if missing := wanted - texts.keys():
-                    raise JudgeError(
-                        f"the {ANNOTATIONS} of {self.names[index]} lacks {len(missing):,} studies, "
-                        f"{min(missing)!r} among them; judge them again"
-                    )
-                new |= wanted
-                others: dict[str, list[str]] = {}
-                for study_id in sorted(texts):
-                    text = texts[study_id][SIDES.index(side)]
-                    if text is not None:
-                        before, name = known.setdefault(study_id, (text, self.names[index]))
-                        if before != text:
-                            others.setdefault(name, []).append(study_id)
-                differing += [(name, self.names[index], ids) for name, ids in others.items()]
-        return differing
+        for index, (name, rows) in enumerate(zip(self.names, self.rows, strict=True)):
+            if files[index] and files[index] in files[:index]:
+                continue
+            wanted = set(np.array(self.study_ids, object)[rows >= 0].tolist())
+            texts = digests(self.runs[index].records(of_any_version=True), wanted)
+            if missing := wanted - texts.keys():
+                raise JudgeError(
+                    f"the {ANNOTATIONS} of {name} lacks {len(missing):,} studies, "
+                    f"{min(missing)!r} among them; judge them again"
+                )
+            for study_id, sides in sorted(texts.items()):
+                if (text := sides[SIDES.index(side)]) is not None:
+                    before, other = known.setdefault(study_id, (text, name))
+                    if before != text:
+                        differing.setdefault((other, name), []).append(study_id)
+        return [(*names, ids) for names, ids in differing.items()]
 
     def records(self, run: int, study_ids: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return the records of some studies, by study id."""
@@ -170,10 +142,7 @@ def align(
     runs: Sequence[tuple[str, Run]],
     choose: Callable[..., Collection[str]] = set.intersection,
 ) -> AlignedRuns:
-    """Align named runs on the studies that all have, or that `choose` makes of their sets of ids.
-
-    `set.union` takes those that any has.
-    """
+    """Align named runs on the studies that all have, or that `choose` makes of their ids."""
     ids = [run.columns([])["study_id"].to_pylist() for _, run in runs]
     study_ids = tuple(sorted(choose(*map(set, ids))))
     rows = []
@@ -190,3 +159,62 @@ def _file(run: Run, side: str) -> object:
     read_as = (run.manifest["section"], arguments.get("id_field"), arguments.get(field))
     # How a reader's reports were read from their file is not in the reader's run.
     return (file["sha256"], *read_as) if file and run.reading is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """A run to open: its folder, its name in messages, and its model where the user named it."""
+
+    path: Path
+    shown: str
+    model: str | None = None
+
+
+def choice(argument: str) -> RunChoice:
+    """Return the run given as `PATH` or `NAME=PATH`; an existing path may hold an equals sign."""
+    name, sign, path = argument.partition("=")
+    if not sign or Path(argument).exists():
+        return RunChoice(Path(argument), argument)
+    if not name.strip() or not path:
+        raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
+    return RunChoice(Path(path), path, name.strip())
+
+
+Runs = Run | str | Path | Sequence[Run | str | Path] | Mapping[str, Run | str | Path]
+"""Runs as Python gives them: one or several, opened or by folder, or by the names of models."""
+
+
+def choices(runs: Runs) -> list[RunChoice]:
+    """Return the runs of a Python call; raises `JudgeError` for an object that is no run."""
+    if isinstance(runs, Run | str | Path):
+        runs = [runs]
+    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
+    chosen = []
+    for name, run in named:
+        if not isinstance(run, Run | str | Path):
+            raise JudgeError(f"{run!r:.60} is not a run; give runs, or their folders, one by one")
+        path = run.path if isinstance(run, Run) else Path(run)
+        chosen.append(RunChoice(path, str(path), name))
+    return chosen
+
+
+def model_of_run(run: Run) -> str:
+    """Return the model of a run that the user did not name; the last resort is its folder."""
+    return known_model(run) or run.path.name
+
+
+def known_model(run: Run) -> str | None:
+    """Return the model of a run: of its manifest, its field `model`, or its file's name."""
+    if model := run.manifest.get("model"):
+        return str(model)
+    if "model" in run.manifest["fields"]:
+        values = run.columns(["model"])["model"].unique().to_pylist()
+        if len(values) == 1 and values[0] not in (None, ""):
+            return str(values[0])
+    file = input_file(run, "preds")
+    return model_of(str(file["path"])) if file else None
+
+
+def input_file(run: Run, role: str) -> dict[str, object] | None:
+    """Return the manifest's entry of the run's `refs` or `preds` file, None without one."""
+    return next((file for file in run.manifest["inputs"] if file["role"] in (role, "both")), None)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from importlib.metadata import version
 from operator import attrgetter
 from typing import Any
@@ -14,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from judge import plugins, rubrics
-from judge.comparing.alignment import AlignedRuns, align
+from judge.comparing.alignment import AlignedRuns, RunChoice, align, input_file, model_of_run
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.run_choice import RunChoice, input_file, model_of_run
 from judge.running.folder import Run
 from judge.signature import Signature
 from judge.stats.intervals import Values, sum_measures
@@ -35,66 +33,48 @@ _CONTEXT = ("context", "prior", "modality")
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A compared run: `model` is its row, `shown` its name in messages.
+    """A run, its row `model`, its name `shown` in messages, and how its studies ended."""
 
-    `is_given` where the user named the model. `outcomes` counts the studies that are compared by
-    how they ended, empty until these are known.
-    """
-
+    run: Run
     model: str
     shown: str
-    run: Run
-    is_given: bool
+    rubric: str
+    version: str
+    section: str
+    judge: str
+    prompt: str
     outcomes: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def rubric(self) -> str:
-        """The rubric's name."""
-        return str(self.run.manifest["rubric"])
-
-    @property
-    def section(self) -> str:
-        """The section that was judged."""
-        return str(self.run.manifest["section"])
-
-    @cached_property
-    def parts(self) -> Signature:
-        """The run's signature in parts."""
-        return Signature.parse(self.run.signature)
-
-    @property
-    def judge(self) -> str:
-        """The judge with its settings."""
-        settings = [self.parts[name] for name in _SETTINGS if name in self.parts]
-        return " ".join([self.run.manifest["judge"]["version"], *settings])
-
-    @property
-    def prompt(self) -> str:
-        """The prompt, and the context that the judge was given."""
-        context = [f"{name} {self.parts[name]}" for name in _CONTEXT if name in self.parts]
-        return " ".join([self.parts.get("prompt", "none"), *context])
-
-    @cached_property
-    def n_left_out(self) -> int:
-        """How many studies `--allow-missing` kept out of the run."""
-        return sum(self.run.summary()["omitted"].values())
 
     def described(self) -> dict[str, Any]:
         """Return a description of the run as JSON's types."""
+        names = ("model", "rubric", "judge", "prompt", "section")
         counts = {f"n_{name}": self.outcomes.get(name, 0) for name in OUTCOMES.values()}
         return {
             "run": self.shown,
-            "model": self.model,
-            "rubric": self.rubric,
             "signature": self.run.signature,
-            "judge": self.judge,
-            "prompt": self.prompt,
-            "section": self.section,
+            **{name: getattr(self, name) for name in names},
             "n_studies": sum(self.outcomes.values()),
             "n_scored": counts.pop("n_annotated"),
             **counts,
-            "n_left_out": self.n_left_out,
+            "n_left_out": sum(self.run.summary()["omitted"].values()),
         }
+
+
+def _opened(choice: RunChoice) -> ComparedRun:
+    run = Run(choice.path)
+    parts, manifest = Signature.parse(run.signature), run.manifest
+    settings = [parts[name] for name in _SETTINGS if name in parts]
+    context = [f"{name} {parts[name]}" for name in _CONTEXT if name in parts]
+    return ComparedRun(
+        run,
+        choice.model or model_of_run(run),
+        choice.shown,
+        str(manifest["rubric"]),
+        parts["rubric"],
+        str(manifest["section"]),
+        " ".join([manifest["judge"]["version"], *settings]),
+        " ".join([parts.get("prompt", "none"), *context]),
+    )
 
 
 @dataclass(frozen=True)
@@ -122,9 +102,8 @@ def compare_runs(
 ) -> tuple[ComparedRuns, Comparison]:
     """Open runs, align them and compare them; without `how` nothing is tested.
 
-    Runs of several rubrics on one model become one row. `common` compares on the studies that all
-    runs have; `allow` names what may differ: the `judge` or the `prompt` of a rubric's runs, the
-    `references` of all. Raises `JudgeError` that says what differs.
+    `common` compares on the studies that all have; `allow` names what may differ, of `ALLOWED`.
+    Raises `JudgeError` that says what differs.
     """
     compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
     comparison = compare(
@@ -158,37 +137,32 @@ def read_scores(
     ]
     models = tuple(dict.fromkeys(run.model for run in runs))
     values, per, tallies = _rubric_values(runs, aligned, models)
+    values |= _file_values(metrics, aligned.study_ids, models)
     group_fields = fields_of(*by)
     patient, clusters = aligned.patients(patient_field) or (None, None)
-    merged = {
+    fields = {
         name: aligned.field(name, _JUDGE_AGAIN if name in group_fields else "")
-        for name in dict.fromkeys((*group_fields, *GROUP_FIELDS, patient))
-        if name is not None
+        for name in dict.fromkeys((*group_fields, *GROUP_FIELDS, *([patient] if patient else [])))
     }
-    of_files, file_notes = _file_values(metrics, aligned.study_ids, models, values)
-    values |= of_files
-    notes += file_notes
-    notes += [note for _, note in merged.values() if note]
-    notes += _run_notes(runs)
-    if any(run.run.summary()["n_class_inferred"] for run in runs):
-        notes.append("the study class was inferred by the lexicon")
+    notes += [note for _, note in fields.values() if note]
+    notes += _run_notes(runs, models)
+    notes += _coverage(values, models)
     judged = {(run.rubric, run.model) for run in runs}
+    without_run = {
+        rubric: frozenset(i for i, model in enumerate(models) if (rubric, model) not in judged)
+        for rubric, _ in judged
+    }
     panel = ScoreMatrix(
         models,
         aligned.study_ids,
         tuple(values),
         {metric.name: grid for metric, grid in values.items()},
-        {name: tuple(column) for name, (column, _) in merged.items() if column is not None},
+        {name: tuple(column) for name, (column, _) in fields.items() if column is not None},
         clusters,
         patient,
         per,
         tallies,
-        {
-            rubric: frozenset(
-                index for index, model in enumerate(models) if (rubric, model) not in judged
-            )
-            for rubric, _ in judged
-        },
+        without_run,
     )
     parts = []
     if metrics:
@@ -200,27 +174,22 @@ def read_scores(
 
 
 def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
-    """Open the runs.
-
-    Raises `JudgeError` where two runs of one rubric are of one model, and where runs of several
-    rubrics would share a row by a guessed name but judged different files of predictions.
-    """
+    """Open the runs; raises `JudgeError` where two are of one rubric and model, or seem so."""
     opened_runs: dict[tuple[str, str], ComparedRun] = {}
-    first: dict[str, ComparedRun] = {}
+    first: dict[str, tuple[ComparedRun, RunChoice]] = {}
     for chosen in choices:
-        run = Run(chosen.path)
-        model = chosen.model or model_of_run(run)
-        new = ComparedRun(model, chosen.shown, run, chosen.model is not None)
-        other = opened_runs.setdefault((model, new.rubric), new)
-        if other is not new:
+        new = _opened(chosen)
+        model = new.model
+        same = opened_runs.setdefault((model, new.rubric), new)
+        if same is not new:
             raise JudgeError(
-                f"{other.shown} and {new.shown} are two runs of {new.rubric} of the model "
+                f"{same.shown} and {new.shown} are two runs of {new.rubric} of the model "
                 f"{model!r}; name their models: NAME={new.shown}"
             )
-        other = first.setdefault(model, new)
+        other, other_choice = first.setdefault(model, (new, chosen))
         inputs = (input_file(run.run, "preds") for run in (other, new))
         files = {file["sha256"] for file in inputs if file}
-        if len(files) > 1 and not (new.is_given and other.is_given):
+        if len(files) > 1 and not (chosen.model and other_choice.model):
             raise JudgeError(
                 f"{other.shown} and {new.shown} would be one model, {model!r}, but judged "
                 "different files of predictions; name each run's model: NAME=RUN"
@@ -228,67 +197,52 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
     return list(opened_runs.values())
 
 
+_Differing = tuple[str, str, Mapping[str, Sequence[str]]]
+"""What differs, what allows it, and the runs by value."""
+
+
 def check(
     runs: Sequence[ComparedRun], aligned: AlignedRuns, allow: Collection[str], *, common: bool
 ) -> list[str]:
-    """Raise `JudgeError` that lists all that differs and must not; return notes.
-
-    `allow` names what may differ: `judge`, `prompt`, `references`.
-    """
-    differing, notes = _settings(runs, allow)
+    """Raise `JudgeError` that lists all that differs and must not; return notes of the rest."""
+    allowed = {f"--allow {what}" for what in allow}
+    differing = [*_settings(runs), *_references(runs, aligned)]
     n = len(aligned.study_ids)
-    most = max(run.run.summary()["n_studies"] for run in runs)
-    if most > n:
-        if not (common and n):
-            remedy = f"--common: the {n:,} in all runs" if n else "no study is in all runs"
-            sizes = _by_value(runs, lambda run: f"{run.run.summary()['n_studies']:,}")
-            differing.append(("studies", remedy, sizes))
-        notes.append(f"compared on the {n:,} studies that all runs have, of up to {most:,}")
-    if n and len({run.section for run in runs}) == 1:  # of another section all references differ
-        for name, other, ids in aligned.differing_texts("references"):
-            where = f"others for {len(ids):,} of {n:,} studies, {ids[0]!r} among them"
-            if "references" in allow:
-                notes.append(f"{name} and {other} judged different references (allowed): {where}")
-            else:
-                values = {f"those of {name}": [name], where: [other]}
-                differing.append(("references", "--allow references", values))
-    if differing:
-        lines = [
-            f"  {what} ({remedy}): "
-            + "; ".join(f"{value} in {', '.join(names)}" for value, names in values.items())
-            for what, remedy, values in differing
-        ]
-        raise JudgeError(
-            "\n".join(("these runs cannot be compared together; what differs:", *lines))
+    sizes = _by_value(runs, lambda run: f"{run.run.summary()['n_studies']:,}")
+    if [*sizes] != [f"{n:,}"]:
+        remedy = f"--common: the {n:,} in all runs" if n else "no study is in all runs"
+        differing.insert(0, ("studies", remedy, sizes))
+        allowed |= {remedy} if common and n else set()
+    texts = {
+        what: "; ".join(
+            f"{value} in {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
+            for value, names in values.items()
         )
-    return notes
+        for what, _, values in differing
+    }
+    refused = [
+        f"  {what} ({remedy}): {texts[what]}"
+        for what, remedy, _ in differing
+        if remedy not in allowed
+    ]
+    if refused:
+        raise JudgeError(
+            "\n".join(("these runs cannot be compared together; what differs:", *refused))
+        )
+    return [f"the runs differ in {what} ({remedy}): {texts[what]}" for what, remedy, _ in differing]
 
 
-_Differing = list[tuple[str, str, Mapping[str, Sequence[str]]]]
-"""The setting that differs, the option that allows it, and the runs by value."""
-
-
-def _settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> tuple[_Differing, list[str]]:
-    differing: _Differing = []
-    notes = []
-    sections = _by_value(runs, attrgetter("section"))
-    if len(sections) > 1:
-        differing.append(("section", "compare the runs of each section by themselves", sections))
+def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
+    settings = [("section", "compare the runs of each section by themselves", "section", runs)]
     for name in dict.fromkeys(run.rubric for run in runs):
         same = [run for run in runs if run.rubric == name]
-        versions = _by_value(same, lambda run: run.parts["rubric"])
-        if len(versions) > 1:
-            differing.append((f"version of {name}", "judge rescore", versions))
-        packages = _by_value(same, lambda run: run.parts.get("package", "one unnamed"))
-        if len(packages) > 1:
-            notes.append(f"the rubric {name} comes from several packages: {_listed(packages)}")
-        for what in ("judge", "prompt"):
-            values = _by_value(same, attrgetter(what))
-            if len(values) > 1 and what in allow:
-                notes.append(f"the {what} of {name} differs (allowed): {_listed(values)}")
-            elif len(values) > 1:
-                differing.append((f"{what} of {name}", f"--allow {what}", values))
-    return differing, notes
+        settings += [
+            (f"version of {name}", "judge rescore", "version", same),
+            (f"judge of {name}", "--allow judge", "judge", same),
+            (f"prompt of {name}", "--allow prompt", "prompt", same),
+        ]
+    found = [(what, remedy, _by_value(of, attrgetter(name))) for what, remedy, name, of in settings]
+    return [differing for differing in found if len(differing[2]) > 1]
 
 
 def _by_value(
@@ -300,46 +254,34 @@ def _by_value(
     return by_value
 
 
-def _listed(values: Mapping[str, Sequence[str]]) -> str:
-    return ", ".join(
-        f"{value} in {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-        for value, names in values.items()
-    )
+def _references(runs: Sequence[ComparedRun], aligned: AlignedRuns) -> Iterator[_Differing]:
+    if len({run.section for run in runs}) == 1:  # of another section all references differ
+        for name, other, ids in aligned.differing_texts("references"):
+            where = f"others for {len(ids):,} studies, {ids[0]!r} among them,"
+            values = {f"those of {name}": [name], where: [other]}
+            yield f"references of {other}", "--allow references", values
 
 
-def _run_notes(runs: Sequence[ComparedRun]) -> list[str]:
-    titles: dict[str, dict[str, None]] = {}
+def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[str]:
+    titles: dict[str, list[str]] = {}
     for run in runs:
         judge = run.run.manifest["judge"]
         if judge["note"]:
             note = f"judged by {judge['name']}, {judge['note']}"
-            titles.setdefault(note, {})[rubrics.load(run.rubric).title] = None
-    notes = [f"{' and '.join(of_note)}: {note}" for note, of_note in titles.items()]
-    models = dict.fromkeys(run.model for run in runs)
+            titles.setdefault(note, []).append(rubrics.load(run.rubric).title)
+    yield from (f"{' and '.join(dict.fromkeys(of))}: {note}" for note, of in titles.items())
     for rubric in dict.fromkeys(run.rubric for run in runs):
         judged = {run.model for run in runs if run.rubric == rubric}
         if missing := [model for model in models if model not in judged]:
-            notes.append(f"no run of {rubric} is of {', '.join(missing)}")
-    left_out = [
-        (run.n_left_out, f"{run.model} {run.n_left_out:,} ({run.rubric})")
-        for run in runs
-        if run.n_left_out
-    ]
-    if left_out:
-        notes.append(f"studies left out by --allow-missing: {_most_of(left_out)}")
+            yield f"no run of {rubric} is of {', '.join(missing)}"
     n = sum(runs[0].outcomes.values())
-    lost = [
-        (n_lost, f"{run.model} {n_lost:,} of {n:,} ({run.rubric})")
-        for run in runs
-        if (n_lost := n - run.outcomes["annotated"])
-    ]
-    return notes + ([f"studies not scored: {_most_of(lost)}"] if lost else [])
-
-
-def _most_of(counted: Iterable[tuple[int, str]]) -> str:
-    texts = [text for _, text in sorted(counted, key=lambda pair: -pair[0])]
-    rest = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
-    return ", ".join(texts[:_MOST]) + rest
+    lost = [(n - run.outcomes["annotated"], run) for run in runs]
+    if any(k for k, _ in lost):
+        lost.sort(key=lambda pair: -pair[0])
+        named = [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]
+        yield f"studies not scored, of {n:,}: {', '.join(named)}"
+    if any(run.run.summary()["n_class_inferred"] for run in runs):
+        yield "the study class was inferred by the lexicon"
 
 
 def _rubric_values(
@@ -387,28 +329,12 @@ def _rubric_values(
 
 
 def _file_values(
-    files: Sequence[MetricFile],
-    study_ids: Sequence[str],
-    models: Sequence[str],
-    of_rubrics: Collection[Metric],
-) -> tuple[dict[Metric, Values], list[str]]:
+    files: Sequence[MetricFile], study_ids: Sequence[str], models: Sequence[str]
+) -> dict[Metric, Values]:
     """Return the values of the files' metrics; files of several models fill one column."""
     values: dict[Metric, Values] = {}
-    taken, unused = {metric.name for metric in of_rubrics}, []
     for file in files:
-        grids, n_unused = file.on(study_ids, models)
-        if n_unused:
-            unused.append(f"{n_unused:,} rows of {file.path} are about no study compared here")
-        for metric, grid in grids.items():
-            # A rubric's reciprocal is called after the score that it is of.
-            if metric.name in taken or f"inverse_{metric.name}" in taken:
-                metric = replace(
-                    metric,
-                    name=f"file_{metric.name}",
-                    label=f"{metric.label} (file)",
-                    study_label=f"{metric.study_label} (file)",
-                    rexrank=None,
-                )
+        for metric, grid in file.on(study_ids, models).items():
             known = values.setdefault(metric, np.full(grid.shape, np.nan))
             both = np.argwhere(~np.isnan(known) & ~np.isnan(grid))
             if len(both):
@@ -418,12 +344,16 @@ def _file_values(
                     f"{study_ids[study]!r} is in {file.path} and in another file; leave one out"
                 )
             values[metric] = np.where(np.isnan(grid), known, grid)
-    n, notes = len(study_ids), [note for file in files for note in file.notes]
+    return values
+
+
+def _coverage(values: Mapping[Metric, Values], models: Sequence[str]) -> Iterator[str]:
+    """Say for how many studies a file has a metric, where that is not all."""
     for metric, grid in values.items():
         counts = zip(models, (~np.isnan(grid)).sum(axis=0), strict=True)
-        if short := [f"{model} {k:,}" for model, k in counts if k < n]:
-            notes.append(f"{metric.study_label} is there for {', '.join(short)} of {n:,}")
-    return values, notes + unused
+        short = [f"{model} {k:,}" for model, k in counts if k < len(grid)]
+        if metric.rubric is None and short:
+            yield f"{metric.study_label} is there for {', '.join(short)} of {len(grid):,}"
 
 
 def records(
@@ -438,11 +368,7 @@ def records(
 
 
 def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Sequence[str]) -> str:
-    """Return one line that names everything that changes a number of the comparison.
-
-    It has a digest over the models and signatures of the runs in any order;
-    the resamples and the seed only where something was tested.
-    """
+    """Return one line that names everything that changes a number of the comparison."""
     lines = sorted(f"{run.model}\t{run.run.signature}" for run in compared.runs)
     judges = sorted({f"{run.rubric}={run.judge}" for run in compared.runs})
     panel = compared.panel

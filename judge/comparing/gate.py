@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import compare_runs
-from judge.comparing.run_choice import RunChoice
 from judge.stats.metric import Metric, find
-from judge.stats.significance import ALPHA, Comparison, PairTest, Resampling, holm
+from judge.stats.significance import ALPHA, PairTest, Resampling, holm
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, JudgeError
 
@@ -24,12 +24,10 @@ Verdict = Literal["pass", "fail", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that a gate checks.
+    """One thing that a gate checks: the `rule` that must hold, and the `reason` if it is undecided.
 
-    `rule` says what must hold. `value` is the run's figure, `baseline` that of the earlier run,
-    `difference` the first less the second on the `n` studies scored in both, with its 95%
-    interval `low` to `high`. `p_holm` is the p-value of the paired test, corrected for all tests
-    of the gate. `reason` is why a check is undecided. A limit is compared with no other run.
+    `difference` is the run's `value` less the earlier run's `baseline`, on `n` studies scored in
+    both, with its 95% interval; `p_holm` is corrected for all tests of the gate.
     """
 
     metric: str
@@ -81,28 +79,12 @@ def gate(
     patient_field: str | None = None,
     how: Resampling | None = None,
 ) -> Gate:
-    """Check a run against an earlier one and against limits.
+    """Check a run against limits, and against an `earlier` one on the same studies.
 
-    Args:
-        run: The run to check.
-        earlier: The run to compare with, on the same studies.
-        drift: The two runs asked one judge the same questions: a difference in either direction
-            fails. Without it only a worse figure does.
-        floors: The least value allowed of a metric, or of `scored`, the share of studies scored.
-        ceilings: The greatest value allowed.
-        metrics: The metrics to compare; by default the scores and rates of the run's rubric.
-        max_drop: How much worse a figure may be, in the metric's units.
-        non_inferior: Fail too where a drop of more than `max_drop` cannot be excluded, because
-            the 95% interval of the difference reaches beyond it.
-        common: Compare on the studies that both runs have.
-        allow: What may differ between the runs: "judge", "prompt", "references".
-        patient_field: As in `judge compare`.
-        how: How to resample.
-
-    Raises:
-        JudgeError: For runs that cannot be compared, an unknown metric, and limits that make no
-            sense.
-
+    A figure fails where it is worse than the earlier one by more than `max_drop`, in its units;
+    `drift` fails on a difference in either direction, and `non_inferior` where the 95% interval
+    reaches beyond `max_drop`. `floors` and `ceilings` may name `scored`, the share of studies that
+    were scored. Raises `JudgeError` for an unknown metric and as `compare_runs` does.
     """
     how = how or Resampling()
     chosen = [replace(run, model="run")]
@@ -111,10 +93,8 @@ def gate(
     compared, comparison = compare_runs(
         chosen, how, common=common, allow=allow, patient_field=patient_field
     )
-    if len(names := list(dict.fromkeys(run.rubric for run in compared.runs))) > 1:
-        raise JudgeError(
-            f"the runs have different rubrics, {names[0]} and {names[1]}: give two runs of one"
-        )
+    if len(names := dict.fromkeys(run.rubric for run in compared.runs)) > 1:
+        raise JudgeError(f"the runs are of {' and '.join(names)}: give two runs of one rubric")
     if drift and (differing := compared.aligned.differing_texts("candidates")):
         ids = differing[0][2]
         raise JudgeError(
@@ -122,78 +102,57 @@ def gate(
             f"{ids[0]!r} among them: drift is measured on the same reports"
         )
     known = comparison.panel.metrics
-    floors = {SCORED: LEAST_SCORED} | {_name(known, name): v for name, v in (floors or {}).items()}
-    ceilings = {_name(known, name): value for name, value in (ceilings or {}).items()}
     outcomes = compared.runs[0].outcomes
     n_studies = sum(outcomes.values())
     scored = outcomes.get(OUTCOMES[Annotated], 0) / n_studies if n_studies else None
-    checks = [
-        _limit(comparison, name, limit, scored, n_studies, is_floor=is_floor)
-        for limits, is_floor in ((floors, True), (ceilings, False))
-        for name, limit in limits.items()
-    ]
+    least = {SCORED: LEAST_SCORED, **(floors or {})}
+    limits = [("at least", limit) for limit in least.items()]
+    limits += [("at most", limit) for limit in (ceilings or {}).items()]
+    checks = []
+    for words, (name, limit) in limits:
+        value, n, label = scored, n_studies, "studies scored"
+        if name != SCORED:
+            metric = find(known, name)
+            cell = comparison.groups[0].cells[metric.name][0]
+            name, value, n, label = metric.name, cell.value, cell.n, metric.label
+        verdict: Verdict = "undecided"
+        if value is not None:
+            verdict = (
+                "pass" if (value >= limit if words == "at least" else value <= limit) else "fail"
+            )
+        reason = "no study has this figure" if value is None else ""
+        rule = f"{words} {limit:g}"
+        checks.append(Check(name, label, rule, verdict, value, n, reason=reason, is_limit=True))
     if earlier is not None:
         tested = [find(known, name) for name in metrics] or [
             metric for metric in known if metric.what in ("score", "rate")
         ]
-        checks += _compared(comparison, tested, max_drop, drift=drift, non_inferior=non_inferior)
+        margin = f" by more than {max_drop:g}" if max_drop else ""
+        tests = [comparison.tests[0][metric.name][0] for metric in tested]
+        corrected = holm([test.p for test in tests])
+        for metric, test, p_holm in zip(tested, tests, corrected, strict=True):
+            test = replace(test, p_holm=p_holm)
+            verdict, reason = _verdict(
+                metric, test, max_drop, drift=drift, non_inferior=non_inferior
+            )
+            value, baseline = (cell.value for cell in comparison.groups[0].cells[metric.name])
+            rule = f"{'no drift' if drift else 'no worse'}{margin}"
+            checks.append(
+                Check(
+                    *(metric.name, metric.label, rule, verdict, value, test.n, baseline),
+                    *(test.difference, test.low, test.high, p_holm, reason),
+                )
+            )
     return Gate(tuple(checks), comparison.notes, comparison.signature)
 
 
-def _name(known: Sequence[Metric], name: str) -> str:
-    return SCORED if name == SCORED else find(known, name).name
-
-
-def _limit(
-    comparison: Comparison,
-    name: str,
-    limit: float,
-    scored: float | None,
-    n_studies: int,
-    *,
-    is_floor: bool,
-) -> Check:
-    value, n, label = scored, n_studies, "studies scored"
-    if name != SCORED:
-        cell = comparison.groups[0].cells[name][0]
-        value, n, label = cell.value, cell.n, comparison.panel.metric(name).label
-    verdict: Verdict = "undecided"
-    if value is not None:
-        verdict = "pass" if (value >= limit if is_floor else value <= limit) else "fail"
-    rule = f"at {'least' if is_floor else 'most'} {limit:g}"
-    reason = "no study has this figure" if value is None else ""
-    return Check(name, label, rule, verdict, value, n, reason=reason, is_limit=True)
-
-
-def _compared(
-    comparison: Comparison,
-    metrics: Sequence[Metric],
+def _verdict(
+    metric: Metric,
+    test: PairTest,
     max_drop: float,
     *,
     drift: bool,
     non_inferior: bool,
-) -> list[Check]:
-    tests = [comparison.tests[0][metric.name][0] for metric in metrics]
-    corrected = holm([test.p for test in tests])
-    checks = []
-    for metric, test, p_holm in zip(metrics, tests, corrected, strict=True):
-        verdict, reason = _verdict(
-            metric, replace(test, p_holm=p_holm), max_drop, drift=drift, non_inferior=non_inferior
-        )
-        value, baseline = (cell.value for cell in comparison.groups[0].cells[metric.name])
-        margin = f" by more than {max_drop:g}" if max_drop else ""
-        rule = f"no drift{margin}" if drift else f"no worse{margin}"
-        checks.append(
-            Check(
-                *(metric.name, metric.label, rule, verdict, value, test.n, baseline),
-                *(test.difference, test.low, test.high, p_holm, reason),
-            )
-        )
-    return checks
-
-
-def _verdict(
-    metric: Metric, test: PairTest, max_drop: float, *, drift: bool, non_inferior: bool
 ) -> tuple[Verdict, str]:
     """Return what a paired test says of a figure, and why it says nothing."""
     if test.p_holm is None or test.difference is None:

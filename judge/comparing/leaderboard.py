@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from judge.comparing.alignment import Runs, choices
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import read_files
-from judge.comparing.recurring import Recurring, recurring_in
-from judge.comparing.run_choice import Runs, choices
+from judge.comparing.recurring import recurring_in
+from judge.display import Displayed
 from judge.running.folder import Run
 from judge.stats.significance import Comparison, Resampling
-from judge.text import Displayed
 
 _USUAL = Resampling()
 
@@ -109,13 +109,6 @@ def compare(
     return Leaderboard(comparison)
 
 
-@dataclass(frozen=True)
-class RecurringErrors(Displayed):
-    """Errors that recur in one run, or in two on the same studies."""
-
-    recurring: Recurring
-
-
 def recurring_errors(
     *runs: Run | str | Path,
     min_studies: int | None = None,
@@ -126,13 +119,8 @@ def recurring_errors(
     """Return the errors that recur in a run, or in two on the same studies, one row a group.
 
     The rows are those of `judge errors --format csv`, and so are what is refused and the
-    default of `min_studies`. `examples` are ids of studies, joined by "; ".
+    default of `min_studies`. `examples` are ids of studies, joined by commas.
     """
-    recurring = recurring_in(
-        choices(runs),
-        min_studies,
-        common=common,
-        allow=allow,
-        patient_field=patient_field,
-    )
-    return RecurringErrors(recurring).frame()
+    return recurring_in(
+        choices(runs), min_studies, common=common, allow=allow, patient_field=patient_field
+    ).frame()

@@ -5,28 +5,28 @@ An error that has two categories, or names two findings, is counted for each.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from judge import rubrics
 from judge.backends import lexicon
-from judge.comparing.comparison import comparison_signature, read_scores
-from judge.comparing.run_choice import RunChoice
-from judge.rubrics.contract import Rubric
+from judge.comparing.alignment import RunChoice
+from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
+from judge.display import Displayed
+from judge.rubrics.contract import Label, Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
 from judge.stats.intervals import wilson
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
-from judge.stats.significance import PairTest, Resampling, compare_pairs
+from judge.stats.significance import Resampling, compare_pairs
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Edit, Item, JudgeError
 
 _EXAMPLES = 3
+_Error = tuple[str, int, bool]
 _TONES = (None, "good", "mild", "notable", "serious", "critical")
 _USUAL = Resampling()
 _FLIPS_A_TEST = 200
@@ -42,16 +42,14 @@ _MADE_BY = (
 )
 
 
-@dataclass(frozen=True)
-class Recurring:
+@dataclass(frozen=True, repr=False)
+class Recurring(Displayed):
     """What recurs in one run, or in two on the same studies, as JSON's types.
 
-    `data` has what made it and `errors`, an entry a group. Of one run each has `n_errors`, of
-    which `n_grave` are grave, the studies with such an error, `k` of the `n` that were scored, with
-    Wilson's interval, and `examples`, the gravest first; `summary` is the run's. Of two runs it has
-    the same in `models`, on the studies scored for both, with examples from the studies in which
-    that model alone has the error, `ratio`, how many times as often the first model has it, and
-    `test`, of the first's share less the second's; it is None for a group in too few studies.
+    `data` has what made it and `errors`, an entry a group: `n_errors`, the studies with one, `k` of
+    the `n` scored with Wilson's interval, and `examples`, the gravest first. Of two runs that is in
+    `models`, with examples of studies in which that model alone has the error, beside `ratio`, the
+    first's share to the second's, and `test`, None in too few studies. `summary` is of one run.
     """
 
     rubric: Rubric
@@ -70,60 +68,44 @@ class Group(NamedTuple):
 def recurring_in(
     choices: Sequence[RunChoice],
     min_studies: int | None = None,
-    *,
-    common: bool = False,
-    allow: Collection[str] = (),
-    patient_field: str | None = None,
+    **options: Any,  # noqa: ANN401
 ) -> Recurring:
-    """Return the errors that recur in one run, or in two of one rubric on their common studies.
+    """Return the errors that recur in one run, or in two, opened with `options` of `read_scores`.
 
-    Raises `JudgeError` for a rubric whose items are not graded, for more than two runs, and of two
-    as `compare_runs` does.
+    Raises `JudgeError` as that does, and for a rubric whose items are not graded.
     """
     if len(choices) > 2:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     if len(choices) > 1:
-        least = min_studies or FEWEST_TESTED
-        return _between(choices, least, common=common, allow=allow, patient_field=patient_field)
+        return _between(read_scores(choices, **options), min_studies or FEWEST_TESTED)
     run, least = Run(choices[0].path), min_studies or FEWEST
-    groups = _ErrorGroups(run, run.rubric)
-    summary = run.summary()
+    rubric, summary = run.rubric, run.summary()
     if choices[0].model:
         summary = {**summary, "model": choices[0].model}
-    errors = [(group, groups.numbers(group)) for group in groups.errors]
-
-    def order(error: tuple[Group, dict[str, Any]]) -> tuple[object, ...]:
-        group, numbers = error
-        counts = (-numbers[name] for name in ("k", "n_grave", "n_errors"))
-        return *counts, _place(group, run.rubric)
-
+    groups = _grouped(run, rubric)
+    errors = [
+        {**_named(group, rubric), **_numbers(groups[group], summary["n_scored"])}
+        for group in sorted(groups, key=lambda group: _place(group, rubric))
+    ]
+    errors.sort(key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")])
     data = {
         **{name: summary.get(name) for name in _MADE_BY},
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
-        "notes": [*summary["notes"], *groups.notes()],
-        "errors": [
-            {**_named(group, run.rubric), **numbers}
-            for group, numbers in sorted(errors, key=order)
-            if numbers["k"] >= least
-        ],
+        "notes": summary["notes"],
+        "errors": [error for error in errors if error["k"] >= least],
     }
-    return Recurring(run.rubric, data, summary)
+    return Recurring(rubric, data, summary)
 
 
-def _between(
-    choices: Sequence[RunChoice],
-    min_studies: int,
-    *,
-    common: bool,
-    allow: Collection[str],
-    patient_field: str | None,
-) -> Recurring:
-    compared = read_scores(choices, allow=allow, patient_field=patient_field, common=common)
+def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
     runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
-    _check_categories(runs, names)
+    if any(run.reading for run in runs):
+        raise JudgeError(
+            f"{names}: a reader's errors are not compared; judge errors RUN lists them"
+        )
     is_scored = np.asarray(compared.aligned.is_scored.all(axis=1))
     if not is_scored.any():
         raise JudgeError(
@@ -132,22 +114,31 @@ def _between(
         )
     panel = compared.panel.take(is_scored.nonzero()[0])
     rubric, models = runs[0].rubric, [run.model for run in compared.runs]
-    first, second = (_ErrorGroups(run, rubric, panel.study_ids) for run in runs)
-    groups = sorted({*first.errors, *second.errors}, key=lambda group: _place(group, rubric))
-    studies = {group: (first.studies(group), second.studies(group)) for group in groups}
+    n, wanted = len(panel.study_ids), set(panel.study_ids)
+    first, second = (_grouped(run, rubric, wanted) for run in runs)
+    groups = sorted({*first, *second}, key=lambda group: _place(group, rubric))
+    studies = {
+        group: tuple(
+            {study_id for study_id, _, _ in side.get(group, ())} for side in (first, second)
+        )
+        for group in groups
+    }
     tested = [group for group in groups if len(set.union(*studies[group])) >= min_studies]
     tests = dict(zip(tested, _tests(panel, [studies[group] for group in tested]), strict=True))
     errors = []
     for group in groups:
         ids, other_ids = studies[group]
-        sides = (first.numbers(group, ids - other_ids), second.numbers(group, other_ids - ids))
+        sides = (
+            _numbers(first.get(group, ()), n, ids - other_ids),
+            _numbers(second.get(group, ()), n, other_ids - ids),
+        )
         errors.append(
             {
                 **_named(group, rubric),
                 "n_either": len(ids | other_ids),
                 "models": dict(zip(models, sides, strict=True)),
                 "ratio": len(ids) / len(other_ids) if other_ids else None,
-                "test": _plain(tests[group]) if group in tests else None,
+                "test": tests.get(group),
             }
         )
 
@@ -156,32 +147,23 @@ def _between(
         return error["test"] is None, -abs(k - n), -error["n_either"]
 
     version = str(lexicon.load().version)
-    both = zip(models, (first, second), strict=True)
     data = {
         "signature": f"{comparison_signature(compared, _USUAL, ())}|errors:{min_studies}+{version}",
         "rubric": rubric.name,
         "runs": [run.described() for run in compared.runs],
         "patient_field": panel.patient_field if panel.is_clustered else None,
         "n_studies": len(is_scored),
-        "n_scored": len(panel.study_ids),
+        "n_scored": n,
         "min_studies": min_studies,
         "findings_by": version,
         "n_tested": len(tested),
-        "notes": [
-            *compared.notes,
-            *(f"{model}: {note}" for model, side in both for note in side.notes()),
-        ],
+        "notes": compared.notes,
         "errors": sorted(errors, key=order),
     }
     return Recurring(rubric, data)
 
 
-def _plain(test: PairTest) -> dict[str, Any]:
-    plain = {name: value for name, value in asdict(test).items() if name not in ("a", "b")}
-    return {**plain, "significant": test.is_significant}
-
-
-def _tests(panel: ScoreMatrix, studies: Sequence[tuple[set[str], set[str]]]) -> list[PairTest]:
+def _tests(panel: ScoreMatrix, studies: Sequence[Sequence[set[str]]]) -> list[dict[str, Any]]:
     """Test each group as a rate; Holm's correction is for all of them."""
     if not studies:
         return []
@@ -194,96 +176,62 @@ def _tests(panel: ScoreMatrix, studies: Sequence[tuple[set[str], set[str]]]) -> 
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})
     how = replace(_USUAL, flips=max(_USUAL.flips, _FLIPS_A_TEST * len(studies)))
-    return [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
+    tests = [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
+    plain = [{**asdict(test), "significant": test.is_significant} for test in tests]
+    return [{name: test[name] for name in test if name not in ("a", "b")} for test in plain]
 
 
-def _check_categories(runs: Sequence[Run], names: str) -> None:
-    tally = rubrics.load(runs[0].manifest["rubric"]).tally
-    if tally is None:
-        return
-    parts = {tally.kind, tally.rows, tally.columns}
-    for name in (tally.rows, tally.columns):
-        parts |= {label.name for label in runs[0].rubric.facet(name).labels}
-    readings = [run.reading or {"lacks": (), "own": ()} for run in runs]
-    used = {(frozenset(r["lacks"]) & parts, frozenset(r["own"])) for r in readings}
-    if len(used) > 1:
-        raise JudgeError(
-            f"{names} do not have the same categories and levels, since a reader was not asked for "
-            "them or has others; judge errors RUN shows each by itself"
-        )
-
-
-class _ErrorGroups:
-    """A run's errors by group, each with its study and grade."""
-
-    def __init__(self, run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> None:
-        if not rubric.graded:
-            raise JudgeError(
-                f"{rubric.title} grades nothing that it lists: it has no errors to group"
-            )
-        self.errors: dict[Group, list[tuple[str, int, bool]]] = defaultdict(list)
-        self.n_studies = self.n_listed = self.n_several = 0
-        self.n_stated: float = 0
-        self.stated = _error_counts(rubric)
-        ids = None if wanted is None else set(wanted)
-        for record in run.records():
-            is_scored = record["outcome"] == OUTCOMES[Annotated]
-            if is_scored and (ids is None or record["study_id"] in ids):
-                self._add(record, rubric)
-        if ids is not None and self.n_studies != len(ids):
-            raise JudgeError(
-                f"the annotations of {run.path} hold {self.n_studies:,} of {len(ids):,} studies "
-                "that its table has scored; judge its studies again"
-            )
-
-    def _add(self, record: Mapping[str, Any], rubric: Rubric) -> None:
-        self.n_studies += 1
-        self.n_stated += sum(record["measures"][name] or 0 for name in self.stated)
-        for item in errors_of(record, rubric):
-            grade, tally = rubric.grade(item), rubric.tally
-            has_rows = tally is not None and tally.kind == item.kind
-            categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
-            groups = [
-                Group(item.kind, category, finding)
-                for category in dict.fromkeys(categories or (None,))
-                for finding in dict.fromkeys(_findings(item, record["candidate"]) or (None,))
-            ]
-            self.n_listed += 1
-            self.n_several += len(groups) > 1
-            for group in groups:
+def _grouped(
+    run: Run, rubric: Rubric, wanted: Collection[str] | None = None
+) -> dict[Group, list[_Error]]:
+    """Return a run's errors by group, each with its study, how grave it is, and if it is grave."""
+    if not rubric.graded:
+        raise JudgeError(f"{rubric.title} grades nothing that it lists: it has no errors to group")
+    errors: dict[Group, list[_Error]] = {}
+    n = 0
+    for record in run.records():
+        is_wanted = wanted is None or record["study_id"] in wanted
+        if is_wanted and record["outcome"] == OUTCOMES[Annotated]:
+            n += 1
+            for group, grade in _groups(record, rubric):
                 error = (record["study_id"], _TONES.index(grade.tone), grade.is_grave)
-                self.errors[group].append(error)
+                errors.setdefault(group, []).append(error)
+    if wanted is not None and n != len(wanted):
+        raise JudgeError(
+            f"the annotations of {run.path} hold {n:,} of {len(wanted):,} studies that its table "
+            "has scored; judge its studies again"
+        )
+    return errors
 
-    def studies(self, group: Group) -> set[str]:
-        return {study_id for study_id, _, _ in self.errors.get(group, ())}
 
-    def numbers(self, group: Group, among: Collection[str] | None = None) -> dict[str, Any]:
-        """Return a group's numbers, with examples among these studies, or of all."""
-        errors = self.errors.get(group, ())
-        gravest: dict[str, int] = {}
-        for study_id, weight, _ in errors:
-            gravest[study_id] = max(weight, gravest.get(study_id, 0))
-        shown = [study_id for study_id in gravest if among is None or study_id in among]
-        shown.sort(key=lambda study_id: -gravest[study_id])
-        studies = wilson(len(gravest), self.n_studies)
-        return {
-            "n_errors": len(errors),
-            "n_grave": sum(is_grave for _, _, is_grave in errors),
-            **{name: getattr(studies, name) for name in ("k", "n", "value", "low", "high")},
-            "examples": shown[:_EXAMPLES],
-        }
+def _numbers(
+    errors: Sequence[_Error], n: int, among: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Return a group's numbers of `n` studies, with examples among these, or of all."""
+    gravest: dict[str, int] = {}
+    for study_id, weight, _ in errors:
+        gravest[study_id] = max(weight, gravest.get(study_id, 0))
+    shown = [study_id for study_id in gravest if among is None or study_id in among]
+    shown.sort(key=lambda study_id: -gravest[study_id])
+    studies = wilson(len(gravest), n)
+    return {
+        "n_errors": len(errors),
+        "n_grave": sum(is_grave for _, _, is_grave in errors),
+        **{name: getattr(studies, name) for name in ("k", "n", "value", "low", "high")},
+        "examples": shown[:_EXAMPLES],
+    }
 
-    def notes(self) -> Iterator[str]:
-        if self.n_several:
-            yield (
-                f"{self.n_several:,} of {self.n_listed:,} errors are about several findings "
-                "or of several categories, and counted for each"
-            )
-        if self.stated and self.n_stated != self.n_listed:
-            yield (
-                f"the answers state {self.n_stated:,.0f} errors and list {self.n_listed:,}: what "
-                "recurs is counted of those that are listed"
-            )
+
+def _groups(record: Mapping[str, Any], rubric: Rubric) -> Iterator[tuple[Group, Label]]:
+    """Yield the groups of a record's errors, each with the grade of the error."""
+    for item in errors_of(record, rubric):
+        tally = rubric.tally
+        has_rows = tally is not None and tally.kind == item.kind
+        categories = item.labels.get(tally.rows, ()) if tally and has_rows else ()
+        findings = _findings(item, record["candidate"])
+        for category in dict.fromkeys(categories or (None,)):
+            for finding in dict.fromkeys(findings or (None,)):
+                yield Group(item.kind, category, finding), rubric.grade(item)
 
 
 def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
@@ -293,18 +241,6 @@ def errors_of(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Item]:
         item = Item(plain["kind"], plain["text"], plain["labels"], edit=edit)
         if rubric.kind(item.kind).graded_by is not None and rubric.grade(item).tone != "good":
             yield item
-
-
-def _error_counts(rubric: Rubric) -> list[str]:
-    """Return the measures that count errors; an answer may state more of them than it lists."""
-    counting = [
-        rubric.counting(kind.name, {str(kind.graded_by): label.name})
-        for kind in rubric.graded
-        for label in rubric.facet(str(kind.graded_by)).labels
-        if label.tone != "good"
-    ]
-    is_clear = all(len(measures) == 1 for measures in counting)
-    return [measures[0].name for measures in counting] if is_clear else []
 
 
 def _findings(item: Item, candidate: str) -> Sequence[str]:
@@ -319,12 +255,9 @@ def _findings(item: Item, candidate: str) -> Sequence[str]:
 
 
 def _named(group: Group, rubric: Rubric) -> dict[str, str | None]:
-    if group.category is None or rubric.codes is None:
-        label = rubric.kind(group.kind).label
-    elif group.category in {label.name for label in rubric.codes.labels}:
+    label = rubric.kind(group.kind).label
+    if group.category is not None and rubric.codes is not None:
         label = rubric.codes.text(group.category)
-    else:  # a reader's own, in the other of two runs
-        label = group.category.replace("_", " ")
     return {"category": group.category, "category_label": label, "finding": group.finding}
 
 

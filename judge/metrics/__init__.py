@@ -11,20 +11,22 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import re
 import subprocess
 import sys
 import tempfile
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
+import pandas as pd
+
+from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled, pooled_cell
 from judge.plugins import METRICS, install
 from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
+from judge.stats.scores import Cell, ScoreMatrix, group_cells, groups_of
+from judge.studies.study_set import StudySet
 from judge.types import JudgeError
 
 OVERLAP = ("bleu2", "rougel", "corpus_bleu")
@@ -50,8 +52,6 @@ Columns = dict[str, tuple[float, ...]]
 _PACKAGES = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacrebleu", "sacrebleu")}
 _SHOWN = 300
 _N = len(CORPUS_BLEU)
-_LETTER = re.compile(r"[^\W_]")
-_LATIN = re.compile(r"[a-z0-9]", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,30 +104,25 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
 
     Raises `MissingMetricError` if a package or its weights are missing.
     """
-    label = name
+    n, label = len(references), name
     try:
-        if name not in _GROUPS:
-            metric = KNOWN[name] if name in NAMES else _added(name)
-        label, metrics, figures = _GROUPS.get(name) or (metric.study_label, (metric,), ())
-        if name not in NAMES:
+        if metric := added(name) or KNOWN.get(name):
+            label = metric.study_label
+        metrics, figures = ((metric,), ()) if metric else _GROUPS[name][1:]
+        if name in OVERLAP:
+            columns = _word_overlap(name, references, candidates)
+        elif name in NAMES:
+            columns = _by_radeval(name, references, candidates)
+        else:
             work = METRICS.guarded(name, METRICS.load(name).compute)
             values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))
             columns = {name: values()}
-        elif name in OVERLAP:
-            columns = _word_overlap(name, references, candidates)
-        else:
-            columns = _by_radeval(name, references, candidates)
-        _check_values(name, columns, len(references))
+        if any(len(part) != n or not all(map(math.isfinite, part)) for part in columns.values()):
+            wrong = f"does not give {n} finite values for {n} studies"
+            raise METRICS.error(name, wrong) if name not in NAMES else JudgeError(f"it {wrong}")
     except JudgeError as error:
         raise MissingMetricError(f"{label} cannot be computed: {error}") from error
     return Scores(columns, metrics, figures)
-
-
-def _check_values(name: str, columns: Columns, n: int) -> None:
-    for values in columns.values():
-        if len(values) != n or not all(map(math.isfinite, values)):
-            wrong = f"gave {len(values)} values for {n} studies, or values that are not finite"
-            raise METRICS.error(name, wrong) if name not in NAMES else JudgeError(f"it {wrong}")
 
 
 def _word_overlap(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
@@ -136,38 +131,27 @@ def _word_overlap(name: str, references: Sequence[str], candidates: Sequence[str
     module, package = _PACKAGES[name]
     if importlib.util.find_spec(module) is None:
         raise JudgeError(f"it needs the package {package}: {install(package)}")
-    if name == "corpus_bleu":
-        return _corpus_bleu(references, candidates)
-    if n := sum(map(_is_other_script, (*references, *candidates))):
-        raise JudgeError(
-            f"{n} of {2 * len(references)} reports are in another script than Latin, and it "
-            "reads only the letters a to z and digits"
-        )
-    return {name: _rouge_l(references, candidates)}
+    by_library = _corpus_bleu if name == "corpus_bleu" else _rouge_l
+    return by_library(references, candidates)
 
 
-def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[float, ...]:
+def _rouge_l(references: Sequence[str], candidates: Sequence[str]) -> Columns:
     """Return the ROUGE-L of each candidate, from 0 to 1, as RRG24 and RadEval compute it.
 
     By rouge-score, with stems, of the whole report as one text [Lin 2004].
     """
     from rouge_score.rouge_scorer import RougeScorer
 
+    if n := sum(map(_is_other_script, (*references, *candidates))):
+        raise JudgeError(f"{n} reports are in another script than Latin, and it reads a to z alone")
     scorer = RougeScorer(["rougeL"], use_stemmer=True)
     pairs = zip(references, candidates, strict=True)
-    return tuple(scorer.score(*pair)["rougeL"].fmeasure for pair in pairs)
+    return {"rougel": tuple(scorer.score(*pair)["rougeL"].fmeasure for pair in pairs)}
 
 
 def _is_other_script(text: str) -> bool:
-    """Return whether a text is mostly in other letters than a to z, with or without accents."""
-    if not _LATIN.search(text):
-        return bool(_LETTER.search(text))
     letters = [char for char in text if char.isalpha()]
-    n_other = sum(
-        not (char.isascii() or _LATIN.match(unicodedata.normalize("NFKD", char)))
-        for char in letters
-    )
-    return 2 * n_other > len(letters)
+    return 2 * sum(char < "\u0250" for char in letters) < len(letters)
 
 
 def _corpus_bleu(references: Sequence[str], candidates: Sequence[str]) -> Columns:
@@ -239,12 +223,57 @@ def _by_radeval(name: str, references: Sequence[str], candidates: Sequence[str])
 
 def added(name: str) -> Metric | None:
     """Return the metric of a plugin, None if there is none of this name."""
-    return _added(name) if name in METRICS.names(NAMES) else None
-
-
-def _added(name: str) -> Metric:
+    if name not in METRICS.names(NAMES):
+        return None
     added = METRICS.load(name)
     if not isinstance(added, AddedMetric):
         raise METRICS.error(name, f"is not an AddedMetric but {added!r:.80}")
     up = added.higher_is_better
     return Metric(name, added.label, "mean", up, added.label, up, scale=added.scale)
+
+
+_Group = tuple[dict[str, object], tuple[tuple[Metric, Cell], ...]]
+"""The values of the fields that a group has, and its figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredReports:
+    """The studies of one model, and their metrics so far."""
+
+    studies: StudySet
+    model: str
+    scores: list[Scores] = field(default_factory=list)
+
+    @property
+    def fields(self) -> dict[str, tuple[object, ...]]:
+        """The fields that figures can be grouped by."""
+        has_classes = any(name is not None for name in self.studies.study_classes)
+        classes = {"study_class": self.studies.study_classes} if has_classes else {}
+        return {**classes, **self.studies.fields}
+
+    def compute(self, name: str) -> None:
+        """Add a metric; raises `MissingMetricError` where it cannot be computed."""
+        self.scores.append(compute(name, self.studies.references, self.studies.candidates))
+
+    def table(self) -> pd.DataFrame:
+        """Return the metrics, one row a study."""
+        table = pd.DataFrame({"study_id": self.studies.study_ids, "model": self.model})
+        return table.assign(**{k: v for scores in self.scores for k, v in scores.columns.items()})
+
+    def figures(self, by: Sequence[str]) -> list[_Group]:
+        """Return the figures of all studies, and of each combination of values of the fields."""
+        table = self.table()
+        metrics = tuple(metric for scores in self.scores for metric in scores.metrics)
+        pooled = [figure for scores in self.scores for figure in scores.figures]
+        arrays = {name: table[name].to_numpy(float) for name in [*table][2:]}
+        values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
+        matrix = ScoreMatrix((self.model,), self.studies.study_ids, metrics, values, self.fields)
+        row_of = {study_id: row for row, study_id in enumerate(self.studies.study_ids)}
+        figures = []
+        for key, part in [({}, matrix), *(groups_of(matrix, by) if by else [])]:
+            cells = group_cells(part).cells
+            rows = [row_of[study_id] for study_id in part.study_ids]
+            single = [(metric, cells[metric.name][0]) for metric in metrics]
+            sums = [(figure.metric, pooled_cell(figure, arrays, rows)) for figure in pooled]
+            figures.append((key, (*single, *sums)))
+        return figures

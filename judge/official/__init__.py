@@ -57,7 +57,10 @@ class Recipe:
         """Return the prompt from the authors' files by path; raises `JudgeError` for another."""
         prompt = self.build(sources)
         if prompt.sha256 != self.sha256:
-            raise self._mismatch()
+            raise JudgeError(
+                f"the text differs from that of {self.name}, {' and '.join(self.files)} of commit "
+                f"{self.commit} of {self.repository}: run `judge prompts fetch {self.name}`"
+            )
         return prompt
 
     def build(self, sources: Mapping[str, str]) -> Prompt:
@@ -85,12 +88,6 @@ class Recipe:
         keys = {key: self._fill(key, value, texts) for key, value in self.wording.items()}
         return prompts.check(keys, f"prompt {self.name} of {', '.join(sources)}")
 
-    def _mismatch(self) -> JudgeError:
-        return JudgeError(
-            f"the text differs from that of {self.name}, {' and '.join(self.files)} of commit "
-            f"{self.commit} of {self.repository}: run `judge prompts fetch {self.name}`"
-        )
-
     def _fill(self, key: str, value: Any, texts: Mapping[str, object]) -> Any:  # noqa: ANN401
         if isinstance(value, list):
             return [self._fill(key, item, texts) for item in value]
@@ -98,9 +95,6 @@ class Recipe:
             return {name: self._fill(name, item, texts) for name, item in value.items()}
         if not isinstance(value, str):
             return value
-        names = Template(value).get_identifiers()
-        if any(name.isupper() and name not in texts for name in names):
-            raise self._mismatch()
         if key not in ("user", "user_in_context"):
             return Template(value).safe_substitute(texts)
         # The result is a template itself.
@@ -142,11 +136,13 @@ def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Return the recipes by prompt name."""
-    known = {}
-    for path in sorted(prompts.FOLDER.glob("*-official.yaml")):
-        wording: Any = read_yaml(path)[0]
-        known[path.stem] = Recipe(**wording.pop("source"), wording=wording)
-    return known
+    files: dict[str, Any] = {
+        path.stem: read_yaml(path)[0] for path in prompts.FOLDER.glob("*-official.yaml")
+    }
+    return {
+        name: Recipe(**wording.pop("source"), wording=wording)
+        for name, wording in sorted(files.items())
+    }
 
 
 def for_model(rubric: str, model: str) -> str | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from judge.tables.run import headline, run_title
+from judge.tables.run import run_document
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
@@ -25,38 +25,18 @@ PACKET = 50
 _STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.M)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|let|class) )", re.M)
-_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
 
 @dataclass(frozen=True)
 class Frontend:
-    """Style sheets and ES modules, each importing from those before it; the last starts the page.
+    """The ES modules of a page, each importing from those before it; the last starts the page."""
 
-    A file is taken from the first of `folders` that has it.
-    """
-
-    folders: tuple[Path, ...]
-    styles: tuple[str, ...]
-    scripts: tuple[str, ...]
-
-    @cached_property
-    def files(self) -> dict[str, bytes]:
-        """The content of each file by its name."""
-        paths = {path.name: path for folder in self.folders[::-1] for path in folder.iterdir()}
-        return {name: paths[name].read_bytes() for name in (*self.styles, *self.scripts)}
-
-    @cached_property
-    def digest(self) -> str:
-        """16 hexadecimal digits over all files, for an address that a browser may keep."""
-        digest = hashlib.sha256()
-        for name, content in self.files.items():
-            digest.update(name.encode() + b"\0" + content + b"\0")
-        return digest.hexdigest()[:16]
+    modules: tuple[str, ...]
 
     @cached_property
     def script(self) -> str:
         """All modules joined to one, which works since they share no name at their top level."""
-        modules = (self.files[name].decode() for name in self.scripts)
+        modules = ((_STATIC / f"{name}.js").read_text("utf-8") for name in self.modules)
         text = "\n".join(_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules)
         if re.search(r"^(?:import|export)\b", text, re.M) or re.search(r"</script|<!--", text):
             raise ValueError("a script of the page is not in the form that can be joined")
@@ -64,25 +44,26 @@ class Frontend:
 
     @cached_property
     def style(self) -> str:
-        """All style sheets as one."""
-        return "\n".join(self.files[name].decode() for name in self.styles)
+        """The style sheet."""
+        return (_STATIC / "style.css").read_text("utf-8")
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits over both, for an address that a browser may keep."""
+        return hashlib.sha256((self.script + self.style).encode()).hexdigest()[:16]
 
 
 RESULTS = Frontend(
-    (_STATIC,),
-    styles=("style.css",),
-    scripts=(
-        *("dom.js", "load.js", "format.js", "keys.js", "list.js", "study.js", "app.js"),
-        *("review.js", "run.js", "comparison.js", "stress.js", "validation.js", "runs.js"),
-    ),
+    (
+        *("dom", "load", "format", "keys", "list", "study", "app", "review", "run", "comparison"),
+        *("tables", "runs"),
+    )
 )
 READING = Frontend(
-    (_STATIC / "reading", _STATIC),
-    styles=("style.css", "read.css"),
-    scripts=(
-        *("dom.js", "load.js", "format.js", "keys.js", "marks.js", "report.js"),
-        *("lines.js", "image.js", "saver.js", "editor.js", "practice.js", "main.js"),
-    ),
+    (
+        *("dom", "load", "format", "keys", "reading/marks", "reading/report", "reading/editor"),
+        *("reading/practice", "reading/main"),
+    )
 )
 """The page of blind reading: no script that asks for a judge's verdicts."""
 
@@ -114,11 +95,6 @@ def page_file(mark: str, view: str, title: str, data: Iterable[tuple[str, bytes]
     yield f'<script type="module">{RESULTS.script}</script>\n</body>\n</html>\n'
 
 
-def content_type(name: str) -> str:
-    """Return the media type of a style sheet or a script."""
-    return _TYPES[Path(name).suffix]
-
-
 def as_json(value: object) -> bytes:
     """Return a value as JSON, half a surrogate pair as `?`; raises ValueError for NaN."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -143,10 +119,11 @@ def site_index(mark: str, runs: Mapping[str, Run], *, has_comparison: bool) -> I
     if has_comparison:
         yield '<p><a href="comparison.html">Comparison of the models</a></p>\n'
     for name, run in runs.items():
+        document = run_document(run.summary(), run.rubric)
         facts = "".join(
             f"<div><dt>{html.escape(label)}</dt><dd><bdi>{html.escape(value)}</bdi></dd></div>"
-            for label, value in headline(run.summary(), run.rubric)
+            for label, value in document.head
         )
-        title = html.escape(run_title(run.summary(), run.rubric))
+        title = html.escape(document.title)
         yield f'<h2><a href="{quote(name)}">{title}</a></h2>\n<dl class="facts">{facts}</dl>\n'
     yield "</main>\n</body>\n</html>\n"

@@ -15,16 +15,16 @@ from judge.stats.metric import Metric
 from judge.stats.scores import Cell
 from judge.stats.significance import Comparison, PairTest
 from judge.study.view import judged_view
-from judge.tables.document import definitions, p_value
-from judge.tables.leaderboard import (
+from judge.tables.comparison import (
     correlation_tables,
-    difference_and_interval,
+    difference,
     error_tables,
-    figure_and_interval,
+    figure,
     group_name,
     judged_tests,
     panels,
 )
+from judge.tables.document import definitions, estimate_texts, p_value
 from judge.text import group_value, in_natural_order
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
@@ -115,8 +115,8 @@ def packet_numbers(rows: Sequence[int], n: int) -> list[int]:
 def figure_pieces(figures: Sequence[PageFigure]) -> Iterator[tuple[str, bytes]]:
     """Yield the titles and captions of all figures, then the SVG of each."""
     yield "figures", as_json([{"title": f.title, "caption": f.caption} for f in figures])
-    for number, figure in enumerate(figures):
-        yield f"figure-{number}", figure.svg.encode()
+    for number, drawn in enumerate(figures):
+        yield f"figure-{number}", drawn.svg.encode()
 
 
 def overview(c: Comparison) -> dict[str, Any]:
@@ -185,7 +185,9 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
                 metric.name: [_cell(cell, metric) for cell in group.cells[metric.name]]
                 for metric in parts[index].metrics
             },
-            "errors": [table.plain() for table in error_tables(parts[index], group.key, c.order)],
+            "errors": [
+                table.plain() for table in error_tables(parts[index], group.key, c.order).values()
+            ],
             "tests": tests,
             "rank_intervals": intervals,
         }
@@ -195,13 +197,13 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _cell(cell: Cell, metric: Metric) -> dict[str, Any]:
-    figure, interval = figure_and_interval(cell, metric)
+    text, interval = estimate_texts(figure(cell, metric))
     numbers = {name: getattr(cell, name) for name in ("n", "rank", "value", "low", "high")}
-    return {**numbers, "figure": figure, "interval": interval}
+    return {**numbers, "figure": text, "interval": interval}
 
 
 def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
-    differences = [difference_and_interval(test, metric, sign) for sign in (1, -1)]
+    differences = [estimate_texts(difference(test, metric, sign)) for sign in (1, -1)]
     return {
         **{name: getattr(test, name) for name in ("a", "b", "n", "is_significant")},
         "differences": [{"text": text, "interval": interval} for text, interval in differences],

@@ -11,8 +11,6 @@ from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from judge import official
 from judge.pages.bundle import PACKET, as_json, page_file
 from judge.rubrics.contract import Measure, Rubric, Statistic
@@ -22,7 +20,7 @@ from judge.signature import Signature
 from judge.stats.table import FIXED, codes, fields_of, worst_order
 from judge.studies.study_set import JudgeContext
 from judge.study.view import cell, study_view
-from judge.tables.run import headline, run_title, tables
+from judge.tables.run import run_document
 from judge.text import group_value, number, percent
 from judge.types import JudgeError, Message, UnparsedError
 
@@ -37,11 +35,9 @@ MARK = "<!doctype html><!-- judge audit -->"
 _MAX_CHOICES = 200
 """A field with more values than this is filtered by typing, not by choosing."""
 _MAX_CHOICE = 100
-_MAX_BARS = 12
 _SHORT = 40
 """Characters of a field's longest value that is shown in the list of studies from the start."""
 _FEW_FIELDS = 3
-_BINS = 20
 
 
 def page(run: Run) -> Iterator[str]:
@@ -49,7 +45,7 @@ def page(run: Run) -> Iterator[str]:
 
     Raises ValueError where the run's records and its table have different studies.
     """
-    return page_file(MARK, "run", run_title(run.summary(), run.rubric), _pieces(run))
+    return page_file(MARK, "run", run_document(run.summary(), run.rubric).title, _pieces(run))
 
 
 def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
@@ -143,14 +139,14 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
     """Return what a page shows of a run before its studies, in JSON's types.
 
     `facts` and `tables` are those of the terminal; `figures` holds `rates` (a row a group, the
-    last for all studies), `tally` and `scores` (a histogram a score); `columns` are those of the
-    list of studies and `filters` what it can be narrowed by.
+    last for all studies) and the `tally`; `columns` are those of the list of studies and `filters`
+    what it can be narrowed by.
     """
     rates = [s for s in rubric.shown("groups") if s.kind == "rate"]
-    facts = headline(summary, rubric, figures=False)
+    document = run_document(summary, rubric)
     names = ("judge", "prompt", "signature", "n_studies", "n_scored")
     return {
-        "title": run_title(summary, rubric),
+        "title": document.title,
         "rubric": {
             "name": rubric.name,
             **declared(rubric),
@@ -160,12 +156,11 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
         **{name: summary[name] for name in names},
         "has_prompt": has_prompt(summary),
         "headline": [_tile(summary, statistic) for statistic in rubric.shown("groups")],
-        "facts": [{"name": name, "value": value} for name, value in facts],
-        "tables": [printed.plain() for printed in tables(summary, rubric)],
+        "facts": [{"name": name, "value": value} for name, value in document.head],
+        "tables": [printed.plain() for printed in document.tables],
         "figures": {
             "rates": [_rates(summary, statistic) for statistic in rates],
             "tally": _tally(summary, rubric),
-            "scores": [_histogram(table, score) for score in rubric.with_role("score")],
         },
         "columns": _columns(table, rubric),
         "filters": _filters(table, rubric),
@@ -218,17 +213,12 @@ def _measure(measure: Measure) -> dict[str, Any]:
     return {name: getattr(measure, name) for name in names}
 
 
-def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    value, is_share = summary["statistics"][statistic.name], statistic.kind == "rate"
-    text = percent if is_share else number
+def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, str]:
+    value = summary["statistics"][statistic.name]
+    text = percent if statistic.kind == "rate" else number
     ends = [text(value[end]) for end in ("low", "high") if value[end] is not None]
-    return {
-        "label": statistic.label,
-        "text": text(value["value"]),
-        "interval": " to ".join(ends),
-        "is_share": is_share,
-        **{name: value[name] for name in ("value", "low", "high")},
-    }
+    shown = {"label": statistic.label, "text": text(value["value"])}
+    return {**shown, "interval": " to ".join(ends)}
 
 
 def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
@@ -261,64 +251,22 @@ def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
     return {"title": tally.title, "rows": tally.rows, "columns": tally.columns, "counts": counts}
 
 
-def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
-    """Return how many scored studies have which score; the last bin holds its upper edge too.
-
-    Where all scores are whole numbers each bin holds equally many of them, so that no gap is an
-    artefact of the bins.
-    """
-    values = table[score.name].dropna().to_numpy(dtype=float)
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    whole = not np.any(values % 1)
-    if whole:
-        width = 1.0 if high - low < _MAX_BARS else float((high - low) // _BINS + 1)
-        n_bins = int((high - low) // width) + 1 if len(values) else 0
-    else:
-        low, high = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
-        n_bins, width = _BINS, (high - low) / _BINS
-    places = np.minimum((values - low) // width, n_bins - 1).astype(int)
-    ends = [(low + n * width, low + (n + 1) * width - whole) for n in range(n_bins)]
-    counts = np.bincount(places, minlength=n_bins).tolist()
-    return {
-        **_measure(score),
-        "n": len(values),
-        "whole": whole,
-        "bins": [
-            {"low": low, "high": high, "n": n} for (low, high), n in zip(ends, counts, strict=True)
-        ],
-    }
-
-
 def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the columns of the list of studies, and whether each is `shown` at first.
-
-    Hidden at first are an outcome that all studies share, measures in the role `other`, and
-    fields beyond the first few of short values.
-    """
-
-    def longest(name: str) -> int:
-        return max((len(str(cell(value) or "")) for value in table[name]), default=0)
-
+    """Return the columns of the list of studies; of the fields the first few of short values."""
     fields = field_names(table, rubric)
-    short = [name for name in fields if longest(name) <= _SHORT][:_FEW_FIELDS]
-    columns = [("study_id", "study", "id", True), ("study_class", "class", "class", True)]
+    short = [name for name in fields if table[name].astype(str).str.len().max() <= _SHORT]
+    columns = [("study_id", "study", "id"), ("study_class", "class", "class")]
     for role in ("score", "count"):
-        columns += [(m.name, m.label, role, True) for m in rubric.with_role(role)]
+        columns += [(m.name, m.label, role) for m in rubric.with_role(role)]
     if rubric.codes:
-        columns.append((rubric.codes.plural, rubric.codes.plural, "codes", True))
-    columns.append(("outcome", "outcome", "outcome", table["outcome"].nunique() > 1))
-    columns += [(name, name, "field", name in short) for name in fields]
-    columns += [(m.name, m.label, "other", False) for m in rubric.with_role("other")]
+        columns.append((rubric.codes.plural, rubric.codes.plural, "codes"))
+    if table["outcome"].nunique() > 1:
+        columns.append(("outcome", "outcome", "outcome"))
+    columns += [(name, name, "field") for name in short[:_FEW_FIELDS]]
     tones = {m.name: _tone(m, rubric) for m in rubric.with_role("count")}
-    whole = {measure.name for measure in rubric.measures if measure.is_whole}
-    names = ("name", "label", "kind", "shown")
     return [
-        {
-            **dict(zip(names, column, strict=True)),
-            "tone": tones.get(column[0]),
-            "whole": column[0] in whole,
-        }
-        for column in columns
+        {"name": name, "label": label, "kind": kind, "tone": tones.get(name)}
+        for name, label, kind in columns
     ]
 
 
@@ -330,7 +278,6 @@ def _tone(measure: Measure, rubric: Rubric) -> str | None:
 
 def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     """Return the choices of each filter; `counts` are the columns that count `labels` of facets."""
-    scores = {score.name: table[score.name].dropna() for score in rubric.with_role("score")}
     counts = {m.name: dict(m.counts.labels) for m in rubric.measures if m.counts}
     facets = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
     return {
@@ -339,11 +286,6 @@ def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
         "classes": _choices(table["study_class"]),
         "no_class": bool(table["study_class"].isna().any()),
         "outcomes": _choices(table["outcome"]) or [],
-        "scores": {
-            name: {"low": float(values.min()), "high": float(values.max())}
-            for name, values in scores.items()
-            if len(values)
-        },
         "fields": [
             {"name": name, "values": _choices(table[name])} for name in field_names(table, rubric)
         ],

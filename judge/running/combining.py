@@ -17,7 +17,7 @@ from judge.running.aggregate import Aggregation, Rule, aggregate, apart
 from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
 from judge.running.records import StudyResult, read, result_of
-from judge.running.session import with_current_version, write_run
+from judge.running.session import empty_note, with_current_version, write_run
 from judge.signature import Signature
 from judge.studies import StudySet
 from judge.types import Annotated, JudgeError
@@ -65,23 +65,26 @@ class Shard:
         ids = enumerate(studies.study_ids)
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
 
-    def record(self, studies: StudySet) -> dict[str, Any]:
+    def record(self, studies: StudySet, n_empty: int) -> dict[str, Any]:
         """Return what its manifest says to be merged by."""
-        places = " ".join(map(str, self.rows(studies)))
-        return {**asdict(self), "n_whole": len(studies), "places": places}
+        return {
+            **asdict(self),
+            "n_whole": len(studies),
+            "places": " ".join(map(str, self.rows(studies))),
+            "notes_of_input": list(studies.notes),
+            "n_empty": n_empty,
+        }
 
 
 def merge(runs: Sequence[Run], out: Path) -> Run:
-    """Join the runs of all shards; all is as in a run of the whole, but for manifest and notes."""
+    """Join the runs of all shards; the files are those of the whole run, but for the manifest."""
     line = _whole_signature(runs)
     claim(out, line)
-    runs = sorted(runs, key=lambda run: run.manifest["shard"]["index"])
-    first = runs[0]
-    said = {run.manifest["shard"]["index"]: run.manifest["notes"] for run in runs}
-    shared = [note for note in said[1] if all(note in notes for notes in said.values())]
-    notes = [f"shard {n}: {note}" for n in said for note in said[n] if note not in shared]
+    first, parts = runs[0], [run.manifest["shard"] for run in runs]
+    n_empty = sum(part.get("n_empty", 0) for part in parts)
+    notes = [*parts[0]["notes_of_input"], *empty_note(n_empty, parts[0]["n_whole"])]
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
-    made_by |= {"signature": line, "notes": [*shared, *notes]}
+    made_by |= {"signature": line, "notes": notes}
     spent = [run.manifest["spent"] for run in runs]
     sums = {name: sum(part[name] or 0 for part in spent) for name in spent[0] if name != "retries"}
     if any(part["dollars"] is None for part in spent):

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
+from judge.display import Displayed
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import (
@@ -40,7 +41,6 @@ from judge.running.records import (
 )
 from judge.signature import Signature
 from judge.stats.table import DEFAULT_BY, FIXED, TableBuilder, summarise
-from judge.text import Displayed
 from judge.types import JudgeError, Outcome, Study
 
 if TYPE_CHECKING:

@@ -240,6 +240,12 @@ def with_current_version(line: str, rubric: Rubric) -> Signature:
     return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
 
 
+def empty_note(n: int, of: int) -> list[str]:
+    """Return the note about candidates without a text, none where there is no such."""
+    note = f"{n} of {of} candidates are empty, and are judged like any other: what they lack counts"
+    return [note] if n else []
+
+
 RUNS = Path("judge-runs")
 _SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
@@ -306,16 +312,10 @@ def run(
         progress.from_cache -= session.asked_before.asked
         if judge.log is not None:
             shutil.move(judge.log, writer.staging / SERVER_LOG)
-        about = [*studies.notes]
+        about: list[str] = []
         if several:
-            studies, more = whole, several.write(writer, session.rubric)
-            about += more
-        if n_empty := sum(not candidate.strip() for candidate in studies.candidates):
-            about.append(
-                f"{n_empty} of {len(studies)} candidates are empty, and are judged like any other: "
-                "what they lack counts"
-            )
-        about += judge.notes
+            studies, about = whole, several.write(writer, session.rubric)
+        n_empty = sum(not candidate.strip() for candidate in studies.candidates)
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -325,13 +325,13 @@ def run(
             "section": studies.section,
             "class_source": class_source,
             "omitted": dict(studies.omitted),
-            "notes": about,
+            "notes": [*studies.notes, *about, *empty_note(n_empty, len(studies))],
         }
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
             "batches": list(session.batches),
-            "shard": shard and shard.record(whole),
+            "shard": shard and shard.record(whole, n_empty),
             "combined": several and several.record,
             "of_candidates": sorted(studies.of_candidates),
             "arguments": dict(arguments or {}),

@@ -12,7 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from html import escape
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import python_multipart  # noqa: F401 - without it the first upload would fail, not the start
@@ -26,7 +26,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judge.address import is_loopback
-from judge.pages.bundle import READING, RESULTS, Frontend, content_type
+from judge.pages.bundle import READING, RESULTS, Frontend
 from judge.plugins import version
 from judge.readers.sample import SAMPLE
 from judge.service import ProblemError, comparisons, jobs, readings, runs
@@ -58,15 +58,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_DATA = ("/v1/", "/data/", "/openapi")
-_SIGN_IN_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>judge</title></head>
-<body><main><h1>Token needed</h1><form method="get">
-<label>The token of this service:
-<input name="token" type="password" autocomplete="off" required></label>{fields}
-<button>Open</button></form></main></body></html>
-"""
-
 routes = APIRouter(include_in_schema=False)
 
 
@@ -139,10 +130,10 @@ class Guard:
                     headers["Connection"] = "close"
             await send(message)
 
-        app = self._refusal(scope, Headers(scope=scope), limit) or self._app
+        app = self._refusal(scope, Headers(scope=scope)) or self._app
         await app(scope, counted, with_headers)
 
-    def _refusal(self, scope: Scope, headers: Headers, limit: int) -> Response | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         request, token = HTTPConnection(scope), self._settings.token
         session = request.cookies.get(_cookie(scope), "")
         is_safe = scope["method"] in _SAFE_METHODS
@@ -152,22 +143,19 @@ class Guard:
         elif "token" in request.query_params and scope["method"] == "GET":
             return self._begin_session(scope, request.query_params["token"])
         elif not (_equal(session, self._session) or _equal(_bearer(headers), token)):
-            return _token_needed(scope)
+            return _token_needed()
         if not is_safe and not _is_from_own_page(headers, session):
             return as_problem(403, "A request that changes something came from another site.")
         if scope["path"].startswith("/data/comparison") and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of work.
             return as_problem(403, "A comparison is for this service's own pages.")
-        length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > limit:
-            detail = f"The request is larger than {limit:,} bytes."
-            return as_problem(413, detail, {"Connection": "close"})
         return None
 
     def _begin_session(self, scope: Scope, token: str) -> Response:
         if not _equal(token, self._settings.token or ""):
-            return _token_needed(scope)
-        query = urlencode(_query_without_token(scope))
+            return _token_needed()
+        given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        query = urlencode([(name, value) for name, value in given if name != "token"])
         # One slash: two would name another host.
         path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
         response = RedirectResponse(f"{path}?{query}" if query else path, 303)
@@ -178,11 +166,6 @@ class Guard:
 
 def _cookie(scope: Scope) -> str:
     return COOKIE.format(port=(scope["server"] or ("", ""))[1])
-
-
-def _query_without_token(scope: Scope) -> list[tuple[str, str]]:
-    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    return [(name, value) for name, value in query if name != "token"]
 
 
 def _is_this_machine(host: str) -> bool:
@@ -222,17 +205,9 @@ def _equal(text: str, secret: str) -> bool:
     return hmac.compare_digest(text.encode("utf-8", "surrogateescape"), secret.encode())
 
 
-def _token_needed(scope: Scope) -> Response:
-    headers = {"WWW-Authenticate": "Bearer"}
-    if scope["path"].startswith(_DATA):
-        detail = "A token is needed: send the header Authorization: Bearer TOKEN."
-        return as_problem(401, detail, headers)
-    # The form replaces the query of the address, so it repeats it.
-    fields = "".join(
-        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
-        for name, value in _query_without_token(scope)
-    )
-    return HTMLResponse(_SIGN_IN_PAGE.replace("{fields}", fields), 401, headers)
+def _token_needed() -> Response:
+    detail = "A token is needed: open ADDRESS?token=TOKEN, or send Authorization: Bearer TOKEN."
+    return as_problem(401, detail, {"WWW-Authenticate": "Bearer"})
 
 
 @routes.get("/")
@@ -260,20 +235,18 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: ServiceDe
     return _shell(READING, run)
 
 
-@routes.get("/assets/{digest}/{name}")
-def _asset(digest: str, name: str) -> Response:
+@routes.get("/assets/{digest}.{kind}")
+def _asset(digest: str, kind: Literal["js", "css"]) -> Response:
     for frontend in (RESULTS, READING):
-        if digest == frontend.digest and name in frontend.files:
-            content = frontend.files[name]
-            return Response(content, headers=_CACHED, media_type=content_type(name))
+        if digest == frontend.digest:
+            text = frontend.script if kind == "js" else frontend.style
+            media_type = "text/javascript" if kind == "js" else "text/css"
+            return Response(text, headers=_CACHED, media_type=media_type)
     raise ProblemError(404, "no such file")
 
 
 def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
-    assets = f"/assets/{frontend.digest}"
-    styles = "".join(
-        f'<link rel="stylesheet" href="{assets}/{name}">\n' for name in frontend.styles
-    )
+    asset = f"/assets/{frontend.digest}"
     return HTMLResponse(f"""<!doctype html>
 <html lang="en" data-mode="service" data-run="{escape(run)}" data-source="{escape(source)}">
 <head>
@@ -281,9 +254,9 @@ def _shell(frontend: Frontend, run: str = "", source: str = "") -> Response:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>judge</title>
 <link rel="icon" href="data:,">
-{styles}</head>
+<link rel="stylesheet" href="{asset}.css"></head>
 <body><noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>
-<script type="module" src="{assets}/{frontend.scripts[-1]}"></script></body>
+<script type="module" src="{asset}.js"></script></body>
 </html>
 """)
 

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from judge.comparing.run_choice import known_model
+from judge.comparing.alignment import known_model
 from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.readers.annotation_store import read_entries
@@ -39,7 +39,6 @@ from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
-_AROUND, _MAX_SNIPPETS = 60, 1000
 
 REVIEWS = "reviews.jsonl"
 RIGHT, ALL = "right", "all"
@@ -120,26 +119,14 @@ class OpenRun(Run):
     def _overview(self) -> bytes:
         return as_json(page.overview(self.summary(), self.table(), self.rubric))
 
-    def search(self, text: str) -> tuple[list[int], list[str]]:
-        """Return the rows of the studies that hold every word of `text`, in either case.
-
-        With them, where they are not too many, the text around the first word in each.
-        """
+    def search(self, text: str) -> list[int]:
+        """Return the rows of the studies that hold every word of `text`, in either case."""
         words = text.lower().split()
-        found = {
-            row: min(places, default=0)
-            for row, text in enumerate(self._texts)
-            if -1 not in (places := list(map(text.lower().find, words)))
-        }
-        snippets = []
-        if words and len(found) <= _MAX_SNIPPETS:
-            starts = {row: max(0, place - _AROUND) for row, place in found.items()}
-            snippets = [self._texts[row][at : at + 3 * _AROUND] for row, at in starts.items()]
-        return list(found), snippets
+        return [row for row, text in enumerate(self._texts) if all(word in text for word in words)]
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [search_text(record) for record in self.records()]
+        return [search_text(record).lower() for record in self.records()]
 
     def reviews(self) -> list[Event]:
         """Return the reviews that count, read again when the file has changed."""

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 from judge.service import ProblemError
 from judge.service.jobs import Short
 from judge.service.service import JSON, Service, ServiceDep
-from judge.service.worker import REFUSED, REQUEST, exit_cause, worker
+from judge.service.worker import REFUSED, REQUEST, worker
 
 _MAX_RUNS = 100
 _MAX_KEPT = 8
@@ -32,7 +32,6 @@ class ComparisonQuery(BaseModel):
     """The comparison that a request asks for."""
 
     run: list[Short] = Field(min_length=1, max_length=_MAX_RUNS)
-    name: list[Short] = Field(default=[], description="The model of each run; empty: as it says.")
     by: str = Field(default="", max_length=1000, description="Fields, with commas.")
     common: bool = Field(default=False, description="Compare on the studies that all runs have.")
     allow: list[Literal["judge", "prompt", "references"]] = []
@@ -43,16 +42,11 @@ class ComparisonQuery(BaseModel):
 
         Raises `ProblemError` for a run that does not exist or has no results.
         """
-        runs: list[dict[str, Any]] = []
-        if self.name and len(self.name) != len(self.run):
-            raise ProblemError(422, f"{len(self.run)} runs, but {len(self.name)} names of models")
-        for run, model in zip(self.run, self.name or [""] * len(self.run), strict=True):
-            entry, opened = service.catalogue.open(run)
-            path = str(entry.path.absolute())
-            runs.append(
-                {"id": entry.id, "path": path, "model": model.strip(), "stamps": opened.stamps}
-            )
-        return {**self.model_dump(mode="json", exclude={"run", "name"}), "runs": runs}
+        opened = map(service.catalogue.open, self.run)
+        runs = [
+            {"id": entry.id, "path": str(entry.path), "stamps": run.stamps} for entry, run in opened
+        ]
+        return {**self.model_dump(mode="json", exclude={"run"}), "runs": runs}
 
 
 class Comparisons:
@@ -99,7 +93,7 @@ class Comparisons:
         if code == REFUSED:
             raise ProblemError(422, said.decode("utf-8", "replace").strip())
         if code:
-            raise ProblemError(502, f"its process ended ({exit_cause(code)}); see the log")
+            raise ProblemError(502, f"its process ended with exit code {code}; see the log")
         return folder
 
     async def close(self) -> None:

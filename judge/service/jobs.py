@@ -30,7 +30,7 @@ from judge import rubrics
 from judge.backends import LEXICON
 from judge.running.folder import MANIFEST
 from judge.service.settings import JOBS, ServiceSettings
-from judge.service.worker import exit_cause, worker
+from judge.service.worker import worker
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
 UNFINISHED = (QUEUED, RUNNING)
@@ -74,7 +74,6 @@ class RunRequest(RunOptions):
             "base-url": settings.judges.get(self.judge),
             "cache": settings.cache and settings.cache.absolute(),
             "model": self.model,
-            "max-input": settings.max_input / 1e9,
             "out": out.absolute(),
         }
         roles = ("id", "candidate", "reference")
@@ -202,7 +201,7 @@ class Jobs:
         ledger = json.dumps(self._settings.ledger(job.request.judge))
         arguments = job.request.arguments(self._settings, job.run)
         with (job.path / _LOG).open("wb") as log:
-            options = {"cwd": job.path / FILES, "stdout": DEVNULL, "stderr": log}
+            options: dict[str, Any] = {"cwd": job.path / FILES, "stdout": DEVNULL, "stderr": log}
             options |= {"patience": _SHUTDOWN_SECONDS, "pass_fds": (lock,)}
             async with worker("run", progress, ledger, *arguments, **options) as process:
                 self._processes[job.id] = process
@@ -215,7 +214,7 @@ class Jobs:
             job.reset()
             return
         reasons = _REASON.findall((job.path / _LOG).read_text("utf-8", "replace"))
-        detail = reasons[-1] if reasons else f"it ended by {exit_cause(code)}"
+        detail = reasons[-1] if reasons else f"its process ended with exit code {code}"
         was_stopped = code == _STOPPED_ITSELF or job.id in self._stopped
         job.end(STOPPED if was_stopped else FAILED, self._settings.hide_folders(detail))
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body
+from fastapi import APIRouter
 from fastapi import Query as InQuery
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from judge import jsonio
 from judge.pages.run import declared
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import MarkedItem, PageReading
-from judge.readers.sample import sampled
 from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
@@ -43,10 +39,6 @@ CONTEXT = frozenset(
 model, such as a rating, a score or a class, or name the author of the candidate."""
 
 StudyId = Annotated[str, InQuery(alias="id", max_length=10_000, examples=["STUDY"])]
-_IMAGE_FIELDS = ("image", "image_path", "images", "image_paths")
-_MOST_IMAGES = 50
-_JPEG = "image/jpeg"
-_IMAGE_KINDS = {".png": "image/png", ".jpg": _JPEG, ".jpeg": _JPEG, ".webp": "image/webp"}
 
 
 class StudyReading(BaseModel):
@@ -106,17 +98,6 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     )
 
 
-@routes.post("/{run}/sample", status_code=201)
-def draw_sample(
-    run: RunId,
-    n: Annotated[int, Body(embed=True, ge=1, le=10**6, examples=[100])],
-    service: ServiceDep,
-) -> Response:
-    """Draw studies at random, by study class, as `judge sample RUN -n N` does."""
-    _, opened = service.catalogue.open(run)
-    return as_json({"n_drawn": len(sampled(opened, n, [], None).order)}, 201)
-
-
 @routes.get("/{run}/reading/study")
 def show_to_reader(
     run: RunId, reader: ReaderName, service: ServiceDep, study_id: StudyId
@@ -128,7 +109,6 @@ def show_to_reader(
     reading = _readings_of(opened, reader).get(study_id)
     if reading and reading.texts not in ("", texts):  # its words are not in these reports
         reading = None
-    n_images = len(_image_paths(record["fields"])) if service.settings.images else 0
     return as_json(
         {
             "study_id": record["study_id"],
@@ -136,57 +116,9 @@ def show_to_reader(
             "reference": _report(record["reference"]),
             "candidate": _report(record["candidate"]),
             "texts": texts,
-            "n_images": n_images,
             "reading": reading and asdict(reading),
         }
     )
-
-
-@routes.get("/{run}/reading/image", response_class=Response)
-def show_image(
-    run: RunId,
-    service: ServiceDep,
-    study_id: StudyId,
-    at: Annotated[int, InQuery(ge=0, le=1000)] = 0,
-) -> Response:
-    """Show an image that the study names in `image`, `image_path` or `images`.
-
-    None is shown (404) without `--images`, nor what is not in that folder.
-    """
-    _, opened = service.catalogue.open(run)
-    paths = _image_paths(_drawn(opened, study_id)["fields"])
-    if service.settings.images is None or at >= len(paths):
-        raise ProblemError(404, "no such image: this service shows none of this study")
-    file = _image(service.settings.images, paths[at])
-    # A browser must not take a file for another kind than its name says.
-    return FileResponse(file, media_type=_IMAGE_KINDS[file.suffix.lower()])
-
-
-def _image_paths(fields: Mapping[str, object]) -> list[str]:
-    """Return the paths that a study's fields give: one, or a JSON list of them."""
-    paths: list[str] = []
-    for value in map(fields.get, _IMAGE_FIELDS):
-        listed: Any = [value]
-        if isinstance(value, str) and value.lstrip().startswith("["):
-            listed = []
-            with suppress(jsonio.JsonError):
-                listed = jsonio.read(value)
-        paths += [path for path in listed if isinstance(path, str)]
-    return list(dict.fromkeys(paths))[:_MOST_IMAGES]
-
-
-def _image(folder: Path, path: str) -> Path:
-    """Return where an image is that is inside `folder`, links followed."""
-    root = folder.resolve()
-    try:
-        file = (root / path).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):  # a name no file can have, a loop of links
-        file = root
-    if not (file.is_relative_to(root) and file.is_file()):
-        raise ProblemError(404, "the study's image is not in the folder of images")
-    if file.suffix.lower() not in _IMAGE_KINDS:
-        raise ProblemError(415, "the study's image is no PNG, JPEG or WebP")
-    return file
 
 
 @routes.post("/{run}/readings", status_code=201)
@@ -209,9 +141,7 @@ def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
     if row is None:
         raise ProblemError(404, f"no study {study_id[:120]!r} in this run")
     if sample is None:
-        raise ProblemError(
-            409, "no studies were drawn for reading: draw them on the reading page of the run"
-        )
+        raise ProblemError(409, "no studies were drawn for reading: judge sample RUN -n N")
     if study_id not in sample.order:
         raise ProblemError(404, f"the study {study_id[:120]!r} was not drawn for reading")
     return opened.row(row)

@@ -42,11 +42,7 @@ from judge.types import JudgeError
 
 _MAX_NAME = 200
 Text = Annotated[str, Field(max_length=20_000)]
-_FILES = {
-    "jsonl": (ANNOTATIONS, "application/x-ndjson"),
-    "csv": (TABLE_CSV, "text/csv"),
-    "parquet": (TABLE_PARQUET, "application/vnd.apache.parquet"),
-}
+_FILES = {"jsonl": ANNOTATIONS, "csv": TABLE_CSV, "parquet": TABLE_PARQUET}
 
 routes = APIRouter(tags=["runs"])
 
@@ -190,14 +186,10 @@ def results(
     service: ServiceDep,
     format: Literal["jsonl", "csv", "parquet"] = "csv",  # noqa: A002
 ) -> Response:
-    """Get the table of studies (CSV, Parquet), or all that is known of each (JSON Lines).
-
-    The CSV holds ids and fields as they are: in a spreadsheet, import its columns as text, so that
-    none is taken for a formula.
-    """
+    """Get the table of studies (CSV, Parquet), or all that is known of each (JSON Lines)."""
     entry, opened = service.catalogue.open(run)
-    name, kind = _FILES[format]
-    return FileResponse(opened.path / name, media_type=kind, filename=f"{entry.id}-{name}")
+    name = _FILES[format]
+    return FileResponse(opened.path / name, filename=f"{entry.id}-{name}")
 
 
 # Studies, and what readers say of them
@@ -239,12 +231,10 @@ def search_studies(
 ) -> Response:
     """Search for the studies that hold every word; `rows` are their places in the run, from 0.
 
-    `snippets` has the text around a hit in each row, where there are few rows. Searched are id,
-    fields, reports, errors, corrections, matched findings and explanation.
+    Searched are id, fields, reports, errors, corrections, matched findings and explanation.
     """
     _, opened = service.catalogue.open(run)
-    rows, snippets = opened.search(q)
-    return as_json({"rows": rows, "snippets": snippets})
+    return as_json({"rows": opened.search(q)})
 
 
 @routes.get("/v1/runs/{run}/study")

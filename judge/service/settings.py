@@ -18,7 +18,6 @@ from pathlib import Path
 from judge import backends, rubrics
 from judge.backends import LEXICON
 from judge.running.cost import Prices, SpendingLimit
-from judge.studies.columns import MAX_INPUT
 from judge.types import JudgeError, Usage
 
 FILE = "spent.sqlite"
@@ -106,12 +105,6 @@ class ServiceSettings:
     cache: Path | None = None
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
-    images: Path | None = None
-
-    @property
-    def max_input(self) -> int:
-        """The bytes that an upload may unpack to."""
-        return min(4 * self.max_upload, MAX_INPUT)
 
     @property
     def allowed(self) -> list[str]:
@@ -143,18 +136,17 @@ def limits(
     for name, amount in options.items():
         if amount is None and len(judges) == 1:
             amount, (name,) = name, judges
-        if name not in judges or name in budgets:
+        try:
+            dollars = float(amount or "nan")
+        except ValueError:
+            dollars = math.nan
+        if name not in judges or name in budgets or not 0 < dollars < math.inf:
             raise JudgeError(
-                f"--budget {name}: write --budget JUDGE=DOLLARS once for each judge that "
+                f"--budget {name}={amount}: write --budget JUDGE=DOLLARS once for each judge that "
                 f"--allow-judge names ({', '.join(judges) or 'none'})"
             )
-        try:
-            budgets[name] = float(amount or "")
-        except ValueError:
-            budgets[name] = math.nan
-        if not 0 < budgets[name] < math.inf:
-            raise JudgeError(f"--budget {name}: {amount!r} is no sum of dollars above 0")
         _check_price(name, judges[name], environ)
+        budgets[name] = dollars
     return budgets
 
 

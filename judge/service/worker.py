@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -57,11 +57,6 @@ async def worker(
             await process.wait()
 
 
-def exit_cause(code: int) -> str:
-    """Return the name of the signal that ended a process, or its exit code."""
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-
-
 # From here on: inside the process.
 
 
@@ -69,7 +64,8 @@ def main() -> None:
     """Do the task that the command line names."""
     threading.Thread(target=_end_with_service, daemon=True).start()
     task, *arguments = sys.argv[1:]
-    {"run": _run, "compare": _compare}[task](*arguments)
+    tasks: dict[str, Callable[..., None]] = {"run": _run, "compare": _compare}
+    tasks[task](*arguments)
 
 
 def _end_with_service() -> None:
@@ -96,16 +92,14 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
 
 
 def _compare(folder: str) -> None:
+    from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.run_choice import RunChoice
     from judge.figures import available, page_figures
     from judge.pages.comparison import figure_pieces, number_pieces
     from judge.stats.significance import Resampling
 
     request = json.loads((Path(folder) / REQUEST).read_bytes())
-    runs = [
-        RunChoice(Path(run["path"]), run["id"], run["model"] or None) for run in request["runs"]
-    ]
+    runs = [RunChoice(Path(run["path"]), run["id"], None) for run in request["runs"]]
     try:
         aligned, comparison = compare_runs(
             *(runs, Resampling()),

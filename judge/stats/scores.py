@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from judge.stats.intervals import (
     n_different,
 )
 from judge.stats.metric import Metric
-from judge.stats.table import check_fields, fields_of
+from judge.stats.table import grouped
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -130,8 +130,7 @@ class Group:
 
 def parts_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
     """Return the whole panel, then the groups of each grouping, such as `site,study_class`."""
-    groupings = (fields_of(grouping) for grouping in dict.fromkeys(by))
-    return [({}, panel), *(part for names in groupings for part in groups_of(panel, names))]
+    return [({}, panel), *(part for grouping in dict.fromkeys(by) for part in _of(panel, grouping))]
 
 
 def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, object], ScoreMatrix]]:
@@ -140,29 +139,20 @@ def groups_of(panel: ScoreMatrix, by: Sequence[str]) -> list[tuple[dict[str, obj
     A study without a field's value is in the group whose value is None, which comes last. Raises
     `JudgeError` for a field that the panel has not.
     """
-    if not by:
-        return [({}, panel)]
-    check_fields(by, panel.fields)
-    names = list(dict.fromkeys(by))
-    rows: dict[tuple[Any, ...], list[int]] = {}
-    for row, key in enumerate(zip(*(panel.fields[name] for name in names), strict=True)):
-        rows.setdefault(key, []).append(row)
+    return _of(panel, ",".join(by)) if by else [({}, panel)]
 
-    def order(key: tuple[Any, ...]) -> list[tuple[bool, bool, Any]]:
-        return [(v is None, isinstance(v, str), "" if v is None else v) for v in key]
 
-    return [
-        (dict(zip(names, key, strict=True)), panel.take(np.array(rows[key])))
-        for key in sorted(rows, key=order)
-    ]
+def _of(panel: ScoreMatrix, grouping: str) -> list[tuple[dict[str, object], ScoreMatrix]]:
+    import pandas as pd
+
+    table = pd.DataFrame(dict(panel.fields), dtype=object)
+    return [(key, panel.take(np.array(rows))) for key, rows in grouped(table, [grouping])]
 
 
 def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
     """Return the figures of every model and metric for the studies of `panel`.
 
-    A mean and its reciprocal have an interval within the metric's scale, or mean ± 1.96
-    standard errors where that is unknown; a rate has Wilson's, a ratio one by bootstrap. Where
-    patients have several studies all of them are by patient.
+    Intervals are those of `figure_of`; where patients have several studies, by patient.
     """
     clusters = panel.clusters if panel.is_clustered else None
     cells = {}

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judge.display import Displayed
 from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Measure, Rubric, Scale
@@ -27,7 +28,6 @@ from judge.stats.intervals import mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
 from judge.stats.table import OUTCOMES
 from judge.stress.candidates import FIELDS, IDENTICAL, all_perturbations
-from judge.text import Displayed
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 FORMAT = 3

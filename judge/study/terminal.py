@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from judge.rubrics.contract import PART_FACETS, Label, Measure, Rubric
+from judge.rubrics.contract import Label, Measure, Rubric
 from judge.study.marks import Segment
 from judge.study.view import Row, judged_view
 from judge.text import capital, harmless, number
@@ -88,7 +88,7 @@ def _annotation(
     else:
         yield from _graded(view, measures, rubric)
     for listed in view["lists"]:
-        n = _combined(listed["n"], len(listed["texts"]), rubric)
+        n = _counted(listed["n"], len(listed["texts"]))
         yield from _heading(f"{capital(rubric.kind(listed['kind']).plural)}: {n}")
         for text in listed["texts"]:
             yield _line(text or NO_TEXT, lead="- ")
@@ -105,37 +105,29 @@ def _measured(measures: Measures, measure: Measure, between: str = " ") -> str:
     return f"{measure.label}{between}{text}{measure.unit and ' ' + measure.unit}"
 
 
-def _combined(n: float | None, n_listed: int, rubric: Rubric) -> str:
-    """Return a number of items, and how many the lists of a panel's judges have."""
-    shown = "undefined" if n is None else str(n) if isinstance(n, int) else number(n)
-    names = PART_FACETS.values()
-    parts = next((facet.plural for facet in rubric.facets if facet.name in names), None)
-    return f"{shown} (the {parts}' lists: {n_listed})" if parts else shown
-
-
 def _graded(
     view: Mapping[str, Any], measures: Measures, rubric: Rubric
 ) -> Iterator[RenderableType]:
-    stated = {row["grade"]: row["stated"] for row in view["differs"]}
     for kind in rubric.graded:
-        is_combined = any(facet in PART_FACETS.values() for facet in kind.facets)
         for grade in rubric.facet(str(kind.graded_by)).labels:
             graded = [
                 (place, item)
                 for place, item in enumerate(view["items"], 1)
                 if item["kind"] == kind.name and item["grade"] == grade.name
             ]
-            n: float | None = len(graded)
-            if is_combined:
-                counts = rubric.counting(kind.name, {str(kind.graded_by): grade.name})
-                numbers = [measures[measure.name] for measure in counts]
-                n = None if not numbers or None in numbers else sum(filter(None, numbers))
-            shown = _combined(n, len(graded), rubric)
-            if grade.name in stated:
-                shown += f", the judge's counts say {stated[grade.name]}"
+            counts = rubric.counting(kind.name, {str(kind.graded_by): grade.name})
+            numbers = [measures[measure.name] for measure in counts]
+            n = None if None in numbers else sum(filter(None, numbers))
+            shown = _counted(n if counts else len(graded), len(graded))
             yield from _heading(f"{capital(grade.label)} {kind.plural}: {shown}")
             for place, item in graded:
                 yield _line(_item_text(item, rubric), _style(grade), f"{place}. ")
+
+
+def _counted(n: float | None, n_listed: int) -> str:
+    """Return a number of items, and how many are listed, where an answer or a panel has others."""
+    shown = "undefined" if n is None else f"{n:g}"
+    return shown if n == n_listed else f"{shown} ({n_listed} listed)"
 
 
 def _edit(

@@ -9,58 +9,38 @@ from typing import Any
 
 from judge.rubrics.contract import Rubric, Source, Statistic, source
 from judge.signature import Signature
-from judge.stats.table import by_grouping
-from judge.tables.latex import escaped
-from judge.text import counted, group_value, left_out, number
+from judge.tables.forms import latex
+from judge.text import counted, left_out, number
 
+_WILSON = source("wilson1927probable")
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
-    "mean": ("for means on the logit or logarithmic scale", ()),
-    "end": (
-        "for means at an end of their scale by Wilson's score method",
-        (source("wilson1927probable"),),
+    "mean": (
+        "for means on the logit or logarithmic scale, at its end by Wilson's score method",
+        (_WILSON,),
     ),
-    "rate": ("for rates by Wilson's score method", (source("wilson1927probable"),)),
-    "ratio": (
-        ("for ratios by a bootstrap, by Wilson's score method where all draws are alike"),
-        (source("efron1993bootstrap"), source("wilson1927probable")),
-    ),
+    "rate": ("for rates by Wilson's score method", (_WILSON,)),
+    "ratio": ("for ratios by a bootstrap", (source("efron1993bootstrap"),)),
 }
-_CONTEXT = {
-    "context": "the patient's context",
-    "prior": "an earlier report",
-    "modality": "modality",
-}
-_NONE = "none"
-_MOST_GROUPS = 6
-"""More groups than this are left to a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """The works that are cited at a place of a text."""
-
-    sources: tuple[Source, ...]
+_TOLD = ("prompt", "sampling", "samples", "reask", "context", "prior", "modality")
+Works = tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A text about one run, words and citations in turn."""
+    """A text about one run, words and the works that are cited after them in turn."""
 
-    pieces: tuple[str | Cited, ...]
+    pieces: tuple[str | Works, ...]
 
     @property
     def sources(self) -> list[Source]:
         """The works that it cites, each once, in the order of the text."""
-        cited = [piece.sources for piece in self.pieces if isinstance(piece, Cited)]
-        return distinct(work for works in cited for work in works)
+        return distinct(work for works in self.pieces if isinstance(works, tuple) for work in works)
 
     @property
     def text(self) -> str:
         """The text with authors and years in parentheses."""
         return "".join(
-            f" ({'; '.join(work.short for work in piece.sources)})"
-            if isinstance(piece, Cited)
-            else piece
+            piece if isinstance(piece, str) else f" ({'; '.join(work.short for work in piece)})"
             for piece in self.pieces
         )
 
@@ -68,9 +48,9 @@ class Citation:
     def latex(self) -> str:
         r"""The text for LaTeX, its works as \\cite of the keys that their BibTeX has."""
         return "".join(
-            rf"~\cite{{{','.join(work.key for work in piece.sources)}}}"
-            if isinstance(piece, Cited)
-            else " ".join(escaped(words) if words else "" for words in piece.split(" "))
+            " ".join(latex(words) if words else "" for words in piece.split(" "))
+            if isinstance(piece, str)
+            else rf"~\cite{{{','.join(work.key for work in piece)}}}"
             for piece in self.pieces
         )
 
@@ -99,183 +79,84 @@ def citation(
     rubric: Rubric,
     packages: Sequence[str] = (),
 ) -> Citation:
-    """Return the paragraph about a run.
-
-    Args:
-        manifest: The run's manifest.
-        summary: The run's summary.
-        parts: The parts of the run's signature by name.
-        rubric: The run's rubric.
-        packages: Names and versions of the packages that add the rubric, if any.
-
-    """
+    """Return the paragraph about a run; `packages` are those that add its rubric, with versions."""
     version = parts.get("version", "unknown")
     model = f"of {summary['model']} " if summary.get("model") else ""
-    n = counted(summary["n_studies"], "study", "studies")
     tool = f"{_listed(packages)}, run with judge {version}" if packages else f"judge {version}"
-    compared = (
-        f"The reports {model}on {n} (section {summary['section']}) were compared with the "
-        f"reference reports with {rubric.title}"
-    )
-    shown = _shown(rubric)
-    pieces: list[str | Cited] = [
-        compared,
-        *([Cited(rubric.sources)] if rubric.sources else []),
+    shown = dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
+    n = counted(summary["n_studies"], "study", "studies")
+    begins = f"The reports {model}on {n} (section {summary['section']}) were compared with the "
+    figures = "; ".join(_figure(summary, statistic) for statistic in shown)
+    pieces: list[str | Works] = [
+        f"{begins}reference reports with {rubric.title}",
+        rubric.sources,
         f", version {parts['rubric'].partition(':')[2]} of the rubric in {tool}",
-        Cited((program(version),)),
-        ". ",
-        *_judge(manifest, parts),
-        f"{_context(parts)}{_coverage(manifest, summary, parts)} ",
-        f"Over all studies, {_figures(summary, shown)}. ",
-        *(f"{group} " for group in _groups(summary, rubric)),
+        (program(version),),
+        f". {_judge(manifest, parts)} {_coverage(summary, parts)} ",
+        f"Over all studies, {figures}. ",
+        *_intervals(summary, [*shown]),
+        f"The signature of the run is {summary['signature']}.",
     ]
-    pieces += _intervals(summary, shown)
-    pieces.append(f"The signature of the run is {summary['signature']}.")
-    return Citation(tuple(_plain(p) if isinstance(p, str) else p for p in pieces))
+    return Citation(tuple(re.sub(r"\s+", " ", p) if isinstance(p, str) else p for p in pieces if p))
 
 
-def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[str | Cited]:
-    kinds: dict[str, None] = {}
-    for statistic in shown:
-        if summary["statistics"][statistic.name]["low"] is None:
-            continue
-        kinds[statistic.kind] = None
-        if statistic.kind == "mean" and _is_at_end(summary, statistic):
-            kinds["end"] = None
-    pieces: list[str | Cited] = []
-    cited: tuple[Source, ...] = ()
+def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[str | Works]:
+    has_interval = (s for s in shown if summary["statistics"][s.name]["low"] is not None)
+    kinds = dict.fromkeys(statistic.kind for statistic in has_interval)
     by = f" by {summary['intervals_by']}" if "intervals_by" in summary else ""
+    pieces: list[str | Works] = []
     for kind in kinds:
         text, sources = _INTERVALS[kind]
         start = ", " if pieces else f"95% confidence intervals (CI) were computed{by} "
-        pieces.append(f"{start}{text}")
-        if new := tuple(source for source in sources if source not in cited):
-            pieces.append(Cited(new))
-        cited += new
+        pieces += [f"{start}{text}", sources]
     return [*pieces, ". "] if pieces else []
 
 
-def _is_at_end(summary: Mapping[str, Any], statistic: Statistic) -> bool:
-    """Return whether a mean is an end of its scale, where its interval is Wilson's."""
-    blocks = (summary, *summary["rates"])
-    values = [block["statistics"][statistic.name]["value"] for block in blocks]
-    means = [1 / value if value and statistic.is_reciprocal else value for value in values]
-    return any(mean is not None and mean in statistic.scale for mean in means)
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
-def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | Cited]:
+def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     judge, combined = manifest["judge"], manifest.get("combined")
     if "reading" in manifest:
-        return [f"The reader was {judge['name'].removeprefix('reader:')}. "]
-    names = _listed([part["name"] for part in combined["parts"]]) if combined else ""
+        return f"The reader was {judge['name'].removeprefix('reader:')}."
     note = f" ({judge['note']})" if judge["note"] else ""
+    judges = [parts]
     if combined and combined["of"] == "judge":
-        signatures = [Signature.parse(part["signature"]) for part in combined["parts"]]
-        judges = [f"{signature['judge']}{_settings(signature)}" for signature in signatures]
-        text = (
-            f"The judges were {'; '.join(judges)}{note}. Each number of a study is theirs combined "
-            f"by the rule {combined['rule']}. "
-        )
-        return [text]
-    text = f"The judge was {judge['version']}{note}{_settings(parts)}. "
-    if combined:
-        text += (
-            f"Each candidate was compared with those of the references {names} that its study has, "
-            f"and a study's numbers were combined by the rule {combined['rule']}. "
-        )
-    return [text]
+        judges = [Signature.parse(part["signature"]) for part in combined["parts"]]
+    text = f"Judged by {_listed([_settings(one) for one in judges])}{note}."
+    if not combined:
+        return text
+    names = _listed([part["name"] for part in combined["parts"]])
+    return (
+        f"{text} A study's numbers are those of the {combined['of']}s {names}, combined by the "
+        f"rule {combined['rule']}."
+    )
 
 
 def _settings(parts: Mapping[str, str]) -> str:
-    settings = []
-    if (prompt := parts.get("prompt", _NONE)) != _NONE:
-        settings.append(f"with the prompt {prompt}")
-    if sampling := parts.get("sampling"):
-        settings.append(f"with {sampling.replace(',', ', ')}")
-    if (n := parts.get("reask", "0")) != "0":
-        times = "once" if n == "1" else f"up to {n} times"
-        settings.append(f"{times} more where an answer could not be parsed")
-    return f", asked {', '.join(settings)}" if settings else ""
-
-
-def _context(parts: Mapping[str, str]) -> str:
-    known = [
-        f"{label} ({parts[name].replace(',', ', ')})"
-        for name, label in _CONTEXT.items()
-        if parts.get(name, _NONE) != _NONE
+    """Return a judge with what it was asked with and told, as the signature names these."""
+    told = [
+        f"{name} {parts[name]}" for name in _TOLD if parts.get(name, "none") not in ("none", "0")
     ]
-    return f"The judge was given {_listed(known)}. " if known else ""
+    settings = f" ({'; '.join(told).replace(',', ', ')})" if told else ""
+    return f"{parts['judge']}{settings}"
 
 
-def _coverage(
-    manifest: Mapping[str, Any], summary: Mapping[str, Any], parts: Mapping[str, str]
-) -> str:
+def _coverage(summary: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     n, scored = summary["n_studies"], summary["n_scored"]
-    combined = manifest.get("combined")
     text = "Every study was scored"
     if n != scored:
-        text = f"{scored:,} of {n:,} studies were scored; {_lost(summary, combined)} in no figure"
+        text = (
+            f"{scored:,} of {n:,} studies were scored; the others, {summary['n_unparsed']:,} with "
+            f"an answer that could not be read and {summary['n_failed']:,} not judged, are in no "
+            "figure"
+        )
     if summary["omitted"]:
         text += f"; left out before that: {left_out(summary['omitted'])}"
     shard = f" These are shard {parts['shard']} of a set." if "shard" in parts else ""
     return f"{text}.{shard}"
 
 
-def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str:
-    """Say why studies have no score; how a panel's judges failed each is not in its summary."""
-    unparsed, failed = summary["n_unparsed"], summary["n_failed"]
-    if combined and combined["of"] == "judge":
-        n = unparsed + failed
-        return f"{n:,} that not all judges scored {'is' if n == 1 else 'are'}"
-    against = " against all of their references" if combined else ""
-    return (
-        f"{unparsed:,} with an answer that could not be read and {failed:,} that could not be "
-        f"judged{against} are"
-    )
-
-
-def _shown(rubric: Rubric) -> Sequence[Statistic]:
-    shown = (*rubric.shown("groups"), *rubric.shown("compare"))
-    return list({statistic.name: statistic for statistic in shown}.values())
-
-
-def _groups(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
-    return [text for part in by_grouping(summary) for text in _grouping(part, rubric)]
-
-
-def _grouping(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
-    if not 1 < len(summary["rates"]) <= _MOST_GROUPS:
-        return []
-    shown = rubric.shown("groups")
-    inferred = _inferred(summary) if "study_class" in summary["by"] else ""
-    texts = []
-    for row in summary["rates"]:
-        group = " and ".join(f"{name} {group_value(row[name])}" for name in summary["by"])
-        n = f"{counted(row['n_studies'], 'study', 'studies')}, {row['n_scored']:,} scored"
-        texts.append(f"For {group} ({n}{inferred}), {_figures(row, shown)}.")
-    return texts
-
-
-def _inferred(summary: Mapping[str, Any]) -> str:
-    n, n_studies = summary["n_class_inferred"], summary["n_studies"]
-    if not n:
-        return ""
-    some = f" for {n:,} of all {n_studies:,}" if n < n_studies else ""
-    return f"; class inferred from the reference{some}"
-
-
-def _figures(block: Mapping[str, Any], statistics: Sequence[Statistic]) -> str:
-    figures = [_figure(block["statistics"][statistic.name], statistic) for statistic in statistics]
-    return "; ".join(figures)
-
-
-def _figure(data: Mapping[str, Any], statistic: Statistic) -> str:
+def _figure(summary: Mapping[str, Any], statistic: Statistic) -> str:
     """Return `26.7% of studies (4/15; 95% CI 10.9-52.0) had no clinically significant error`."""
-    is_rate = statistic.kind == "rate"
+    data, is_rate = summary["statistics"][statistic.name], statistic.kind == "rate"
     scale, digits = (100, 1) if is_rate else (1, 3)
     ends = (data["value"], data["low"], data["high"])
     value, low, high = (None if end is None else scale * end for end in ends)
@@ -287,10 +168,11 @@ def _figure(data: Mapping[str, Any], statistic: Statistic) -> str:
         beside.append(f"undefined in {counted(n, 'study', 'studies')}")
     figure = number(value, digits) + ("%" if is_rate and value is not None else "")
     brackets = f" ({'; '.join(beside)})" if beside else ""
-    without = (statistic.definition or "").removeprefix("studies without ")
-    if is_rate and without != statistic.definition and without:
-        return f"{figure} of studies{brackets} had no {re.sub(r'errors', 'error', without)}"
-    return f"{statistic.definition or statistic.label} was {figure}{brackets}"
+    definition = statistic.definition or ""
+    without = definition.removeprefix("studies without ")
+    if is_rate and without != definition:
+        return f"{figure} of studies{brackets} had no {without.replace('errors', 'error')}"
+    return f"{definition or statistic.label} was {figure}{brackets}"
 
 
 def _listed(names: Sequence[str]) -> str:

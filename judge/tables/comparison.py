@@ -1,20 +1,58 @@
-"""A comparison as a document, as JSON's types, and as ReXrank's result table."""
+"""Comparisons: leaderboards, errors, tests, ranks and correlations as tables, and all as JSON.
+
+The checks of a gate and the figures of `judge metrics` are tables of the same figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
+from judge.comparing.comparison import ComparedRuns
+from judge.comparing.gate import Gate
+from judge.rubrics.contract import Rubric, Tally
+from judge.stats.intervals import Estimate as Counted
 from judge.stats.metric import Metric
-from judge.stats.scores import ScoreMatrix, item_counts
-from judge.stats.significance import Comparison
-from judge.tables.document import Document, Fact
-from judge.tables.leaderboard import leaderboard_tables, panels
+from judge.stats.scores import Cell as Score
+from judge.stats.scores import Cut, Group, ScoreMatrix, item_counts, parts_of
+from judge.stats.significance import Comparison, PairTest, model_order
+from judge.stats.table import fields_of, row_name
+from judge.tables.document import (
+    Cell,
+    Column,
+    Document,
+    Estimate,
+    Fact,
+    Kind,
+    Table,
+    columns,
+    definitions,
+    field_columns,
+    table_of,
+)
+from judge.tables.run import class_facts
+from judge.text import counted, group_value, left_out
 
 if TYPE_CHECKING:
-    from judge.comparing.comparison import ComparedRuns
+    from judge.metrics import ScoredReports
+
+_WIDEST = 6
+"""Metrics that fit beside each other on a page."""
+
+_ALL_PAIRS = 15
+"""Up to six models every pair is printed; beyond, each with the next in rank."""
+
+_MODEL = Column("model", "model")
+_CHECKS = (
+    *("metric", "rule", "verdict", "n|studies|count", "baseline|earlier run|number"),
+    *("value|run|number", "difference||difference", "p_holm|p (Holm)|p", "reason|why"),
+)
+_METRIC_COLUMNS = ("metric", "studies||count", "figure||number")
+_VERDICTS = ("fail", "undecided", "pass")
 
 
 def comparison_document(
@@ -24,37 +62,324 @@ def comparison_document(
     *,
     complete: bool = False,
 ) -> Document:
-    """Return what is printed of a comparison; `complete` and `metrics` as `leaderboard_tables`."""
-    n = len(comparison.panel.models)
+    """Return what is printed of a comparison; `metrics` are the columns of its leaderboards.
+
+    `complete` is for CSV: all groups, metrics and pairs, each with columns that say which.
+    """
     return Document(
-        f"Comparison of {n} model{'' if n == 1 else 's'}",
+        f"Comparison of {counted(len(comparison.panel.models), 'model', 'models')}",
         tuple(_facts(comparison, compared)),
         comparison.notes,
-        tuple(leaderboard_tables(comparison, metrics, complete=complete)),
+        tuple(_complete(comparison) if complete else _printed(comparison, metrics)),
         signatures=(("signature", comparison.signature),),
     )
 
 
-def _facts(comparison: Comparison, compared: ComparedRuns | None) -> list[Fact]:
+def _facts(comparison: Comparison, compared: ComparedRuns | None) -> Iterator[Fact]:
     panel = comparison.panel
-    facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
+    yield "models", str(len(panel.models))
+    yield "studies", f"{len(panel.study_ids):,}"
     if compared is not None:
         for rubric in dict.fromkeys(run.rubric for run in compared.runs):
             judges = dict.fromkeys(run.judge for run in compared.runs if run.rubric == rubric)
-            facts.append((f"judge of {rubric}", ", ".join(judges)))
-        facts.append(("section", compared.runs[0].section))
-    if panel.is_clustered or (comparison.how and len(panel.models) > 1):
-        facts.append(("resampled by", panel.patient_field or "study"))
-    return facts
+            yield f"judge of {rubric}", ", ".join(judges)
+        yield "section", compared.runs[0].section
+    if comparison.how or panel.is_clustered:
+        yield "resampled by", panel.patient_field or "study"
+
+
+def _printed(comparison: Comparison, metrics: Sequence[Metric] | None) -> Iterator[Table]:
+    """Yield the leaderboards of all groups, and the rest for all studies and one metric."""
+    panel = comparison.panel
+    shown = panel.metrics if metrics is None else metrics
+    parts: dict[str | None, list[Metric]] = {}
+    for metric in shown:
+        parts.setdefault(metric.rubric if len(shown) > _WIDEST else None, []).append(metric)
+    for index in range(len(comparison.groups)):
+        yield from (board(comparison, index, part) for part in parts.values())
+    yield from error_tables(panel, {}, comparison.order).values()
+    if comparison.tests and len(panel.models) > 1:
+        made = (
+            make(comparison, 0, comparison.sorted_by) for make in (differences_table, ranks_table)
+        )
+        yield from (table for table in made if table.rows)
+    yield from correlation_tables(comparison)
+
+
+def _complete(comparison: Comparison) -> Iterator[Table]:
+    """Yield all tables for all groups and metrics, which their first columns name."""
+    groups, metrics = [*enumerate(comparison.groups)], comparison.panel.metrics
+    for index, group in groups:
+        yield _named(comparison, group, board(comparison, index, metrics))
+    for group, panel in zip(comparison.groups, panels(comparison), strict=True):
+        order = model_order(group, comparison.sort)
+        for rubric, table in error_tables(panel, group.key, order).items():
+            yield _named(comparison, group, table, rubric=rubric)
+    if comparison.tests and len(comparison.panel.models) > 1:
+        for make in (partial(differences_table, complete=True), ranks_table):
+            for index, group in groups:
+                for metric in metrics:
+                    table = make(comparison, index, metric)
+                    yield _named(comparison, group, table, metric=metric.name)
+    yield from correlation_tables(comparison)
+
+
+def _named(comparison: Comparison, group: Group, table: Table, **names: str) -> Table:
+    """Return the table with columns that say which group, and which metric or rubric."""
+    fields = fields_of(*comparison.by)
+    values = [group.key.get(field) for field in fields]
+    texts = [value if isinstance(value, int | float | None) else str(value) for value in values]
+    cells = (row_name(comparison.by, group.key), *texts, group.n_studies, *names.values())
+    head = [*columns("row"), *field_columns(fields, table.columns)]
+    head += columns("n_studies|studies|count", *names)
+    rows = [(*cells, *row) for row in table.rows]
+    return replace(table, columns=[*head, *table.columns], rows=rows)
+
+
+def group_name(key: Mapping[str, object]) -> str:
+    """Return the name of a group in a heading."""
+    if not key:
+        return "all studies"
+    return ", ".join(f"{name} {group_value(value)}" for name, value in key.items())
+
+
+def panels(comparison: Comparison) -> list[ScoreMatrix]:
+    """Return the studies of each of the comparison's groups, in their order."""
+    return [part for _, part in parts_of(comparison.panel, comparison.by)]
+
+
+def figure(cell: Score, metric: Metric, n_studies: int | None = None) -> Estimate:
+    """Return a model's figure; one that rests on fewer than `n_studies` says on how many."""
+    note = f"(n {cell.n})" if n_studies not in (None, cell.n) else ""
+    kind = _kinds(metric)[0]
+    return Estimate(cell.value, cell.low, cell.high, cell.k, cell.n, note=note, kind=kind)
+
+
+def difference(test: PairTest, metric: Metric, sign: int = 1) -> Estimate:
+    """Return a's figure less b's, or with `sign` -1 b's less a's."""
+    if test.difference is None:
+        return Estimate(None)
+    low, high = test.low, test.high
+    if low is not None and high is not None:
+        low, high = sorted((sign * low, sign * high))
+    return Estimate(sign * test.difference, low, high, kind=_kinds(metric)[1])
+
+
+def _kinds(metric: Metric) -> tuple[Kind, Kind]:
+    """Return how a metric's figures and their differences are printed."""
+    return ("share", "points") if metric.kind == "rate" else ("number", "difference")
+
+
+def _models(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> list[int]:
+    """Return the models of a table by rank; of one rubric those that were judged by it."""
+    is_one_rubric = len({metric.rubric for metric in metrics}) == 1
+    return [
+        model
+        for model in model_order(group, comparison.sort)
+        if not is_one_rubric or comparison.panel.has_run(model, metrics[0])
+    ]
+
+
+def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Table:
+    """Return the leaderboard of a group; a figure of fewer studies than the group's says so."""
+    group, by = comparison.groups[index], comparison.sorted_by
+    rows = [
+        (
+            *(group.cells[by.name][model].rank, comparison.panel.models[model]),
+            *(figure(group.cells[m.name][model], m, group.n_studies) for m in metrics),
+        )
+        for model in _models(comparison, group, metrics)
+    ]
+    title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
+    names = {metric.rubric for metric in metrics}
+    rubric = names.pop() if len(names) == 1 else None
+    if rubric and (name := rubrics.load(rubric).title) not in by.label:
+        title += f", {name}"
+    figures = [Column(m.name, m.short if rubric else m.label, _kinds(m)[0]) for m in metrics]
+    rank = Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank")
+    note = "" if index else definitions((m.label, m.definition) for m in metrics)
+    return Table("leaderboard", title, [rank, _MODEL, *figures], rows, note)
+
+
+def error_tables(
+    panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int]
+) -> dict[str, Table]:
+    """Return the errors of each model by category and level, a table for each rubric.
+
+    How many, and how many per scored study; an error with several categories is in each of them,
+    and once in the last column. `panel` has the studies of the group `key`.
+    """
+    tables = {}
+    for rubric in map(rubrics.load, panel.tallies):
+        counts = {count.model: count.cuts for count in item_counts(panel, rubric)}
+        if rubric.tally and counts:
+            by_model = {panel.models[model]: counts[model] for model in order if model in counts}
+            where = f"{group_name(key)} ({len(panel.study_ids):,})"
+            tables[rubric.name] = _error_table(rubric, rubric.tally, by_model, where)
+    return tables
+
+
+def _error_table(
+    rubric: Rubric, tally: Tally, counts: Mapping[str, Mapping[Cut, Counted]], where: str
+) -> Table:
+    categories, levels = rubric.facet(tally.rows), rubric.facet(tally.columns)
+    shown = [
+        label
+        for label in categories.labels
+        if label.modality is None
+        or any(
+            cuts[label.name, level.name].value
+            for cuts in counts.values()
+            for level in levels.labels
+        )
+    ]
+    names = (*(label.name for label in shown), None)
+    rows: list[tuple[Cell, ...]] = []
+    for level in levels.labels:
+        for model, cuts in counts.items():
+            cells = (cuts[name, level.name] for name in names)
+            figures = (
+                Estimate(c.value, c.low, c.high, int(c.numerator or 0) if c.n else None, c.n)
+                for c in cells
+            )
+            rows.append((level.label, model, *figures))
+    title = f"{tally.title}, and per study: {where}, {rubric.title}"
+    if categories.has_codes:  # whole labels for columns would not fit a page
+        title += f": {', '.join(categories.text(label.name) for label in shown)}"
+    head = [Column("level", levels.label), _MODEL]
+    for label in shown:
+        text = f"({label.name})" if categories.has_codes else categories.text(label.name)
+        head.append(Column(label.label.replace(" ", "_"), text, "per_study"))
+    head.append(Column("all", f"all {rubric.kind(tally.kind).plural}", "per_study"))
+    return Table("errors", title, head, rows)
+
+
+def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:
+    """Return a group's tests by a metric, of models that were judged by its rubric."""
+    return [
+        test
+        for test in comparison.tests[index][metric.name]
+        if all(comparison.panel.has_run(model, metric) for model in (test.a, test.b))
+    ]
+
+
+def differences_table(
+    comparison: Comparison, index: int, metric: Metric, *, complete: bool = False
+) -> Table:
+    """Return the paired tests of a group by a metric, of many models those of next ranks."""
+    group, models = comparison.groups[index], comparison.panel.models
+    tests: Sequence[PairTest] = comparison.tests[index][metric.name]
+    more = ""
+    if not complete and len(tests := judged_tests(comparison, index, metric)) > _ALL_PAIRS:
+        order = _models(comparison, group, [metric])
+        pairs, n = {(test.a, test.b): test for test in tests}, len(tests)
+        tests = [pairs[min(pair), max(pair)] for pair in pairwise(order)]
+        more = f", {len(tests)} of {n} pairs"
+    ranks = {model: rank for rank, model in enumerate(model_order(group, metric.name))}
+    rows = []
+    for test in sorted(tests, key=lambda test: sorted((ranks[test.a], ranks[test.b]))):
+        first, second = sorted((test.a, test.b), key=ranks.__getitem__)
+        row: tuple[Cell, ...] = (
+            *(models[first], models[second], test.n),
+            difference(test, metric, 1 if first == test.a else -1),
+            *(test.p, test.p_holm, test.method),
+        )
+        rows.append((*row, test.is_significant) if complete else row)
+    head = columns(
+        *("model", "other", "n|studies|count", "difference||difference", "p||p"),
+        *("p_holm|p (Holm)|p", "test", *(["significant"] if complete else [])),
+    )
+    title = f"Differences in {metric.label}: {group_name(group.key)}{more}"
+    return Table("tests", title, head, rows, comparison.correction)
+
+
+def ranks_table(comparison: Comparison, index: int, metric: Metric) -> Table:
+    """Return how sure each model's rank is: its 95% interval and how often it came first."""
+    group = comparison.groups[index]
+    cells, rank_shares = group.cells[metric.name], comparison.rank_shares[index][metric.name]
+    rows: list[tuple[Cell, ...]] = []
+    for model in _models(comparison, group, [metric]):
+        shares, rank = rank_shares[model], cells[model].rank
+        figures: list[Cell] = [None] * 4
+        if shares is not None:
+            tops = (sum(shares.shares[:top]) for top in (1, 2, 3))
+            figures = [Estimate(rank, shares.low, shares.high), *tops]
+        rows.append((comparison.panel.models[model], rank, *figures))
+    head = columns(
+        *("model", "rank||rank", "interval|95% interval|range"),
+        *("first||share", "first_2|first 2|share", "first_3|first 3|share"),
+    )
+    return Table("ranks", f"Ranks by {metric.label}: {group_name(group.key)}", head, rows)
+
+
+def correlation_tables(comparison: Comparison) -> list[Table]:
+    """Return the correlations of the metrics over studies, a table for each coefficient."""
+    correlations = comparison.correlations
+    if correlations is None:
+        return []
+    least, most = min(map(min, correlations.n)), max(map(max, correlations.n))
+    counts = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    labels = correlations.labels
+    head = [*columns("coefficient", "metric"), *(Column(t, t, "number", digits=2) for t in labels)]
+    matrices = {
+        "Pearson": correlations.pearson,
+        "Spearman": correlations.spearman,
+        "Kendall tau-b": correlations.kendall,
+    }
+    return [
+        Table(
+            "correlations",
+            f"Correlation over studies and models, n {counts}: {name}",
+            head,
+            [(name, label, *row) for label, row in zip(labels, matrix, strict=True)],
+        )
+        for name, matrix in matrices.items()
+    ]
+
+
+def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
+    """Return a table of all studies, and one for each grouping with a row a group and metric."""
+    studies = scored.studies
+    facts = [("section", studies.section), ("studies", f"{len(studies):,}")]
+    if studies.omitted:
+        facts.append(("left out", left_out(studies.omitted)))
+    facts += class_facts(sum(studies.class_inferred), len(studies))
+    tables = []
+    for grouping in by or ("",):
+        fields = grouping.split(",") if grouping else []
+        entries = [
+            {"group": group_name(key), "metric": metric.label, "studies": cell.n}
+            | {"figure": figure(cell, metric)}
+            for key, cells in scored.figures(fields)
+            for metric, cell in cells
+        ]
+        head = (*(["group|studies of"] if fields else []), *_METRIC_COLUMNS)
+        tables.append(table_of("metrics", f"Metrics of {scored.model}", head, entries))
+    return Document(facts=facts, tables=tables)
+
+
+def gate_document(gate: Gate) -> Document:
+    """Return the verdict and the checks behind it, the failed ones first."""
+    checks = sorted(gate.checks, key=lambda check: _VERDICTS.index(check.verdict))
+    tested = ("baseline", "difference", "p_holm")
+    entries = [
+        {**asdict(check), "metric": check.label}
+        | {"difference": Estimate(check.difference, check.low, check.high)}
+        | (dict.fromkeys(tested, "") if check.is_limit else {})
+        for check in checks
+    ]
+    return Document(
+        "Gate",
+        facts=(("verdict", gate.verdict),),
+        notes=gate.notes,
+        tables=(table_of("checks", "Checks", _CHECKS, entries),),
+        signatures=(("signature", gate.signature),),
+    )
 
 
 def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Return the whole comparison as JSON's types: boards, tests, ranks, correlations.
-
-    What has no value is null, never NaN. `runs` describes what was compared.
-    """
+    """Return the whole comparison as JSON's types; what has no value is null, never NaN."""
     panel = comparison.panel
-    parts = panels(comparison)
     return {
         "signature": comparison.signature,
         "models": list(panel.models),
@@ -67,38 +392,35 @@ def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> d
         "metrics": [asdict(metric) for metric in panel.metrics],
         "groups": [
             {**_group(comparison, index), "errors": _errors(part)}
-            for index, part in enumerate(parts)
+            for index, part in enumerate(panels(comparison))
         ],
         "correlations": asdict(comparison.correlations) if comparison.correlations else None,
     }
 
 
 def _group(comparison: Comparison, index: int) -> dict[str, Any]:
-    panel, group = comparison.panel, comparison.groups[index]
+    models, group = comparison.panel.models, comparison.groups[index]
+
+    def by_model(figures: Sequence[Any]) -> dict[str, Any]:
+        plain = (asdict(figure) if figure else None for figure in figures)
+        return dict(zip(models, plain, strict=True))
+
     data: dict[str, Any] = {
         "group": dict(group.key),
         "n_studies": group.n_studies,
-        "cells": {
-            name: {model: asdict(cell) for model, cell in zip(panel.models, cells, strict=True)}
-            for name, cells in group.cells.items()
-        },
+        "cells": {name: by_model(cells) for name, cells in group.cells.items()},
     }
     if comparison.tests:
         data["tests"] = {
             name: [
-                {**asdict(test), "a": panel.models[test.a], "b": panel.models[test.b]}
+                {**asdict(test), "a": models[test.a], "b": models[test.b]}
                 | {"significant": test.is_significant}
                 for test in tests
             ]
             for name, tests in comparison.tests[index].items()
         }
-        data["ranks"] = {
-            name: {
-                model: asdict(shares) if shares else None
-                for model, shares in zip(panel.models, rank_shares, strict=True)
-            }
-            for name, rank_shares in comparison.rank_shares[index].items()
-        }
+        shares = comparison.rank_shares[index]
+        data["ranks"] = {name: by_model(of_models) for name, of_models in shares.items()}
     return data
 
 

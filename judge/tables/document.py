@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from judge.text import NOTHING, number, percent
 from judge.types import JudgeError
@@ -13,21 +13,19 @@ from judge.types import JudgeError
 Kind = str
 """How the cells of a column are printed.
 
-`text`, `rank` and `count` as they are, `p` as a p-value, `number` 0.712 [0.690, 0.734],
-`plus_minus` 3.21 ± 0.04, `share` 71.0% [65.5, 76.0], `rate` the same after 201/283,
-`per_study` 12 (0.800),
-`difference` +0.256 [+0.089, +0.487], `points` the same in percentage points, `range` 1 to 3, `of`
-2 of 3, `fraction` 2/3, `short` 0.12 or 12.3, `dollars` the same after $.
+`text`, `rank` and `count` as they are, `p` as a p-value, `number` 0.712 [0.690, 0.734], `short`
+0.12 or 12.3, `share` 71.0% [65.5, 76.0], `rate` the same after 201/283, `per_study` 12 (0.800),
+`difference` +0.256 [+0.089, +0.487], `points` the same in percentage points, `range` 1 to 3,
+`fraction` 2/3.
 """
 Fact = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its 95% interval, `k` of `n`, or `why` it has no value.
+    """A figure with its 95% interval, `k` of `n`, or `why` it has no value; then a `note`.
 
-    `note` is printed behind it. `kind` overrides that of the column, for tables with a different
-    figure in each row.
+    `kind` overrides that of the column.
     """
 
     value: float | None
@@ -52,22 +50,23 @@ Cell = str | int | float | Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its `name` in CSV, the `label` that people read, and how its cells are printed.
-
-    `better` says which end is the best, whose figure LaTeX prints in bold.
-    """
+    """A column: its `name` in CSV, the `label` that people read, and how its cells are printed."""
 
     name: str
     label: str
     kind: Kind = "text"
-    better: Literal["high", "low"] | None = None
     digits: int = 3
 
 
-def columns(*specs: str) -> list[Column]:
+def columns(*specs: str | Column) -> list[Column]:
     """Return columns by name, or `name|label` and `name|label|kind`."""
-    parts = ([*spec.split("|"), "", ""][:3] for spec in specs)
-    return [Column(name, label or name, kind or "text") for name, label, kind in parts]
+    head = []
+    for spec in specs:
+        if isinstance(spec, str):
+            name, label, kind = [*spec.split("|"), "", ""][:3]
+            spec = Column(name, label or name, kind or "text")
+        head.append(spec)
+    return head
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,32 +110,38 @@ class Table:
         return {**texts, "n_left": self.n_left}
 
 
+def table_of(
+    name: str,
+    title: str,
+    head: Sequence[str | Column],
+    entries: Iterable[Mapping[str, Any]],
+    note: str = "",
+) -> Table:
+    """Return a table of what entries have under the columns' names, figures also as JSON."""
+    shown = columns(*head)
+    rows = [tuple(_as_cell(entry[column.name]) for column in shown) for entry in entries]
+    return Table(name, title, shown, rows, note)
+
+
+def _as_cell(value: Any) -> Cell:  # noqa: ANN401
+    return Estimate.read(value) if isinstance(value, Mapping) else value
+
+
 def field_columns(fields: Sequence[str], columns: Collection[Column]) -> list[Column]:
-    """Return columns for the user's fields beside others; `by_` avoids a name that is taken."""
-    taken = {"row", "n_studies", "signature"}
-    taken |= {f"{column.name}{end}" for column in columns for end in ("", *_SUFFIXES)}
-    renamed: list[Column] = []
-    for field in fields:
-        name = field
-        while name in taken or (name != field and name in fields):
-            name = f"by_{name}"
-        taken.add(name)
-        renamed.append(Column(name, field))
-    return renamed
-
-
-_SUFFIXES = ("_low", "_high", "_k", "_n", "_why")
+    """Return columns for the user's fields beside others; one whose name is taken gets `by_`."""
+    ends = ("", "_low", "_high", "_k", "_n", "_why")
+    taken = {"row", "n_studies", "signature", *(c.name + end for c in columns for end in ends)}
+    return [Column(f"by_{name}" if name in taken else name, name) for name in fields]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a command prints: facts and notes, tables, remarks below them, and signatures."""
+    """What a command prints: facts and notes, tables, and signatures."""
 
     title: str = ""
     facts: Sequence[Fact] = ()
     notes: tuple[str, ...] = ()
     tables: Sequence[Table] = ()
-    remarks: tuple[str, ...] = ()
     signatures: tuple[Fact, ...] = ()
 
     @property
@@ -150,12 +155,7 @@ class Document:
         return tuple(dict.fromkeys(table.name for table in self.tables))
 
     def only(self, names: Collection[str]) -> Document:
-        """Return the document with the tables of these names alone.
-
-        Raises:
-            JudgeError: For a name that no table has.
-
-        """
+        """Return the tables of these names alone; raises `JudgeError` for another name."""
         for name in names:
             if name not in self.names:
                 there = ", ".join(self.names) or "none"
@@ -175,7 +175,7 @@ def cell_text(cell: Cell, column: Column) -> str:
     if isinstance(cell, str):
         return cell
     if isinstance(cell, Estimate):
-        figure, interval = estimate_texts(cell, cell.kind or column.kind, column.digits)
+        figure, interval = estimate_texts(cell, column.kind, column.digits)
         return " ".join(filter(None, (figure, interval, cell.note)))
     if column.kind == "share":
         return percent(cell)
@@ -184,35 +184,26 @@ def cell_text(cell: Cell, column: Column) -> str:
     return f"{cell:,}" if isinstance(cell, int) else number(cell, column.digits)
 
 
-def estimate_texts(estimate: Estimate, kind: Kind, digits: int = 3) -> tuple[str, str]:
+def estimate_texts(estimate: Estimate, kind: Kind = "number", digits: int = 3) -> tuple[str, str]:
     """Return a figure and its interval as they are printed; an interval that is lacking is ""."""
-    counts = f"{estimate.k}/{estimate.n}"
+    kind = estimate.kind or kind
     value, low, high = estimate.value, estimate.low, estimate.high
-    has_interval = low is not None and high is not None
-    if kind in ("fraction", "of"):
-        return counts if kind == "fraction" else f"{estimate.k:,} of {estimate.n:,}", ""
+    counts = f"{estimate.k}/{estimate.n}"
+    if kind == "fraction":
+        return counts, ""
     if value is None:
         return f"{counts} {NOTHING}" if kind == "rate" else NOTHING, ""
     if kind == "per_study":
         return f"{estimate.k} ({number(value, digits)})", ""
-    if kind in ("short", "dollars"):
-        text = f"{value:,.1f}" if value >= 10 else f"{value:.2g}"
-        return f"{'$' if kind == 'dollars' else ''}{text}", ""
+    if kind == "short":
+        return f"{value:,.1f}" if value >= 10 else f"{value:.2g}", ""
     if kind == "range":
         return f"{low} to {high}", ""
-    if kind == "plus_minus" and high is not None:
-        return number(value, digits), f"± {number(high - value, digits)}"
-    if kind in ("difference", "points"):
-        scale, digits, unit = (100, 1, " points") if kind == "points" else (1, digits, "")
-        figure = f"{signed(scale * value, digits)}{unit}"
-        ends = [signed(scale * end, digits) for end in (low, high) if end is not None]
-    elif kind in ("share", "rate"):
-        figure = percent(value) if kind == "share" else f"{counts} {percent(value)}"
-        ends = [f"{100 * end:.1f}" for end in (low, high) if end is not None]
-    else:
-        figure = number(value, digits)
-        ends = [number(end, digits) for end in (low, high) if end is not None]
-    return figure, f"[{', '.join(ends)}]" if has_interval else ""
+    scale, digits = (100, 1) if kind in ("points", "share", "rate") else (1, digits)
+    form = signed if kind in ("difference", "points") else number
+    figure, *ends = (form(scale * end, digits) for end in (value, low, high) if end is not None)
+    units = {"points": f"{figure} points", "share": f"{figure}%", "rate": f"{counts} {figure}%"}
+    return units.get(kind, figure), f"[{', '.join(ends)}]" if len(ends) > 1 else ""
 
 
 def p_value(value: float | None) -> str:

@@ -7,176 +7,106 @@ from typing import Any
 
 from judge.comparing.recurring import Recurring
 from judge.rubrics.contract import Rubric
-from judge.tables.document import Cell, Column, Document, Estimate, Fact, Table, p_value
-from judge.tables.run import headline, run_title
-from judge.text import counted, percent
+from judge.tables.document import Column, Document, Estimate, Fact, table_of
+from judge.tables.run import run_document
+from judge.text import counted
 
 _OTHER = "(other)"
-_MOST_SENTENCES = 5
-_NEARLY_AS_OFTEN = 1.1
 _Error = Mapping[str, Any]
 
 
 def recurring_document(
     recurring: Recurring, top: int | None = None, *, complete: bool = False
 ) -> Document:
-    """Return the errors that recur, the first `top` groups of them.
-
-    `complete` is for CSV: every group, with all counts, the tests, and the models' names.
-    """
-    summary, rubric = recurring.summary, recurring.rubric
-    title = "Recurring errors" if summary is None else run_title(summary, rubric)
-    errors = recurring.data["errors"] if summary or complete else _tested(recurring)
-    table = _table(recurring, errors, None if complete else top, complete=complete)
-    return Document(
-        title,
-        tuple(_facts(recurring)),
-        tuple(recurring.data["notes"]),
-        (table,) if errors or complete else (),
-        tuple(sentences(recurring)),
-        (("signature", recurring.data["signature"]),),
-    )
-
-
-def _facts(recurring: Recurring) -> list[Fact]:
-    data = recurring.data
+    """Return the errors that recur, the first `top` groups; `complete` has all, for CSV."""
+    data, summary, rubric = recurring.data, recurring.summary, recurring.rubric
+    n, of = counted(data["min_studies"], "study", "studies"), f"of {data['n_scored']:,} scored"
     finding = (
         "finding",
         f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named",
     )
-    if recurring.summary is not None:
-        summary = {**recurring.summary, "notes": []}
-        return [*headline(summary, recurring.rubric, figures=False), finding]
-    judges = dict.fromkeys(run["judge"] for run in data["runs"])
+    codes = rubric.codes.label if rubric.codes else "kind"
+    head: list[str | Column] = [f"category|{codes}", "finding"]
+    if summary is not None:
+        run, named = run_document(summary, rubric), f"Errors that recur in {n} or more"
+        title, facts = run.title, run.facts
+        errors, none = data["errors"], f"No error recurs in {n} or more, {of}."
+        head += _run_columns(rubric)
+        entries = map(_of_run, errors)
+    else:
+        models = [run["model"] for run in data["runs"]]
+        title, named = "Recurring errors", f"Errors in {n} or more of either model"
+        facts = _pair_facts(data, rubric)
+        errors = [error for error in data["errors"] if complete or error["test"]]
+        none = f"No error is in {n} or more of either model, {of}: no tests."
+        head += _pair_columns(models, complete=complete)
+        entries = map(_of_pair, errors)
+    shown = [*entries][: None if complete else top]
+    part = "" if len(shown) == len(errors) else f", the first {len(shown)} of {len(errors)}"
+    table = table_of("recurring", named + part, head, shown)
+    return Document(
+        title,
+        (*facts, finding),
+        (*data["notes"], *([] if errors else [none])),
+        (table,) if shown or complete else (),
+        (("signature", data["signature"]),),
+    )
+
+
+def _pair_facts(data: Mapping[str, Any], rubric: Rubric) -> list[Fact]:
     facts = [
         ("models", " and ".join(run["model"] for run in data["runs"])),
-        ("rubric", recurring.rubric.title),
-        ("judge", ", ".join(judges)),
+        ("rubric", rubric.title),
+        ("judge", ", ".join(dict.fromkeys(run["judge"] for run in data["runs"]))),
         ("section", data["runs"][0]["section"]),
         ("studies", f"{data['n_studies']:,}, {data['n_scored']:,} of them scored for both"),
-        finding,
     ]
-    if tested := _tested(recurring):
+    tests = [error["test"] for error in data["errors"] if error["test"]]
+    if tests:
         by = f" by {field}" if (field := data["patient_field"]) else ""
-        n = counted(len(tested), "group", "groups")
-        method = tested[0]["test"]["method"]
-        facts.append(("test", f"{method}{by}, of {n}, with Holm's correction for all of them"))
+        n = counted(len(tests), "group", "groups")
+        supported = sum(test["significant"] for test in tests)
+        facts.append(("test", f"{tests[0]['method']}{by}, of {n}, with Holm's correction"))
+        facts.append(("differences", f"{supported:,} that a test supports: p (Holm) below 0.05"))
     return facts
 
 
-def _tested(recurring: Recurring) -> list[_Error]:
-    return [error for error in recurring.data["errors"] if error["test"]]
-
-
-def _table(
-    recurring: Recurring, errors: Sequence[_Error], top: int | None, *, complete: bool
-) -> Table:
-    rubric, shown = recurring.rubric, errors[:top]
-    part = "" if len(shown) == len(errors) else f", the first {len(shown)} of {len(errors)}"
-    least = counted(recurring.data["min_studies"], "study", "studies")
-    columns = [
-        Column("category", rubric.codes.label if rubric.codes else "kind"),
-        Column("finding", "finding"),
-    ]
-    if recurring.summary is not None:
-        title = f"Errors that recur in {least} or more{part}"
-        grave = _grave(rubric)
-        columns += [
-            Column("n_errors", "errors", "count"),
-            *([Column("n_grave", grave, "count")] if grave else []),
-            Column("studies", "studies", "rate"),
-            Column("examples", "examples"),
-        ]
-        rows = [_run_row(error, has_grave=bool(grave)) for error in shown]
-        return Table("recurring", title, tuple(columns), tuple(rows))
-    title = f"Errors in {least} or more of either model{part}"
-    models = [run["model"] for run in recurring.data["runs"]]
-    columns += [
-        *(Column(model, model, "rate") for model in models),
-        Column("difference", "difference", "points"),
-        Column("p_holm", "p (Holm)", "p"),
-        Column("examples", "examples (of one model alone)"),
-    ]
-    if complete:
-        columns += [Column(name, name) for name in ("ratio", "p", "test", "significant")]
-    rows = [_pair_row(error, complete=complete) for error in shown]
-    return Table("recurring", title, tuple(columns), tuple(rows))
-
-
-def _run_row(error: _Error, *, has_grave: bool) -> tuple[Cell, ...]:
-    grave = [error["n_grave"]] if has_grave else []
-    examples = ", ".join(error["examples"])
-    return (*_names(error), error["n_errors"], *grave, Estimate.read(error), examples)
-
-
-def _pair_row(error: _Error, *, complete: bool) -> tuple[Cell, ...]:
-    sides, test = error["models"].values(), error["test"] or {}
-    _, more, _ = _ordered(error)
-    row: tuple[Cell, ...] = (
-        *_names(error),
-        *(Estimate(side["value"], k=side["k"], n=side["n"]) for side in sides),
-        Estimate(test.get("difference"), test.get("low"), test.get("high")),
-        test.get("p_holm"),
-        ", ".join(more["examples"]),
-    )
-    if not complete:
-        return row
-    return (*row, error["ratio"], test.get("p"), test.get("method"), test.get("significant"))
-
-
-def _names(error: _Error) -> tuple[str, str]:
-    return error["category_label"], error["finding"] or _OTHER
-
-
-def _grave(rubric: Rubric) -> str:
+def _run_columns(rubric: Rubric) -> list[str]:
     labels = [label for kind in rubric.graded for label in rubric.facet(str(kind.graded_by)).labels]
-    return " or ".join(dict.fromkeys(label.label for label in labels if label.is_grave))
+    grave = " or ".join(dict.fromkeys(label.label for label in labels if label.is_grave))
+    counts = ["n_errors|errors|count", *([f"n_grave|{grave}|count"] if grave else [])]
+    return [*counts, "studies||rate", "examples"]
 
 
-def _ordered(error: _Error) -> tuple[int, _Error, _Error]:
-    first, second = error["models"].values()
-    return (0, first, second) if first["k"] >= second["k"] else (1, second, first)
+def _of_run(error: _Error) -> _Error:
+    return {**_named(error), "studies": error, "examples": ", ".join(error["examples"])}
 
 
-def sentences(recurring: Recurring) -> list[str]:
-    """Return the differences that a test supports, as sentences, or that there are none."""
-    data = recurring.data
-    least, n = counted(data["min_studies"], "study", "studies"), data["n_scored"]
-    if recurring.summary is not None:
-        return [] if data["errors"] else [f"No error recurs in {least} or more, of {n:,} scored."]
-    models, tested = [run["model"] for run in data["runs"]], _tested(recurring)
-    n_tests = counted(len(tested), "test", "tests")
-    supported = [_sentence(error, models) for error in tested if error["test"]["significant"]]
-    if supported:
-        shown = supported[:_MOST_SENTENCES]
-        is_cut = len(shown) < len(supported)
-        more = f", the largest {len(shown)} of {len(supported)}" if is_cut else ""
-        return [f"Differences that a test supports, of {n_tests}{more}:", *shown]
-    if not tested:
-        return [f"No error is in {least} or more of either model, of {n:,} scored: no tests."]
-    text = (
-        f"No test supports a difference between {' and '.join(models)}: no p is below 0.05 "
-        f"after Holm's correction for {n_tests}."
-    )
-    return [text]
+def _pair_columns(models: Sequence[str], *, complete: bool) -> list[str | Column]:
+    return [
+        *(Column(model, model, "rate") for model in models),
+        *("difference||points", "p_holm|p (Holm)|p", "examples|examples (of one model alone)"),
+        *(["ratio", "p", "test", "significant"] if complete else []),
+    ]
 
 
-def _sentence(error: _Error, models: Sequence[str]) -> str:
-    index, more, less = _ordered(error)
-    category, finding = _names(error)
-    n, p = counted(more["n"], "study", "studies"), p_value(error["test"]["p_holm"])
-    rest = "none"
-    if less["k"]:
-        times = more["k"] / less["k"]
-        digits = 1 if times >= _NEARLY_AS_OFTEN else 2
-        rest = f"{percent(less['value'])}, {times:.{digits}f} times as often"
-    return (
-        f"{category}, {finding}: {models[index]} in {percent(more['value'])} of {n}, "
-        f"{models[1 - index]} in {rest} (p {p}, Holm)"
-    )
+def _of_pair(error: _Error) -> _Error:
+    sides = error["models"]
+    test = error["test"] or dict.fromkeys(("difference", "low", "high", "p_holm", "p", "method"))
+    more = max(sides.values(), key=lambda side: side["k"])
+    return {
+        **{
+            model: Estimate(side["value"], k=side["k"], n=side["n"])
+            for model, side in sides.items()
+        },
+        **_named(error),
+        **{name: test.get(name) for name in ("p", "p_holm", "significant")},
+        "difference": Estimate(test["difference"], test["low"], test["high"]),
+        "examples": ", ".join(more["examples"]),
+        "test": test["method"],
+    }
 
 
-def as_data(recurring: Recurring) -> dict[str, Any]:
-    """Return all of it as JSON's types, every group."""
-    sides = {"sentences": sentences(recurring)} if recurring.summary is None else {}
-    return recurring.data | sides
+def _named(error: _Error) -> dict[str, Any]:
+    finding = error["finding"] or _OTHER
+    return {**error, "category": error["category_label"], "finding": finding}

@@ -1,60 +1,37 @@
-"""A comparison in the columns of ReXrank's result tables, a CSV for each group of studies."""
+"""A comparison in the columns of ReXrank's result tables, and the files of its challenge."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from judge.comparing.alignment import RunChoice
+from judge.comparing.comparison import compare_runs
+from judge.figures.comparison import comparison_figures
+from judge.figures.files import write_figures
+from judge.files import replacing
+from judge.running.folder import Run
 from judge.signature import safe_name
 from judge.stats.metric import REXRANK_COLUMNS
 from judge.stats.scores import Group
 from judge.stats.significance import Comparison, model_order
-from judge.studies.load import load
-from judge.tables.data import rows_as_csv
-from judge.types import JudgeError
+from judge.tables.comparison import comparison_document
+from judge.tables.forms import as_csv, rows_as_csv
 
-ModelInfo = Mapping[str, Mapping[str, str]]
-"""By model, the columns of ReXrank's tables that no run has."""
-
-_INFO_COLUMNS = {"Date": "date", "Institution": "institution", "Model URL": "url"}
+_BY = ("study_class", "dataset", "dataset,study_class")
 _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 
-def read_model_info(path: str) -> ModelInfo:
-    """Read the date, institution and URL of each model from a CSV or JSON file.
-
-    A CSV has the columns `model`, `date`, `institution` and `url`; JSON may have the same in
-    objects by model. Raises `JudgeError` for a file without any of the three.
-    """
-    frame = load(path, "model info")
-    columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
-    models = map(str, columns.get("model", frame.index))
-    known = {name: columns[key] for name, key in _INFO_COLUMNS.items() if key in columns}
-    if not known:
-        raise JudgeError(f"{path} needs the columns model, date, institution and url")
-    return {
-        model: {name: str(cells[row] or "") for name, cells in known.items()}
-        for row, model in enumerate(models)
-    }
-
-
-def as_rexrank(
-    comparison: Comparison, info: ModelInfo | None = None, group: Group | None = None
-) -> str:
-    """Return the figures of a group, by default of all studies, as ReXrank's tables have them.
-
-    Figures have three decimals, and models come in the order of their rank. Columns of metrics
-    that were not computed are empty, as are those of `info` without it.
-    """
+def as_rexrank(comparison: Comparison, group: Group | None = None) -> str:
+    """Return the figures of a group by rank in ReXrank's columns; others are empty."""
     group = group or comparison.groups[0]
     metrics = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
     rows = []
     for model in model_order(group, comparison.sort):
-        name = comparison.panel.models[model]
         row: dict[str, object] = dict.fromkeys((*_HEAD, *REXRANK_COLUMNS), "")
         row["Rank"] = group.cells[comparison.sort][model].rank or ""
-        row["Model Name"] = name
-        row |= (info or {}).get(name, {})
+        row["Model Name"] = comparison.panel.models[model]
         for column, metric in metrics.items():
             value = group.cells[metric][model].value
             row[column] = "" if value is None else f"{value:z.3f}"
@@ -62,23 +39,37 @@ def as_rexrank(
     return rows_as_csv(rows)
 
 
-def rexrank_files(comparison: Comparison, info: ModelInfo | None = None) -> dict[str, str]:
+def _by_group(comparison: Comparison) -> dict[str, str]:
     """Return `rexrank.csv` of all studies and a `rexrank_GROUP.csv` for each group, by name."""
     files: dict[str, str] = {}
     for group in comparison.groups:
         name = "_".join(["rexrank", *(safe_name(str(value)) for value in group.key.values())])
         while f"{name}.csv".lower() in map(str.lower, files):
             name += "-2"
-        files[f"{name}.csv"] = as_rexrank(comparison, info, group) + "\n"
+        files[f"{name}.csv"] = as_rexrank(comparison, group) + "\n"
     return files
 
 
-def write_texts(texts: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write files into a folder that is made where it is missing; return their paths."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text, "utf-8")
-    except OSError as error:
-        raise JudgeError(f"cannot write to {folder}: {error.strerror}") from error
-    return [folder / name for name in texts]
+def challenge_comparisons(choices: Sequence[RunChoice], **options: Any) -> dict[str, Comparison]:  # noqa: ANN401
+    """Compare models by class and `dataset`, for each section; `options` as of `compare_runs`."""
+    sections: dict[str, list[RunChoice]] = {}
+    for choice in choices:
+        sections.setdefault(str(Run(choice.path).manifest["section"]), []).append(choice)
+    return {
+        section: compare_runs(of_section, None, by=_BY, **options)[1]
+        for section, of_section in sections.items()
+    }
+
+
+def write_challenge(comparisons: Mapping[str, Comparison], folder: Path) -> list[Path]:
+    """Write a folder for each section: figures, `tables.csv` and ReXrank's columns."""
+    files: list[Path] = []
+    for section, comparison in comparisons.items():
+        place = folder / safe_name(section)
+        files += write_figures(comparison_figures(comparison), place)
+        tables = as_csv(comparison_document(comparison, complete=True)) + "\n"
+        for name, text in {**_by_group(comparison), "tables.csv": tables}.items():
+            with replacing(place / name) as staged:
+                staged.write_text(text, "utf-8")
+            files.append(place / name)
+    return files

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
 from judge.rubrics.contract import Rubric, Statistic, Tally
@@ -21,6 +21,7 @@ from judge.tables.document import (
     columns,
     definitions,
     field_columns,
+    table_of,
 )
 from judge.text import NOTHING, counted, group_value, left_out, number, percent
 
@@ -33,80 +34,60 @@ Data = Mapping[str, Any]
 
 
 def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Document:
-    """Return what is printed of a run.
-
-    `complete` is for CSV: one table of rates with all counts, and a row for all studies whose
-    groups are empty.
-    """
-    facts = [fact for fact in headline(summary, rubric) if fact[0] != "note"]
-    notes = [text for name, text in headline(summary, rubric) if name == "note"]
-    signatures = [("signature", summary["signature"])]
-    if "readings" in summary:
-        signatures.append(("corrected", summary["readings"]["signature"]))
-        signatures += [("reader", run["signature"]) for run in summary["readings"]["runs"]]
-    return Document(
-        run_title(summary, rubric),
-        tuple(facts),
-        tuple(notes),
-        tuple(tables(summary, rubric, complete=complete)),
-        tuple(unread_lines(summary, rubric)),
-        tuple(signatures),
-    )
-
-
-def run_title(summary: Data, rubric: Rubric) -> str:
-    """Return the title of a run: the model, the rubric, and who judges."""
-    model = summary.get("model")
-    return f"{f'{model}: ' if model else ''}{rubric.title} by {summary['judge']['name']}"
-
-
-def headline(summary: Data, rubric: Rubric, *, figures: bool = True) -> list[Fact]:
-    """Return the facts at the head of a run, with its `figures` or without, and its notes."""
-    judge = summary["judge"]
+    """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
+    judge, model, readings = summary["judge"], summary.get("model"), summary.get("readings")
     facts = [
-        *([("model", summary["model"])] if summary.get("model") else []),
+        *([("model", model)] if model else []),
         ("rubric", rubric.title),
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
         *([("prompt", summary["prompt"])] if summary["prompt"] else []),
         ("section", summary["section"]),
         *((name, str(summary[f"n_{name}"])) for name in _COUNTS),
+        *([("left out", left_out(summary["omitted"]))] if summary["omitted"] else []),
+        *class_facts(summary["n_class_inferred"], summary["n_studies"]),
     ]
-    if summary["omitted"]:
-        facts.append(("left out", left_out(summary["omitted"])))
-    facts += class_facts(summary["n_class_inferred"], summary["n_studies"])
-    if figures:
-        facts += _statistics(summary, rubric.shown("head"))
-        facts += [
-            ("note", f"{statistic.label} has no interval: {figure.why}")
-            for statistic in rubric.shown("head")
-            if (figure := _estimate(summary, statistic)).why and figure.value is not None
-        ]
-    if modes := summary.get("reply_modes"):
-        facts.append(
-            ("replies asked for by", ", ".join(f"{mode} {n}" for mode, n in modes.items()))
-        )
+    notes = [*summary["notes"], *_unread_notes(summary, rubric)]
+    facts += headline_figures(summary, rubric, "head")
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
-    facts += [("note", note) for note in summary["notes"]]
-    return facts + (_readings_facts(summary["readings"], rubric) if "readings" in summary else [])
+    signatures = [("signature", summary["signature"])]
+    if readings:
+        signatures.append(("corrected", readings["signature"]))
+        facts += [
+            ("readings", f"{run['reader']}: {run['n']:,} ({run['run']})")
+            for run in readings["runs"]
+        ]
+        strata = ", ".join(readings["drawn_by"])
+        by_strata = f", in strata by {strata}" if strata else ""
+        facts.append(("drawn", f"{_DRAWN[readings['drawn']]}{by_strata}"))
+        labels = {statistic.name: statistic.label for statistic in rubric.statistics}
+        not_corrected = readings["not_corrected"].items()
+        notes += [f"{labels[name]} is not corrected: {why}" for name, why in not_corrected]
+        notes += readings["notes"]
+    return Document(
+        f"{f'{model}: ' if model else ''}{rubric.title} by {judge['name']}",
+        facts,
+        tuple(notes),
+        _tables(summary, rubric, complete=complete),
+        tuple(signatures),
+    )
 
 
-def headline_figures(summary: Data, rubric: Rubric) -> list[Fact]:
-    """Return the figures that a list of runs shows: labels and texts, for all studies."""
-    return _statistics(summary, rubric.shown("groups"))
-
-
-def _statistics(summary: Data, statistics: Iterable[Statistic]) -> list[Fact]:
+def headline_figures(
+    summary: Data, rubric: Rubric, where: Literal["head", "groups"] = "groups"
+) -> list[Fact]:
+    """Return the labels and texts of a run's main figures, for all studies."""
     return [
         (statistic.label, cell_text(_estimate(summary, statistic), _column(statistic)))
-        for statistic in statistics
+        for statistic in rubric.shown(where)
     ]
 
 
 def _estimate(block: Data, statistic: Statistic) -> Estimate:
     data = block["statistics"][statistic.name]
     n_undefined = data.get("n_undefined")
-    return Estimate.read(data, note=f"({n_undefined} undefined)" if n_undefined else "")
+    note = f"({n_undefined} undefined)" if n_undefined else ""
+    return Estimate.read(data, _KINDS[statistic.kind], note)
 
 
 def _column(statistic: Statistic) -> Column:
@@ -128,26 +109,7 @@ _DRAWN = {
 }
 
 
-def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
-    runs = readings["runs"]
-    facts = [("readings", f"{run['reader']}: {run['n']:,} ({run['run']})") for run in runs]
-    sampling = _DRAWN[readings["drawn"]]
-    if readings["drawn_by"]:
-        sampling += f", in strata by {', '.join(readings['drawn_by'])}"
-    facts.append(("drawn", sampling))
-    if len(runs) > 1:
-        facts.append(("several readers", f"{readings['several_readers']}, study by study"))
-    if readings["patient_field"]:
-        facts.append(("studies of one", readings["patient_field"]))
-    labels = {statistic.name: statistic.label for statistic in rubric.statistics}
-    facts += [
-        ("note", f"{labels[name]} is not corrected: {why}")
-        for name, why in readings["not_corrected"].items()
-    ]
-    return facts + [("note", text) for text in readings["notes"]]
-
-
-def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
+def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
     """Say how far unread studies could move the rates."""
     n = summary["n_unparsed"] + summary["n_failed"]
     lines, ends = [], []
@@ -156,23 +118,22 @@ def unread_lines(summary: Data, rubric: Rubric) -> list[str]:
             form = percent if statistic.kind == "rate" else number
             ends.append(f"{statistic.label} {' to '.join(map(form, bounds))}")
     if ends:
-        which = "1 unread study were" if n == 1 else f"{n:,} unread studies were all"
-        lines.append(f"If the {which} best or worst: {', '.join(ends)}")
+        which = counted(n, "unread study", "unread studies")
+        lines.append(f"If the {which} were all best or worst: {', '.join(ends)}")
     return lines
 
 
-def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
-    """Return all tables of a run that have rows."""
+def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
     parts = [summary] if complete else by_grouping(summary)
-    shown = []
-    for part in parts:
-        by = f" by {', '.join(part['by'])}" if len(parts) > 1 else ""
-        rates = rates_tables(part, rubric, complete=complete)
-        shown += [replace(table, title=table.title + by) for table in rates]
-    for part in parts:
-        shown += _corrected_tables(part, rubric, complete=complete)
+    titles = [f" by {', '.join(part['by'])}" if len(parts) > 1 else "" for part in parts]
+    shown = [
+        replace(_rates_table(part, rubric, complete=complete), title=f"Rates{by}")
+        for part, by in zip(parts, titles, strict=True)
+    ]
+    if "readings" in summary:
+        shown += [_corrected_table(part, rubric) for part in parts]
     if rubric.tally:
-        shown.append(tally_table(summary, rubric, rubric.tally))
+        shown.append(_tally_table(summary, rubric, rubric.tally))
     for name, title, key in (
         ("unread", "Not scored", "reasons"),
         ("warnings", "Warnings about answers", "warnings"),
@@ -183,43 +144,27 @@ def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Tab
     return shown
 
 
-def rates_tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
-    """Return the rubric's statistics, a row for each group and one for all studies.
-
-    One table, or two where a rubric has several scores, which do not fit beside the rates.
-    """
-    fields, groups = _groups(summary)
-    counts = [Column(f"n_{name}", name, "count") for name in _COUNTS[: None if complete else 2]]
-
-    def table(title: str, shown: Sequence[Statistic], *, is_first: bool = True) -> Table:
-        figures = [*(counts if is_first else []), *map(_column, shown)]
-        rows = [
-            (
-                *keys,
-                *(block[count.name] for count in counts if is_first),
-                *(_estimate(block, statistic) for statistic in shown),
-            )
-            for keys, block in groups
-        ]
-        left = fields
-        if complete:
-            left = [*columns("row"), *field_columns([field.name for field in fields], figures)]
-            names = [row_name(summary["by"], group) for group in summary["rates"]]
-            rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
-            rows[-1] = ("all", *[""] * len(fields), *rows[-1][len(left) :])
-        note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
-        return Table("rates", title, [*left, *figures], rows, note)
-
+def _rates_table(summary: Data, rubric: Rubric, *, complete: bool) -> Table:
+    """Return the rubric's statistics, a row for each group and one for all studies."""
+    left, groups = _groups(summary)
     shown = rubric.shown("groups")
-    rates = [statistic for statistic in shown if statistic.kind == "rate"]
-    scores = [statistic for statistic in shown if statistic.kind != "rate"]
+    counts = [Column(f"n_{name}", name, "count") for name in _COUNTS[: None if complete else 2]]
+    figures = [*counts, *map(_column, shown)]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *keys,
+            *(block[count.name] for count in counts),
+            *(_estimate(block, statistic) for statistic in shown),
+        )
+        for keys, block in groups
+    ]
     if complete:
-        return [table("Rates", shown)]
-    if not rates:
-        return [table("Scores", scores)]
-    if len(scores) <= 1:
-        return [table("Rates", [*scores, *rates])]
-    return [table("Scores", scores), table("Rates", rates, is_first=False)]
+        names = [row_name(summary["by"], group) for group in summary["rates"]]
+        rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
+        rows[-1] = ("all", *[""] * len(left), *rows[-1][len(left) + 1 :])
+        left = [*columns("row"), *field_columns([field.name for field in left], figures)]
+    note = definitions((s.label, s.definition) for s in shown if s.kind == "rate")
+    return Table("rates", "Rates", [*left, *figures], rows, note)
 
 
 def _groups(summary: Data) -> tuple[list[Column], list[tuple[list[str], Data]]]:
@@ -235,78 +180,59 @@ def _groups(summary: Data) -> tuple[list[Column], list[tuple[list[str], Data]]]:
     return [Column(name, label) for name, label in zip(by, labels, strict=True)], rows
 
 
-def _corrected_tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
-    """Return a table for each statistic that readings correct, a row a group and one for all."""
+def _corrected_table(summary: Data, rubric: Rubric) -> Table:
+    """Return each statistic that readings correct, a row a group and one for all."""
     groups, blocks = _groups(summary)
-    tables = []
+    rows: list[tuple[Cell, ...]] = []
     for statistic in rubric.statistics:
-        if "corrected" not in summary["statistics"][statistic.name]:
-            continue
         kind = "share" if statistic.kind == "rate" else "number"
-        figures = [
-            *columns(f"judge|judge|{_KINDS[statistic.kind]}", f"corrected||{kind}"),
-            *columns(f"readings_alone|readings alone|{kind}", "read||of"),
-            Column("worth", "judge is worth", "number", digits=0),
-        ]
-        rows: list[tuple[Cell, ...]] = [
-            (*keys, _estimate(block, statistic), *_corrected(block, statistic))
-            for keys, block in blocks
-        ]
-        left = [*columns("statistic"), *groups] if complete else groups
-        if complete:
-            rows = [(statistic.name, *row) for row in rows]
-        title = f"{statistic.label}, with the judge's bias taken out"
-        tables.append(Table("corrected", title, [*left, *figures], rows))
-    return tables
-
-
-def _corrected(block: Data, statistic: Statistic) -> tuple[Cell, ...]:
-    fixed = block["statistics"][statistic.name]["corrected"]
-    read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
-    if why := fixed["why_not"]:
-        return Estimate(None, why=why, note=f"({why})"), None, read, None
-    alone = Estimate(fixed["labels"], fixed["labels_low"], fixed["labels_high"])
-    worth = Estimate(fixed["worth"], note="reading" if round(fixed["worth"]) == 1 else "readings")
-    return Estimate.read(fixed), alone, read, worth
-
-
-def tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
-    """Return the errors by category and grade: how many, and how many for each scored study.
-
-    An error with two categories is counted in both rows, and once in the last row.
-    """
-    categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
-    kind = rubric.kind(tally.kind)
-
-    def total(**labels: str) -> Data:
-        (measure,) = rubric.counting(kind.name, labels)
-        totals: Data = summary["totals"][measure.name]
-        return totals
-
-    named = [
-        (
-            categories.text(category.name),
-            [total(**{tally.rows: category.name, tally.columns: grade.name}) for grade in grades],
-            category.modality is None,
-        )
-        for category in categories.labels
+        for keys, block in blocks:
+            fixed = block["statistics"][statistic.name].get("corrected")
+            if fixed is None:
+                continue
+            read = Estimate(None, k=fixed["n"], n=fixed["n_studies"])
+            cells: tuple[Cell, ...] = (_estimate(block, statistic),)
+            if why := fixed["why_not"]:
+                cells += Estimate(None, why=why, note=f"({why})"), None, read, None
+            else:
+                ends = fixed["labels"], fixed["labels_low"], fixed["labels_high"]
+                cells += Estimate.read(fixed, kind), Estimate(*ends, kind=kind), read
+                cells += (Estimate(fixed["worth"]),)
+            rows.append((statistic.name, *keys, *cells))
+    figures = [
+        *columns("judge||number", "corrected||number", "readings_alone|readings alone|number"),
+        *columns(
+            "read||fraction", Column("worth", "judge is worth (readings)", "number", digits=0)
+        ),
     ]
-    last = [total(**{tally.columns: grade.name}) for grade in grades]
-    named.append((f"all {kind.plural}", last, True))
-    is_wide = len(grades) > _MOST_PAIRS
-    title = tally.title
-    if is_wide:
-        title += ": how many (per scored study)"
+    head = columns("statistic", *groups, *figures)
+    return Table("corrected", "With the judge's bias taken out", head, rows)
+
+
+def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
+    """Return how many errors of each category and grade there are, and per scored study."""
+    categories, grades = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
+    kind, is_wide = rubric.kind(tally.kind), len(grades) > _MOST_PAIRS
     head = [Column(tally.rows, categories.label)]
     for grade in grades:
         head.append(Column(grade.name, grade.label, "per_study" if is_wide else "count"))
         if not is_wide:
             head.append(Column(f"{grade.name}_per_study", "per study", "number"))
-    rows = [
-        (text, *(cell for tally in totals for cell in _tally_cells(tally, is_wide=is_wide)))
-        for text, totals, is_shown in named
-        if is_shown or any(tally["n"] for tally in totals)
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for category in (*categories.labels, None):
+        row: list[Cell] = [categories.text(category.name) if category else f"all {kind.plural}"]
+        n_items = 0
+        for grade in grades:
+            labels = {tally.columns: grade.name} | ({tally.rows: category.name} if category else {})
+            (measure,) = rubric.counting(kind.name, labels)
+            total = summary["totals"][measure.name]
+            n, per_study = total["n"], total["per_study"]
+            n_items += n or 0
+            wide = None if n is None else Estimate(per_study, k=n)
+            row += [wide] if is_wide else [n, per_study]
+        if n_items or category is None or category.modality is None:
+            rows.append(tuple(row))
+    title = f"{tally.title}: how many (per scored study)" if is_wide else tally.title
     return Table("errors", title, head, rows)
 
 
@@ -314,41 +240,30 @@ def tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
 _MOST_PAIRS = 2
 
 
-def _tally_cells(total: Data, *, is_wide: bool) -> tuple[Cell, ...]:
-    if not is_wide:
-        return total["n"], total["per_study"]
-    return (None if total["n"] is None else Estimate(total["per_study"], k=total["n"]),)
-
-
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
-    measures = {measure.name: measure for measure in rubric.with_role("score")}
-    measures |= {
-        m.name: m for order in rubric.worst for m in rubric.measures if m.name == order.measure
-    }
-    codes = columns(rubric.codes.plural) if rubric.codes else []
+    orders = {order.measure for order in rubric.worst}
+    measures = {m.name: m for m in rubric.measures if m.role == "score" or m.name in orders}
     head = [
         *columns("study_id|study", "study_class|class"),
         *(
             Column(m.name, m.label, "number", digits=0 if m.is_whole else 3)
             for m in measures.values()
         ),
-        *codes,
+        *columns(*([rubric.codes.plural] if rubric.codes else [])),
     ]
-    cells = [
-        (
-            *(row["study_id"], group_value(row["study_class"])),
-            *(None if row[name] is None else float(row[name]) for name in measures),
-            *(row[column.name] or "none" for column in codes),
-        )
+    entries = [
+        {column: "none" if value == "" else value for column, value in row.items()}
+        | {name: None if row[name] is None else float(row[name]) for name in measures}
+        | {"study_class": group_value(row["study_class"])}
         for row in rows
     ]
-    return Table("worst", "Worst studies", head, cells)
+    return table_of("worst", "Worst studies", head, entries)
 
 
 def described_run(run: Run) -> dict[str, Any]:
     """Return what a list of runs says of one; raises `JudgeError` for a damaged run."""
-    from judge.comparing.run_choice import known_model
+    from judge.comparing.alignment import known_model
 
     summary, rubric = run.summary(), run.rubric
     return {
@@ -369,18 +284,16 @@ def runs_document(described: Sequence[Data]) -> Document:
     for name in dict.fromkeys(run["rubric"] for run in described):
         rubric = rubrics.load(name)
         shown = rubric.shown("groups")
-        rows = [
-            (
-                *(run["run"], run["model"] or NOTHING, run["judge"], run["studies"], run["scored"]),
-                *(_estimate({"statistics": run["figures"]}, statistic) for statistic in shown),
-                str(run["finished"] or NOTHING)[:16],
-            )
+        entries = [
+            {**run, "model": run["model"] or NOTHING}
+            | {s.name: _estimate({"statistics": run["figures"]}, s) for s in shown}
+            | {"finished": str(run["finished"] or NOTHING)[:16]}
             for run in described
             if run["rubric"] == name
         ]
         left = columns("run", "model", "judge", "studies||count", "scored||count")
-        head = [*left, *map(_column, shown), *columns("finished")]
-        tables.append(Table("runs", rubric.title, head, rows))
+        head = [*left, *map(_column, shown), Column("finished", "finished")]
+        tables.append(table_of("runs", rubric.title, head, entries))
     return Document(tables=tables)
 
 

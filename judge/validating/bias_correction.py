@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judge import plugins
-from judge.comparing.alignment import AlignedRuns, align
-from judge.comparing.run_choice import RunChoice
+from judge.comparing.alignment import AlignedRuns, RunChoice, align
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
+from judge.stats.agreement import mean_of
 from judge.stats.intervals import Codes, Values, sum_measures
 from judge.stats.prediction_powered import corrected
 from judge.stats.table import grouped
@@ -51,8 +51,9 @@ def corrected_summary(
     readers = open_raters([RunChoice(path, str(path)) for path in paths], readers=True)
     named = [(str(run.path), run), *((reader.shown, reader.run) for reader in readers)]
     runs = align(named, lambda judged, *_: judged)
-    for reader, reader_rows in zip(readers, runs.rows[1:], strict=True):
-        if not (reader_rows >= 0).any():
+    n_shared = [int((rows >= 0).sum()) for rows in runs.rows[1:]]
+    for reader, n in zip(readers, n_shared, strict=True):
+        if not n:
             raise JudgeError(f"{run.path} and {reader.shown} have no study id in common")
     notes = check_texts(runs)
     values, why_not = _values(runs)
@@ -62,8 +63,7 @@ def corrected_summary(
             f"{'; '.join(dict.fromkeys(why_not.values()))}"
         )
     table = run.table().iloc[runs.rows[0]]
-    is_scored = runs.is_scored
-    is_read = np.asarray(is_scored[:, 1:].any(axis=1))
+    is_read = np.asarray(runs.is_scored[:, 1:].any(axis=1))
     n_read = int(is_read.sum())
     sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
     patient, patients = align(named[:1]).patients(patient_field) or (None, None)
@@ -71,21 +71,17 @@ def corrected_summary(
     blocks = [summary, *summary["rates"]]
     parts = [list(range(len(table))), *(rows for _, rows in grouped(table, by))]
     for block, rows in zip(blocks, parts, strict=True):
+        of_rows = (strata[rows], None if patients is None else patients[rows])
         for name, (statistic, by_judge, by_readers) in values.items():
-            block["statistics"][name]["corrected"] = corrected(
-                by_judge[rows],
-                by_readers[rows],
-                statistic,
-                strata[rows],
-                None if patients is None else patients[rows],
-            ).plain()
+            figure = corrected(by_judge[rows], by_readers[rows], statistic, *of_rows)
+            block["statistics"][name]["corrected"] = figure.plain()
     reader_runs: list[dict[str, Any]] = [
         {
             "reader": reader.name,
             "run": reader.shown,
             "signature": reader.run.signature,
-            "n": int(is_scored[:, column].sum()),
-            "n_elsewhere": len(reader.run.columns([])) - int((runs.rows[column] >= 0).sum()),
+            "n": int(runs.is_scored[:, column].sum()),
+            "n_elsewhere": len(reader.run.columns([])) - n_shared[column - 1],
         }
         for column, reader in enumerate(readers, start=1)
     ]
@@ -94,7 +90,7 @@ def corrected_summary(
         for row in reader_runs
         if (n := row["n_elsewhere"])
     ]
-    if lost := int((is_read & ~is_scored[:, 0]).sum()):
+    if lost := int((is_read & ~runs.is_scored[:, 0]).sum()):
         notes.append(f"{lost:,} studies were read but not scored by the judge")
     readings = {
         "signature": _signature(readers, n_read, sampling, sample_by, patient),
@@ -125,29 +121,24 @@ def _values(
             for column, why in enumerate(reasons, start=1)
             if not why
         ]
-        if not columns:
+        if columns:
+            readers = mean_of(np.column_stack(columns))
+            by_name[statistic.name] = (statistic, _study_values(runs, 0, statistic), readers)
+        else:
             why_not[statistic.name] = "; ".join(dict.fromkeys(filter(None, reasons)))
-            continue
-        grid = np.column_stack(columns)
-        n = (~np.isnan(grid)).sum(axis=1)
-        means = np.where(n, np.nansum(grid, axis=1) / np.maximum(n, 1), np.nan)
-        by_name[statistic.name] = (statistic, _study_values(runs, 0, statistic), means)
     return by_name, why_not
 
 
 def _study_values(runs: AlignedRuns, run: int, statistic: Statistic) -> Values:
-    columns = [*runs.numbers(run, statistic.measures).values()]
-    if statistic.kind != "rate":
-        return sum_measures(columns)
-    sizes = sum_measures(columns, sizes=True)
-    is_clean: Values = np.where(np.isnan(sizes), np.nan, sizes == 0)
-    return is_clean
+    is_rate = statistic.kind == "rate"
+    values = sum_measures([*runs.numbers(run, statistic.measures).values()], sizes=is_rate)
+    return np.where(np.isnan(values), np.nan, values == 0) if is_rate else values
 
 
 def _lacking(statistic: Statistic, rubric: Rubric) -> str | None:
-    known = {s.name: (s.kind, s.measures, s.is_reciprocal) for s in rubric.statistics}
-    wanted = (statistic.kind, statistic.measures, statistic.is_reciprocal)
-    if known.get(statistic.name) != wanted:
+    known = {(s.name, s.kind, s.measures, s.is_reciprocal) for s in rubric.statistics}
+    wanted = (statistic.name, statistic.kind, statistic.measures, statistic.is_reciprocal)
+    if wanted not in known:
         return f"{rubric.title} has no such figure"
     measures = (measure for measure in rubric.measures if measure.name in statistic.measures)
     return next((measure.undefined for measure in measures if measure.undefined), None)
@@ -176,9 +167,7 @@ def _sampling(
             f"the sample was drawn by {lacking[0]!r}, a field that {runs.names[0]} does not have"
         )
     keys = list(zip(*(_texts(table[name]) for name in by), strict=True)) or [()] * len(table)
-    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     sizes = Counter(keys)
-    codes = np.array([number_of[key] for key in keys], np.intp)
     for name, sample in zip(runs.names[1:], known, strict=True):
         strata = {
             tuple(_texts([stratum["key"].get(field) for field in by])): stratum["n_studies"]
@@ -189,10 +178,11 @@ def _sampling(
                 f"{name} is a sample of other studies than {runs.names[0]} has, or was drawn by "
                 f"other fields than {', '.join(by) or 'none'}"
             )
-    return "drawn", by, codes
+    numbers = {key: number for number, key in enumerate(sizes)}
+    return "drawn", by, np.array([numbers[key] for key in keys], np.intp)
 
 
-def _texts(values: Sequence[Any] | pd.Series) -> list[str | None]:
+def _texts(values: Iterable[Any]) -> list[str | None]:
     import pandas as pd
 
     return [None if pd.isna(value) else as_text(value) for value in values]

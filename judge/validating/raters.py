@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.comparing.alignment import SIDES, AlignedRuns, align
+from judge.comparing.alignment import SIDES, AlignedRuns, RunChoice, align, model_of_run
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.run_choice import RunChoice, model_of_run
 from judge.readers.reader_runs import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
@@ -185,16 +184,16 @@ def align_raters(
         [(rater.shown, rater.run) for rater in raters],
         lambda *ids: set.intersection(*ids[: len(judges)]) & set.union(*ids[len(judges) :]),
     )
-    sizes = {rater.shown: len(rater.run.columns([])) for rater in raters}
+    sizes = [len(rater.run.columns([])) for rater in raters]
     if not runs.study_ids:
-        has = ", ".join(f"{shown} has {n:,}" for shown, n in sizes.items())
+        has = ", ".join(f"{r.shown} has {n:,}" for r, n in zip(raters, sizes, strict=True))
         raise JudgeError(
             f"no study was both judged and read ({has}); judge the reports that were read"
         )
     notes = [
         f"{n:,} studies of {rater.name} are left out: not read, or not judged by all judges"
-        for rater, rows in zip(raters, runs.rows, strict=True)
-        if (n := sizes[rater.shown] - int((rows >= 0).sum()))
+        for rater, rows, size in zip(raters, runs.rows, sizes, strict=True)
+        if (n := size - int((rows >= 0).sum()))
     ]
     notes += check_texts(runs)
     level = _choose_level(raters, level)
@@ -204,16 +203,12 @@ def align_raters(
     values = {name: np.full((len(runs.study_ids), len(raters)), np.nan) for name in names}
     for column, rater in enumerate(raters):
         known = quantities_of(rater.rubric, rater.lacks, level)
-        rubric_scores = () if rater.is_reader else rater.rubric.with_role("score")
-        measures = [name for quantity in quantities for name in known[quantity.name].measures]
-        numbers = runs.numbers(column, [*measures, *(score.name for score in rubric_scores)])
         for quantity in quantities:
-            parts = [numbers[name] for name in known[quantity.name].measures]
-            values[quantity.name][:, column] = sum_measures(parts)
-        scores += [
-            Score(rater.name, score.label, score.higher_is_better, numbers[score.name])
-            for score in rubric_scores
-        ]
+            numbers = runs.numbers(column, known[quantity.name].measures)
+            values[quantity.name][:, column] = sum_measures([*numbers.values()])
+        for score in () if rater.is_reader else rater.rubric.with_role("score"):
+            of_score = runs.numbers(column, [score.name])[score.name]
+            scores.append(Score(rater.name, score.label, score.higher_is_better, of_score))
         if rater.is_reader and RATING in rater.run.manifest["fields"]:
             values[RATING][:, column] = [
                 rating if type(rating) in (int, float) else np.nan
@@ -221,11 +216,12 @@ def align_raters(
             ]
     if not np.isnan(values[RATING]).all():
         quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
-    metric_scores = [
+    of_files = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),))[0].items()
+        for metric, grid in file.on(runs.study_ids, (model_of_run(judges[0].run),)).items()
     ]
+    directions = [f"{score.label} {score.higher_is_better}" for score in of_files]
     classes, note = runs.field("study_class")
     patient, clusters = runs.patients(patient_field) or (None, None)
     if clusters is not None and len(set(clusters)) == len(clusters):
@@ -236,15 +232,12 @@ def align_raters(
         runs,
         quantities,
         values,
-        (*scores, *metric_scores),
+        (*scores, *of_files),
         tuple(str(name) if name else None for name in classes or [None] * len(runs.study_ids)),
         clusters,
         patient,
         level,
-        (
-            *(file.sha256 for file in metrics),
-            *(f"{score.label} {score.higher_is_better}" for score in metric_scores),
-        ),
+        (*(file.sha256 for file in metrics), *directions),
         (*notes, *([note] if note else [])),
     )
 

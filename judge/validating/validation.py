@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from judge import plugins
+from judge.comparing.alignment import Runs, choices
 from judge.comparing.metric_files import read_files
-from judge.comparing.run_choice import Runs, choices
+from judge.display import Displayed
 from judge.rubrics.quantities import Quantity
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
     EXPERTS,
-    Scoring,
     agreement,
     alternative_annotator,
     detection,
@@ -39,13 +39,10 @@ from judge.stats.intervals import (
 from judge.stats.metric import MINUS
 from judge.stats.significance import Resampling
 from judge.stats.table import OUTCOMES
-from judge.text import Displayed
 from judge.types import Failed, Unparsed
-from judge.validating.error_matching import matched_errors
 from judge.validating.raters import RatedStudies, align_raters, open_raters
 
 _USUAL = Resampling()
-_FROM_CACHE = "all from the cache"
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,9 +108,9 @@ def compute_validation(
     `judge_table` (agreement, unread answers, stability, price and time by judge); `agreement`,
     `ceiling`, `ceiling_mean` (correlations by quantity); `no_LEVEL_error` for each level that all
     runs have (whether a study has such an error, by judge and by reader, for all studies and each
-    study class); `limits` (bias and limits of agreement of counts), `errors` (which errors match),
-    `alt_test`. Each figure has `value`, `low`, `high` and `n`, and a `reason` where it has no
-    value. Raises `JudgeError` for damaged runs.
+    study class); `limits` (bias and limits of agreement of counts), `alt_test`. Each figure has
+    `value`, `low`, `high` and `n`, and a `reason` where it has no value. Raises `JudgeError` for
+    damaged runs.
     """
     n = len(studies.study_ids)
     rng = generator(resampling.seed, "validation", {})
@@ -126,15 +123,14 @@ def compute_validation(
     ]
     levels = [quantity for quantity in quantities if quantity.is_level]
     counts = [quantity for quantity in quantities if quantity.kind == "count"]
-    categories = [quantity.category for quantity in quantities if quantity.category]
-    errors, notes = matched_errors(studies, categories, resamples.units, resampling)
+    notes = []
     if lacking := [one.label for one in studies.quantities if one not in quantities]:
-        notes.insert(0, f"{', '.join(lacking)} cannot be compared: the readers were not asked")
+        notes.append(f"{', '.join(lacking)} cannot be compared: the readers were not asked")
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [row["reason"] for row in alternatives if row["passes"] is None]
     correlations = _correlations(studies, quantities, resamples)
     if n < LEAST_UNITS:
-        notes.insert(0, f"only {n} studies were read: correlations have no interval")
+        notes.append(f"only {n} studies were read: correlations have no interval")
     return {
         "signature": _signature(studies, resampling, epsilon),
         **{
@@ -172,7 +168,6 @@ def compute_validation(
             for values in [studies.values[quantity.name]]
             for column, judge in enumerate(studies.judges)
         ],
-        "errors": errors,
         "alt_test": alternatives,
     }
 
@@ -256,16 +251,14 @@ def _alternatives(
         if quantity.category:
             continue
         grid = studies.values[quantity.name]
-        forms: list[tuple[str, str, Values, Scoring]] = [
-            (quantity.name, quantity.label, grid, "negative rmse")
-        ]
+        forms = [(quantity.name, quantity.label, grid, "negative rmse")]
         if quantity.is_level:
             label = f"no {quantity.label.removesuffix('s')}"
             forms.append((f"no_{quantity.name}_error", label, _is_clean(grid), "accuracy"))
         for name, label, values, scoring in forms:
             for judge, column in zip(studies.judges, values.T, strict=False):
                 figures = alternative_annotator(
-                    column, values[:, n_judges:], resamples.units, scoring=scoring, epsilon=epsilon
+                    column, values[:, n_judges:], resamples.units, epsilon=epsilon
                 )
                 for test in figures["readers"]:
                     test["reader"] = studies.readers[test["reader"]].name
@@ -304,11 +297,10 @@ def judge_table(
 
     `kendall` is the agreement with the mean of the readers on `quantity`: significant errors, else
     all errors, else the score. `unread` is the share of the studies whose answer could not be read
-    or never came. `same_verdict` is the share of studies on which all runs of the same judge agree
-    whether there is such an error; no row has it if each judge has one run. `dollars_per_1000` is
-    the price of 1,000 studies in US dollars, `seconds` the time of the run per study, with
-    `concurrency` requests at a time. A figure without a value has a `reason`. `units` numbers the
-    patient of each study.
+    or never came. `dollars_per_1000` is the price of 1,000 studies in US dollars, `seconds` the
+    time of the run per study, with `concurrency` requests at a time. `same_verdict`, in runs that
+    asked the same judge again, is the share of studies on which they all agree whether there is
+    such an error. A figure without a value has a `reason`. `units` numbers each study's patient.
     """
     totals = [quantity for quantity in quantities if not quantity.category]
     quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)
@@ -317,80 +309,66 @@ def judge_table(
         for row in agreement
         if row["own"] and quantity and row["quantity"] == quantity.name
     }
-    outcomes, stability = studies.runs.outcomes, _same_verdict(studies, quantity, units)
+    stability = _same_verdict(studies, quantity, units)
     rows = []
-    for column, judge in enumerate(studies.judges):
+    for judge, outcomes in zip(studies.judges, studies.runs.outcomes.T, strict=False):
         lost = {
-            f"n_{OUTCOMES[kind]}": int((outcomes[:, column] == OUTCOMES[kind]).sum())
+            f"n_{OUTCOMES[kind]}": int((outcomes == OUTCOMES[kind]).sum())
             for kind in (Unparsed, Failed)
         }
-        row: dict[str, Any] = {
-            "judge": judge.name,
-            "quantity": quantity and quantity.name,
-            "label": quantity and quantity.label,
-            "kendall": kendall.get(judge.name) or _unknown("no count in common"),
-            "unread": {**wilson(sum(lost.values()), len(outcomes)).plain(), **lost},
-        }
-        if stability:
-            why = _FROM_CACHE if _is_from_cache(judge.run) else "judged once"
-            row["same_verdict"] = stability.get(judge.name) or _unknown(why)
-        effort = judge.run.manifest.get("effort") or {}
-        rows.append({**row, **_cost(judge.run), "concurrency": effort.get("concurrency")})
+        rows.append(
+            {
+                "judge": judge.name,
+                "quantity": quantity and quantity.name,
+                "label": quantity and quantity.label,
+                "kendall": kendall.get(judge.name) or _unknown("no count in common"),
+                "unread": {**wilson(sum(lost.values()), len(outcomes)).plain(), **lost},
+                **({"same_verdict": stability[judge.name]} if judge.name in stability else {}),
+                **_cost(judge.run),
+                "concurrency": (judge.run.manifest.get("effort") or {}).get("concurrency"),
+            }
+        )
     return rows
 
 
 def _same_verdict(
     studies: RatedStudies, quantity: Quantity | None, units: Codes
 ) -> dict[str, dict[str, Any]]:
-    """Return by judge how often its runs agree that a study has no error; empty without repeats."""
+    """Return by judge how often its runs agree that a study has no error, for repeated judges."""
     columns_of: dict[str, list[int]] = {}
     for column, judge in enumerate(studies.judges):
-        if _is_from_cache(judge.run):  # the answers of another run, not new ones
-            continue
-        same_judge = str(Signature.parse(judge.run.signature).without("repeat", "version"))
-        columns_of.setdefault(same_judge, []).append(column)
+        if (judge.run.manifest.get("spent") or {}).get("asked"):  # not the cache's answers again
+            same_judge = str(Signature.parse(judge.run.signature).without("repeat", "version"))
+            columns_of.setdefault(same_judge, []).append(column)
     figures: dict[str, dict[str, Any]] = {}
     for columns in columns_of.values():
         if quantity is None or quantity.kind != "count" or len(columns) < 2:
             continue
-        counts = studies.values[quantity.name][:, columns]
-        scored = ~np.isnan(counts).any(axis=1)
-        is_clean = counts[scored] == 0
+        is_clean = _is_clean(studies.values[quantity.name][:, columns])
+        scored = ~np.isnan(is_clean).any(axis=1)
         is_same = (is_clean == is_clean[:, :1]).all(axis=1)
-        figure = rate_interval(is_same, units[scored]).plain()
+        figure = rate_interval(is_same[scored], units[scored]).plain()
         figures |= {studies.judges[column].name: figure for column in columns}
     return figures
 
 
 def _cost(run: Run) -> dict[str, dict[str, Any]]:
-    manifest, spent = run.manifest, run.manifest.get("spent")
-    if not spent or _is_from_cache(run):
-        unknown = _unknown(_FROM_CACHE if spent else "not recorded")
+    manifest, spent = run.manifest, run.manifest.get("spent") or {}
+    asked = spent.get("asked")
+    if not spent or (spent["from_cache"] and not asked):
+        unknown = _unknown("all from the cache" if spent else "not recorded")
         return {"dollars_per_1000": unknown, "seconds": unknown}
-    if spent["asked"] and spent["dollars"] is not None:
-        dollars = _per_study(run, 1_000 * spent["dollars"])
-    else:
-        dollars = _unknown("no known price" if spent["asked"] else "asks no server")
+    n = run.summary()["n_studies"]
+    # Of the answers asked for: cached ones count as these.
+    share = (asked + spent["from_cache"]) / asked / n if asked else 1 / n
+    dollars = _unknown("no known price" if asked else "asks no server")
+    if asked and spent["dollars"] is not None:
+        dollars = Estimate(asked, 1_000 * spent["dollars"] * share, None, None).plain()
     started, finished = (datetime.fromisoformat(manifest[end]) for end in ("started", "finished"))
+    seconds = Estimate(asked or n, (finished - started).total_seconds() * share, None, None).plain()
     if parts := [name for name in ("batches", "shards") if manifest.get(name)]:
         seconds = _unknown(f"judged in {parts[0]}")
-    elif finished == started:
-        seconds = _unknown("under a second in all")
-    else:
-        seconds = _per_study(run, (finished - started).total_seconds())
     return {"dollars_per_1000": dollars, "seconds": seconds}
-
-
-def _per_study(run: Run, total: float) -> dict[str, Any]:
-    """Return a total per study; it is of the answers asked for, and cached ones count as these."""
-    n, spent = run.summary()["n_studies"], run.manifest["spent"]
-    answers = (spent["asked"] + spent["from_cache"]) / spent["asked"] if spent["asked"] else 1
-    return Estimate(spent["asked"] or n, total * answers / n, None, None).plain()
-
-
-def _is_from_cache(run: Run) -> bool:
-    spent = run.manifest.get("spent") or {}
-    return bool(spent.get("from_cache")) and not spent["asked"]
 
 
 def _unknown(reason: str) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
-from pydantic_core import PydanticCustomError
 
 from judge.rubrics.categories import (
     CATEGORIES,
@@ -45,9 +44,7 @@ def _count(value: object) -> int:
     count = whole_number(value)
     if type(count) is int and 0 <= count <= MAX_COUNT:  # True is an int
         return count
-    raise PydanticCustomError(
-        "unreadable count", f"a count is a whole number from 0 to {MAX_COUNT}"
-    )
+    raise ValueError(f"a count is a whole number from 0 to {MAX_COUNT}")
 
 
 _Count = Annotated[int, BeforeValidator(_count)]

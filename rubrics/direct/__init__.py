@@ -14,9 +14,8 @@ from functools import cache, partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, create_model
-from pydantic_core import PydanticCustomError
 
-from judge.rubrics.contract import EVERYWHERE, Measure, Order, Parse, Rubric, Statistic
+from judge.rubrics.contract import Measure, Order, Parse, Rubric, mean_of
 from judge.rubrics.replies import ReplyModel, Text, read_json, validate_reply
 from judge.types import Annotation, Measures, Study, UnparsedError
 
@@ -48,7 +47,7 @@ def _number(value: object) -> float:
         return float(digits[1])
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
         return float(value)
-    raise PydanticCustomError("score is no number", "a score is one number")
+    raise ValueError("a score is one number")
 
 
 class _Aspects(ReplyModel):
@@ -158,17 +157,9 @@ RUBRIC = Rubric(
             for name in ASPECTS
         ),
     ),
-    statistics=tuple(
-        Statistic(
-            *(name, label, "mean", (name,)),
-            higher_is_better=True,
-            scale=_SCALE,
-            shown=EVERYWHERE if name == "direct" else frozenset({"head"}),
-        )
-        for name, label in (
-            ("direct", "direct score"),
-            *((name, f"direct: {name}") for name in ASPECTS),
-        )
+    statistics=(
+        mean_of("direct", "direct score", _SCALE),
+        *(mean_of(name, f"direct: {name}", _SCALE, ["head"]) for name in ASPECTS),
     ),
     worst=(Order("direct", largest_first=False),),
     parse=parse,

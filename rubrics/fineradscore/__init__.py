@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -31,7 +31,6 @@ from judge.rubrics.categories import (
     no_urgent,
 )
 from judge.rubrics.contract import (
-    EVERYWHERE,
     Facet,
     Kind,
     Label,
@@ -39,8 +38,8 @@ from judge.rubrics.contract import (
     Order,
     Parse,
     Rubric,
-    Statistic,
     Tally,
+    mean_of,
     source,
 )
 from judge.rubrics.replies import (
@@ -508,43 +507,25 @@ def _parse_for(prompt: str, _model: str) -> Parse | None:
 
 
 _STATISTICS = (
-    Statistic(
-        *("fineradscore", "highest severity", "mean", ("fineradscore",)),
-        higher_is_better=False,
-        scale=(1, 4),
-        shown=frozenset({"head", "groups"}),
+    mean_of(
+        *("fineradscore", "highest severity", (1, 4), ["head", "groups"]), higher_is_better=False
     ),
-    Statistic(
-        *("inverse_fineradscore", "1/FineRadScore", "mean", ("fineradscore",)),
-        higher_is_better=True,
+    mean_of(
+        *("inverse_fineradscore", "1/FineRadScore", (1, 4)),
+        measures=("fineradscore",),
         is_reciprocal=True,
-        scale=(1, 4),
         study_label="highest severity",
         rexrank="1/FineRadScore",
-        shown=EVERYWHERE,
     ),
-    Statistic(
-        *("fineradscore_sum", "severity sum", "mean", ("fineradscore_sum",)),
-        higher_is_better=False,
-        shown=EVERYWHERE,
-    ),
-    *(
-        Statistic(
-            *(name, label, "mean", (name,)),
-            higher_is_better=True,
-            scale=(0, 1),
-            shown=frozenset({"head"}),
-        )
-        for name, label in CLOSENESS.items()
-    ),
+    mean_of("fineradscore_sum", "severity sum", (0, None), higher_is_better=False),
+    *(mean_of(name, label, (0, 1), ["head"]) for name, label in CLOSENESS.items()),
     ERRORS,
     no_error("significant", "errors of severity 3 or 4"),
     no_error("actionable", "errors of severity 2 or more"),
-    no_urgent("missed", "n_missed_urgent", "missing findings of severity 3 or 4"),
-    replace(
-        no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4"),
-        shown=frozenset({"groups"}),
+    no_urgent(
+        *("missed", "n_missed_urgent", "missing findings of severity 3 or 4"), "groups", "compare"
     ),
+    no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4", "groups"),
 )
 
 RUBRIC = Rubric(

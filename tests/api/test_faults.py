@@ -101,7 +101,6 @@ def test_an_outage_longer_than_patience_ends_the_run(server: FaultServer, runner
         (Fault.REFUSAL, {"refusal"}),
         (Fault.REFUSAL_TEXT, {"no JSON"}),
         (Fault.EMPTY, {"empty", "no JSON"}),
-        (Fault.NULL, {"empty", "no JSON"}),
     ],
 )
 def test_an_answer_that_is_none_is_unparsed_with_its_reason(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from answered_runs import records_of, rewrite
+from answered_runs import records_of
 from faultserver import Fault, FaultServer, always, first
 from running import Runner, Shell, keys, study_set
 from support import REPLIES
 
 from judge import backends
-from judge.cache.store import Entry, checksum, read_entries
+from judge.cache.store import Entry, read_entries
 from judge.rubrics import Rubric
 from judge.running.combining import rescore
 from judge.running.cost import forecast
@@ -113,20 +112,12 @@ def judged(server: FaultServer, shell: Made) -> Shell:
     return ready
 
 
-def changed(folder: Path, change: Callable[[int, dict[str, Any]], object]) -> None:
-    """Change each record in place."""
-    records = records_of(folder)
-    for at, record in enumerate(records):
-        change(at, record)
-    rewrite(folder, records)
-
-
 def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> None:
     before = [e for e in read_entries(judged.folder / "lost") if isinstance(e, Entry)]
     for taken, there in ((len(before), 0), (0, len(before))):
         code, _, err = judged.judge("cache", "import", "run", "--cache", "cache")
         assert code == 0, err
-        assert f"{taken} entries taken, {there} were there already, 0 refused" in err
+        assert f"{taken} entries added, {there} were there already" in err
     after = [e for e in read_entries(judged.folder / "cache") if isinstance(e, Entry)]
     assert {(e.key, e.model, e.completion) for e in after} == {
         (e.key, e.model, e.completion) for e in before
@@ -137,18 +128,4 @@ def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> No
     assert records_of(judged.folder / "run") == records_of(judged.folder / "again")
     assert judged.judge("cache", "info", "--check", "--cache", "cache")[0] == 0
     _, _, err = judged.judge("cache", "import", "cache", "--cache", "third")
-    assert f"{len(before)} entries taken" in err
-
-
-def test_an_answer_that_is_there_already_stays(judged: Shell) -> None:
-    def another(at: int, record: dict[str, Any]) -> None:
-        if at == 0:
-            record["answer"]["text"] += " "
-            record["sha256"] = checksum(record["answer"])
-
-    changed(judged.folder / "run", another)
-    before = list(read_entries(judged.folder / "lost"))
-    code, _, err = judged.judge("cache", "import", "run", "--cache", "lost")
-    assert code == 0
-    assert "1 of those that were there already have another answer" in err
-    assert list(read_entries(judged.folder / "lost")) == before
+    assert f"{len(before)} entries added" in err

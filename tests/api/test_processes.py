@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
 
 import pandas as pd
 from faultserver import Fault, FaultServer, always, first
@@ -51,7 +49,7 @@ def test_a_process_that_dies_leaves_its_questions(server: FaultServer, shell: Ma
             assert server.stats().requests == 2, "the second waits for the first"
             one.kill()
             one.communicate()
-            _, err = two.communicate(timeout=30)
+            _, err = two.communicate(timeout=120)
     assert two.returncode == 0, err
     assert server.stats().requests == 42
 
@@ -102,11 +100,6 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     ready.run()
     server.reset()
     assert "0 (20 cached" in ready.run("--dry-run")[1]
-    code, out, _ = ready.run("--judge", "model-y", "--dry-run")
-    assert (code, "model-x" in out, "model-y" in out) == (0, True, True)
-    code, _, err = ready.run("--judge", "model-y")
-    assert code == 2, "several judges are for a dry run"
-    assert "--dry-run" in err
     assert server.stats().requests == 0
 
 
@@ -127,24 +120,3 @@ def test_too_little_coverage_is_exit_code_3(
     assert list(lost["outcome"]) == ["unparsed", "failed"]
     assert lost[[measure.name for measure in rubric.measures]].isna().all().all()
     assert ready.run("--out", "run", "--min-coverage", "0.9")[0] == 0
-
-
-def test_a_damaged_answer_is_asked_for_again(server: FaultServer, shell: Made) -> None:
-    """The figure that the damage would have made is never seen."""
-    ready = shell(5)
-    _, whole, _ = ready.run("--format", "json")
-    cache = ready.folder / "cache"
-    with closing(sqlite3.connect(cache / "cache.db", isolation_level=None)) as data:
-        for name, value in data.execute("SELECT key, value FROM Cache LIMIT 2").fetchall():
-            entry = json.loads(value)
-            entry["completion"]["text"] += " "
-            changed = (json.dumps(entry).encode(), name)
-            data.execute("UPDATE Cache SET value = ? WHERE key = ?", changed)
-    assert "2 cached answers are damaged" in ready.run("--dry-run")[2]
-    server.reset()
-    code, again, err = ready.run("--format", "json")
-    assert (code, again) == (0, whole), err
-    assert server.stats().requests == 2
-    (manifest,) = ready.folder.glob("judge-runs/*/manifest.json")
-    assert json.loads(manifest.read_text())["spent"]["damaged"] == 2
-    assert "damaged" not in ready.run()[2]

@@ -141,15 +141,12 @@ def test_a_timeout_is_for_the_whole_answer(tmp_path: Path) -> None:
 NO_COMPLETION = {
     "a page": reply(b"<html>Sign in</html>", "200 OK", "Content-Type: text/html"),
     "empty": reply(b""),
-    "a list": reply([1]),
     "an error": reply({"error": {"message": "Input validation error", "code": 422}}),
     "no choices": reply(completion(choices=[])),
     "text that is none": reply(
         completion(choices=[{"finish_reason": "stop", "message": {"content": [{"a": 1}]}}])
     ),
     "deep": reply(b"[" * 200_000),
-    "long number": reply(b'{"choices": ' + b"9" * 100_000 + b"}"),
-    "not UTF-8": reply(b'{"choices": "\xff"}'),
     "broken gzip": reply(b"\x1f\x8bxx", "200 OK", "Content-Encoding: gzip"),
     "not HTTP": b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n",
 }
@@ -166,10 +163,8 @@ def test_what_is_no_completion_is_asked_for_twice_and_no_more(tmp_path: Path, na
     "usage",
     [
         None,
-        {"prompt_tokens": "7", "completion_tokens": 1},
         {"prompt_tokens": -1, "completion_tokens": 1},
         {"prompt_tokens": float("inf"), "completion_tokens": 1},
-        {"completion_tokens": 1},
         {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": []},
     ],
 )

@@ -12,7 +12,7 @@ from judge.running.folder import ANNOTATIONS, SUMMARY, TABLE_CSV, TABLE_PARQUET,
 from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.studies import StudySet
 
-FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET)
+FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY)
 REPORTS = (
     "The lungs are clear. No pneumothorax.",
     "Large left pleural effusion. The heart is enlarged.",
@@ -23,11 +23,8 @@ REPORTS = (
 
 
 def same_files(one: Path, other: Path) -> bool:
-    """Whether two runs' files are the same, but for their manifests and for their notes."""
-    summaries = [json.loads((run / SUMMARY).read_bytes()) | {"notes": []} for run in (one, other)]
-    return summaries[0] == summaries[1] and all(
-        (one / name).read_bytes() == (other / name).read_bytes() for name in FILES
-    )
+    """Whether two runs' files are the same to the byte, but for their manifests."""
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in FILES)
 
 
 def judged(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cluster.clusterhelp import judged, manifest, same_files
-from support import EXAMPLES, ROOT
+from support import EXAMPLES
 
 from judge.studies import read_pair
 
@@ -90,10 +90,3 @@ def test_kubernetes_by_its_schema() -> None:
     job["spec"]["completion"] = 4
     with pytest.raises(schema.ValidationError):
         schema.validate(job, OLDEST_KUBERNETES, strict=True)
-
-
-@pytest.mark.ci
-def test_slurm_by_shellcheck() -> None:
-    found = shutil.which("shellcheck", path=environment()["PATH"])
-    done = run([found, str(SLURM)], ROOT)
-    assert (done.returncode, done.stdout) == (0, "")

@@ -37,7 +37,7 @@ def test_errors_are_those_of_the_annotations(
 ) -> None:
     runs = {name: stock[f"{rubric}-{name}"] for name in ("good", "bad")}
     found = data(invoke, *runs.values(), "--no-tests")["groups"][0]["errors"]
-    done = invoke("compare", *runs.values(), "--no-tests", "--format", "errors")
+    done = invoke("compare", *runs.values(), "--no-tests", "--format", "csv", "--table", "errors")
     rows = csv.DictReader(io.StringIO(done.stdout))
     printed = {(row["model"], row["level"]): int(row["all_k"]) for row in rows}
     assert printed == {
@@ -64,7 +64,7 @@ def test_a_study_without_a_score_is_no_study_without_errors(invoke: Invoke, two:
     wanted = counted(two[1], "green", IDS[4:])
     assert {cut: row["errors"] for cut, row in own.items() if row["errors"]} == wanted
     assert {row["n"] for row in own.values()} == {len(IDS) - 4}
-    assert f"bad (n {len(IDS) - 4})" in invoke("compare", *two, "--table", "errors").stdout
+    assert "bad 4 (green)" in invoke("compare", *two, "--table", "errors").stdout
     fail(two[1], IDS)
     found = data(invoke, *two, "--no-tests")["groups"][0]["errors"]
     assert {row["model"] for row in found} == {"good"}

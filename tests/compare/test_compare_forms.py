@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from panels import COST, INVERSE, SCORE, panel_of
+from panels import INVERSE, SCORE, panel_of
 from support import EXAMPLES, Invoke
 
 from judge.running.folder import Run
@@ -17,10 +16,7 @@ from judge.stats.metric import KNOWN
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare
 from judge.tables.comparison import comparison_document
-from judge.tables.data import as_csv
-from judge.tables.latex import as_latex
-from judge.tables.leaderboard import board, differences_table
-from judge.tables.markdown import as_markdown
+from judge.tables.forms import as_csv, as_latex, as_markdown
 
 FEW = Resampling(1, resamples=100, flips=100)
 METRICS = ("bleu2", "radcliq")
@@ -32,10 +28,6 @@ def csv_rows(text: str) -> list[dict[str, str]]:
 
 def rows_of(comparison: Comparison, table: str = "") -> list[dict[str, str]]:
     return csv_rows(as_csv(comparison_document(comparison, complete=True), table))
-
-
-def decimals(text: str) -> list[float]:
-    return [float(found) for found in re.findall(r"[-+]?\d+\.\d+", text)]
 
 
 def renamed(panel: ScoreMatrix, models: tuple[str, ...]) -> ScoreMatrix:
@@ -52,54 +44,10 @@ def compared(field: str = "site", values: tuple = ("x", "y"), models: tuple = ("
 
 
 @pytest.fixture(scope="module")
-def by_cost() -> Comparison:
-    """Three models by a metric of which less is better: b before a before c."""
-    rng = np.random.default_rng(6)
-    base, noise = rng.random((80, 1)), rng.normal(0, 0.2, (80, 3))
-    cost = base + np.array([0.05, 0.0, 0.1]) + noise
-    panel = panel_of({COST: cost, SCORE: rng.random((80, 3))})
-    return compare(panel, how=Resampling(2, resamples=200, flips=500))
-
-
-@pytest.fixture(scope="module")
 def known() -> Comparison:
     """By BLEU-2 c is first, a and d are equal, b is last; by RadCliQ it is the other way round."""
     bleu = np.array([[0.5, 0.2, 0.9, 0.5], [0.7, 0.4, 0.8, 0.7], [0.6, 0.3, 0.7, 0.6]])
     return compare(panel_of({KNOWN["bleu2"]: bleu, KNOWN["radcliq"]: bleu + 1}), how=FEW)
-
-
-# Tables
-
-
-def test_a_difference_is_that_of_the_better_model_less_the_other(by_cost: Comparison) -> None:
-    names = by_cost.panel.models
-    rows = differences_table(by_cost, 0, by_cost.sorted_by).texts
-    assert [row[:2] for row in rows] == [("b", "a"), ("b", "c"), ("a", "c")]
-    tests = {frozenset((names[t.a], names[t.b])): t for t in by_cost.tests[0]["cost"]}
-    for one, other, n, difference, *p_values, method in rows:
-        test = tests[frozenset((one, other))]
-        shown, *ends = decimals(difference)
-        turned = names[test.a] != one
-        wanted = (-test.high, -test.low) if turned else (test.low, test.high)
-        assert shown == pytest.approx(-abs(test.difference), abs=6e-4)  # less is better
-        assert ends == pytest.approx(wanted, abs=6e-4)
-        assert (n, method) == (str(test.n), test.method)
-        for text, p in zip(p_values, (test.p, test.p_holm), strict=True):
-            if text.startswith("<"):
-                assert p < decimals(text)[0]
-            else:
-                assert decimals(text) == pytest.approx([p], abs=6e-4)
-    # A pair is turned and another is not, and p is not its own correction.
-    assert any(t.p != t.p_holm for t in tests.values())
-    assert {names.index(row[0]) < names.index(row[1]) for row in rows} == {True, False}
-
-
-def test_a_star_marks_a_model_that_a_test_tells_from_the_next() -> None:
-    noise = np.random.default_rng(3).normal(0, 0.02, (60, 3))
-    comparison = compare(panel_of({SCORE: np.array([0.8, 0.5, 0.5]) + noise}), how=FEW)
-    table = board(comparison, 0, comparison.panel.metrics)
-    assert [row[2].endswith(" *") for row in table.texts] == [True, False, False]
-    assert "next in rank" in table.note
 
 
 # CSV
@@ -176,18 +124,6 @@ def test_latex_takes_no_name_for_a_command() -> None:
     assert not any(line.startswith(("[", "*")) for line in text.splitlines())
 
 
-def test_latex_has_the_best_of_each_column_in_bold_and_nothing_else(known: Comparison) -> None:
-    lines = [
-        line for line in as_latex(comparison_document(known)).splitlines() if line.endswith(r"\\")
-    ]
-    cells = [[cell.strip() for cell in line.split("&")] for line in lines[1:5]]
-    assert [line[1] for line in cells] == ["c", "a", "d", "b"]
-    assert {(line[1], at) for line in cells for at, c in enumerate(line) if r"\textbf" in c} == {
-        ("c", 2),
-        ("b", 3),
-    }
-
-
 @pytest.mark.parametrize("form", ["table", "md", "latex"])
 def test_what_a_rate_means_is_said_once_below_the_tables(invoke: Invoke, form: str) -> None:
     for model in ("alder", "birch"):
@@ -199,27 +135,10 @@ def test_what_a_rate_means_is_said_once_below_the_tables(invoke: Invoke, form: s
     assert printed.index("errors of severity 3 or 4") > printed.index("no significant error")
 
 
-def test_rexrank_has_a_file_a_group_and_what_is_known_of_the_models(
-    invoke: Invoke, stock: dict[str, Path], tmp_path: Path
-) -> None:
+def test_rexrank_has_the_figures_of_all_studies(invoke: Invoke, stock: dict[str, Path]) -> None:
     runs = [f"{name}={stock[f'green-{name}']}" for name in ("good", "bad")]
-    info = tmp_path / "models.csv"
-    info.write_text("model,date,institution,url\ngood,2026-11-01,A university,https://a.org\n")
-    words = ("compare", *runs, "--format", "rexrank", "--no-tests")
-    by = ("--by", "site", "--model-info", info)
-    assert "--out DIR" in invoke(*words, *by).stderr
-    out = tmp_path / "csv"
-    assert invoke(*words, *by, "--out", out).exit_code == 0
-    assert {file.name for file in out.iterdir()} == {
-        *("rexrank.csv", "rexrank_harbour.csv", "rexrank_riverside.csv")
-    }
-    printed = csv_rows(invoke(*words, "--model-info", info).stdout)
-    assert printed == csv_rows((out / "rexrank.csv").read_text("utf-8"))
-    good, bad = printed
-    assert (good["Model Name"], good["Date"], good["Model URL"]) == (
-        *("good", "2026-11-01", "https://a.org"),
-    )
+    good, bad = csv_rows(invoke("compare", *runs, "--format", "rexrank", "--no-tests").stdout)
+    assert (good["Model Name"], good["Rank"]) == ("good", "1")
     assert (bad["Rank"], bad["Date"], bad["BLEU"]) == ("2", "", "")
-    frame = Run(stock["green-bad"]).rates("site").set_index("site")
-    harbour = csv_rows((out / "rexrank_harbour.csv").read_text("utf-8"))
-    assert harbour[1]["GREEN"] == f"{frame.loc['harbour', 'green']:.3f}"
+    summary = Run(stock["green-bad"]).summary()
+    assert bad["GREEN"] == f"{summary['statistics']['green']['value']:.3f}"

@@ -110,8 +110,8 @@ def test_rouge_l_by_hand_and_what_it_cannot_read() -> None:
     scores = metrics.compute("rougel", ["No large effusion."], ["no pleural EFFUSIONS"])
     assert scores.columns == {"rougel": (pytest.approx(2 / 3),)}
     assert metrics.compute("rougel", [""], ["Clear."]).columns["rougel"] == (0,)
-    for report in ("胸部CT：两肺清晰。", "КТ (CT): узел 12 мм в S3.", "２０２４"):  # noqa: RUF001
-        with pytest.raises(metrics.MissingMetricError, match="1 of 4 reports"):
+    for report in ("胸部CT：两肺清晰。", "КТ (CT): узел 12 мм в S3."):  # noqa: RUF001
+        with pytest.raises(metrics.MissingMetricError, match="1 reports"):
             metrics.compute("rougel", ["CT: clear lungs.", "Clear."], [report, "Clear."])
     for report in ("Größe, keine Ergüsse.", "Cœur élargi.", "Se\u0301quelles (~30 \u03bcL).", "12"):
         assert metrics.compute("rougel", [report], [report]).columns["rougel"] == (1.0,)
@@ -136,7 +136,6 @@ def test_metrics_are_a_row_a_study_and_join_a_comparison(
     assert cells["rougel"]["x"]["value"] == pytest.approx(table["rougel"].mean())
     # Counts of a whole set are no metric of single studies.
     assert not any("corpus" in name for name in cells)
-    assert any("counts of corpus BLEU" in note for note in found["notes"])
     table[["study_id", "model", *(n for n in table if "corpus" in n)]].to_csv("b.csv", index=False)
     assert "b.csv" in refused(invoke, f"x={stock['green-bad']}", "--metrics", "b.csv")
 

@@ -19,7 +19,7 @@ from judge import rubrics
 from judge.stats.metric import KNOWN, rubric_metrics
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, compare
-from judge.tables.leaderboard import board
+from judge.tables.comparison import board
 from judge.tables.rexrank import as_rexrank
 
 COLUMNS = (

@@ -10,7 +10,7 @@ from panels import COST, INVERSE, RATE, SCORE, panel_of
 
 from judge.stats.scores import group_cells, rank_shares
 from judge.stats.significance import Resampling, compare, compare_pairs
-from judge.tables.leaderboard import ranks_table
+from judge.tables.comparison import ranks_table
 
 HOW = Resampling(seed=7, resamples=400, flips=200)
 RNG = np.random.default_rng(5)
@@ -102,7 +102,7 @@ def test_one_study_or_patient_has_no_rank_shares(metric, n: int, clusters) -> No
     assert compare_pairs(panel, {}, HOW).rank_shares[metric.name] == (None, None)
     comparison = compare(panel, how=HOW)
     rows = ranks_table(comparison, 0, comparison.sorted_by).texts
-    assert rows[0] == ("a", "1", "n/a", "n/a")
+    assert rows[0] == ("a", "1", "n/a", "n/a", "n/a", "n/a")
 
 
 def near_nought(mean: float, n: int = 40) -> np.ndarray:

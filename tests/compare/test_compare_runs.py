@@ -12,11 +12,11 @@ from judged_runs import same_text as said
 from support import Invoke
 
 from judge import rubrics
+from judge.comparing.alignment import RunChoice, choice
 from judge.comparing.comparison import compare_runs
-from judge.comparing.run_choice import RunChoice, choice
 from judge.stats.significance import Comparison, Resampling
+from judge.tables.comparison import comparison_document
 from judge.tables.document import Table
-from judge.tables.leaderboard import leaderboard_tables
 
 Two = tuple[Path, Path]
 
@@ -93,8 +93,7 @@ def test_two_runs_of_one_model_are_refused(
     other = judged(tmp_path, "good", said("No."), "fineradscore")
     assert "NAME=RUN" in refused(invoke, two[0], other)
     assert data(invoke, *two, *fine, "--no-tests")["models"] == ["good", "bad"]
-    for argument in ("=x", "name=", "missing"):
-        refused(invoke, argument)
+    refused(invoke, "=x")
 
 
 # Patients and other fields
@@ -129,7 +128,7 @@ def test_fields_that_disagree_are_left_out_or_refused(invoke: Invoke, tmp_path: 
         judged(tmp_path, name, PREDS, "green", with_field("site", value_of))
         for name, value_of in (("a", lambda _: 1), ("b", lambda at: "y" if at == 0 else "1"))
     )
-    assert "disagree about 'site' of 1 studies" in refused(invoke, one, other, "--by", "site")
+    assert "disagree about 'site' of the study" in refused(invoke, one, other, "--by", "site")
     notes = data(invoke, one, other, "--no-tests")["notes"]
     assert any("'site'" in note and "left out" in note for note in notes)
     one, other = (
@@ -152,7 +151,7 @@ def compared(runs: list[Path], sort: str) -> Comparison:
 def table(comparison: Comparison, start: str, end: str = "") -> Table:
     (found,) = [
         table
-        for table in leaderboard_tables(comparison)
+        for table in comparison_document(comparison).tables
         if table.title.startswith(start) and table.title.endswith(end)
     ]
     return found
@@ -182,8 +181,6 @@ def test_the_signature_names_what_changes_a_number(
         return str(data(invoke, *args)["signature"])
 
     line = signature(*two)
-    assert "seed:20260101" in line
-    assert "flips:10000" in line
     assert "|judge:green=lexicon-3+" in line
     assert signature(*two, "--seed", 5) == line.replace("20260101", "5")
     untested = signature(*two, "--no-tests")

@@ -41,7 +41,7 @@ def test_one_count_that_is_none_spoils_the_answer(
     reply = json.loads(COUNTS.render(Annotation(stated_counts=counts)))
     level, category = name.rsplit("_", 1)
     reply[level][category] = bad
-    with pytest.raises(UnparsedError, match="unreadable count"):
+    with pytest.raises(UnparsedError, match="unexpected form"):
         COUNTS.parse(json.dumps(reply), STUDY)
     del reply[level][category]
     with pytest.raises(UnparsedError, match="missing field"):

@@ -18,16 +18,13 @@ from judge.types import Usage
 class BatchPlan:
     """What one batch meets: how it ends, and when `share` of its lines are answered.
 
-    The first `lost` are in neither file, the next `twice` stand in the output twice, `unknown`
-    are added with an id that nobody asked. `noise` are lines of the output before the answers.
-    `cut` ends the output within a line.
+    The first `lost` are in neither file. `noise` are lines of the output before the answers. `cut`
+    ends the output within a line.
     """
 
     ending: Literal["completed", "expired", "cancelled", "stays"] = "completed"
     share: float = 1.0
     lost: int = 0
-    twice: int = 0
-    unknown: int = 0
     noise: tuple[bytes, ...] = ()
     cut: bool = False
 
@@ -54,19 +51,16 @@ class _Batch:
     status: str = "validating"
     errors: list[dict[str, Any]] = field(default_factory=list)
     executed: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
     written: dict[str, bytes] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        done = {name: self.counts[name] for name in ("completed", "failed")}
         return {
             "id": self.id,
             "status": self.status,
             "errors": {"data": self.errors} if self.errors else None,
             "output_file_id": self.files.get("output"),
             "error_file_id": self.files.get("error"),
-            "request_counts": {"total": len(self.lines), **done},
             "metadata": self.metadata,
         }
 
@@ -194,31 +188,22 @@ class Batches:
             self._end(batch, "cancelled")
 
     def _execute(self, batch: _Batch, share: float) -> None:
-        plan = batch.plan
-        roles = ["lost"] * plan.lost + ["twice"] * plan.twice
         until = int(share * len(batch.lines) + 1e-9)
-        for at in range(batch.executed, until):
-            self._execute_line(batch, batch.lines[at], roles[at] if at < len(roles) else "")
+        for line in batch.lines[max(batch.executed, batch.plan.lost) : until]:
+            self._execute_line(batch, line)
         batch.executed = max(batch.executed, until)
 
-    def _execute_line(self, batch: _Batch, line: dict[str, Any], role: str) -> None:
-        if role == "lost":
-            return
+    def _execute_line(self, batch: _Batch, line: dict[str, Any]) -> None:
         custom_id = line["custom_id"]
         key, reply = self._answer(line["body"])
         self._stats.studies[custom_id] = key
         response = {"status_code": reply.status, "body": json.loads(reply.body)}
         if reply.status != 200:
-            batch.counts["failed"] += 1
             self._write(batch, "error", custom_id, response)
             return
-        batch.counts["completed"] += 1
         self._stats.answered[custom_id] += 1
         self._stats.usage = plus(self._stats.usage, reply.usage)
-        for _ in range(2 if role == "twice" else 1):
-            self._write(batch, "output", custom_id, response)
-        if batch.counts["completed"] <= batch.plan.unknown:
-            self._write(batch, "output", f"nobody-asked-{batch.executed}", response)
+        self._write(batch, "output", custom_id, response)
 
     def _write(
         self, batch: _Batch, kind: str, custom_id: str, response: Any, code: str = ""

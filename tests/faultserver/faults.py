@@ -19,7 +19,6 @@ class Fault(StrEnum):
     STALL = "stall"  # the request is never answered
     MALFORMED = "malformed"  # an answer that is in no rubric's format
     EMPTY = "empty"
-    NULL = "null"
     REFUSAL = "refusal"  # in `message.refusal`
     REFUSAL_TEXT = "refusal_text"
     TRUNCATED = "truncated"  # half of the right answer, with finish reason `length`
@@ -76,7 +75,6 @@ class Behaviour:
     api_keys: tuple[str, ...] | None = None
     refused_parameters: Mapping[str, str] = field(default_factory=dict)
     refused_modes: tuple[str, ...] = ()
-    cached_tokens: int = 0
     key_pattern: str = r"study-\d+"
     record: bool = False
 

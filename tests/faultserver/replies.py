@@ -97,11 +97,10 @@ def refusal_of(ask: Ask, behaviour: Behaviour) -> Reply | None:
     return None
 
 
-def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> Reply:
+def answer(ask: Ask, right: str, fault: Fault | None) -> Reply:
     spoilt = {
         Fault.MALFORMED: MALFORMED,
         Fault.EMPTY: "",
-        Fault.NULL: None,
         Fault.REFUSAL: None,
         Fault.REFUSAL_TEXT: REFUSAL,
         Fault.TRUNCATED: right[: len(right) // 2],
@@ -112,7 +111,6 @@ def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> R
     if not ask.is_chat:
         text, refusal = refusal or text, None
     written = len(text or refusal or "") // _TOKEN + 1
-    cached = min(behaviour.cached_tokens, ask.prompt_tokens)
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
     said: dict[str, Any] = {"message": message} if ask.is_chat else {"text": text or ""}
     body = {
@@ -125,8 +123,7 @@ def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> R
             "prompt_tokens": ask.prompt_tokens,
             "completion_tokens": written,
             "total_tokens": ask.prompt_tokens + written,
-            "prompt_tokens_details": {"cached_tokens": cached},
         },
     }
     data = json.dumps(body).encode()
-    return Reply(200, data, usage=Usage(ask.prompt_tokens, written, cached))
+    return Reply(200, data, usage=Usage(ask.prompt_tokens, written))

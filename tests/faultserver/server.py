@@ -206,7 +206,7 @@ class FaultServer:
             return fault, error
         await asyncio.sleep(self.behaviour.latency)
         text = self._text(ask.key, formed=ask.formed)
-        return fault, replies.answer(ask, text, fault, self.behaviour)
+        return fault, replies.answer(ask, text, fault)
 
     def _next(self, ask: Ask) -> Fault | None:
         self._attempts[ask.key] += 1
@@ -218,7 +218,7 @@ class FaultServer:
             return ask.key, refusal
         fault = self._next(ask)
         text = self._text(ask.key, formed=ask.formed)
-        answer = replies.error_for(fault) or replies.answer(ask, text, fault, self.behaviour)
+        answer = replies.error_for(fault) or replies.answer(ask, text, fault)
         return ask.key, answer
 
     async def _send(

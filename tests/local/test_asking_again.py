@@ -12,7 +12,7 @@ from judge import prompts
 from judge.backends.openai import NO_KEY, Connection, Pool
 from judge.backends.vllm import VLLMJudge
 from judge.prompts import GREEN
-from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
+from judge.types import Completion, Message, Study, Unparsed
 
 
 class Encoder:
@@ -38,43 +38,22 @@ def questions(url: str = "http://127.0.0.1:1", **asked: object) -> VLLMJudge:
     )
 
 
-def again(asking: VLLMJudge) -> tuple[CompletionRequest, CompletionRequest | None]:
+def test_a_green_model_is_not_asked_again() -> None:
+    asking, answer = questions(), Completion("words", "stop", "m")
     request = asking.request(Study("s", "Clear.", "Effusion."))
-    answer = Completion("words", "stop", "m")
-    return request, asking.repair_request(
-        request, answer, Unparsed("missing section", "no heading")
-    )
-
-
-def test_a_greedy_green_model_is_not_asked_the_same_again() -> None:
-    assert again(questions())[1] is None
-
-
-def test_a_green_model_that_samples_is_asked_again_with_another_seed() -> None:
-    request, same = again(questions(temperature=0.5))
-    assert same == request
-    asking = questions(temperature=0.5, seed=3)
-    request, other = again(asking)
-    assert other is not None
-    assert (request.sampling["seed"], other.sampling["seed"]) == (3, 4)
-    assert other.messages == request.messages
+    unparsed = Unparsed("missing section", "no heading")
+    assert asking.repair_request(request, answer, unparsed) is None
 
 
 def test_what_a_served_model_is_sent() -> None:
     asked = {"temperature": 0.5, "seed": 3, "top_k": 20}
 
-    async def ask(judge: VLLMJudge, *requests: CompletionRequest) -> None:
-        for request in requests:
-            await judge.complete(request)
+    async def ask(judge: VLLMJudge) -> None:
+        await judge.complete(judge.request(Study("s", "study-0001", "Effusion.")))
         await judge.aclose()
 
     with FaultServer(Behaviour(record=True)) as server:
-        judge = questions(server.url, **asked)
-        _, other = again(judge)
-        assert other is not None
-        request = judge.request(Study("s", "study-0001", "Effusion."))
-        asyncio.run(ask(judge, request, other))
-        bodies = [each["body"] for each in server.requests()]
-    for body, seed in zip(bodies, (3, 4), strict=True):
-        assert {name: body[name] for name in asked} == {**asked, "seed": seed}
-        assert body["max_tokens"] == 100
+        asyncio.run(ask(questions(server.url, **asked)))
+        (body,) = (each["body"] for each in server.requests())
+    assert {name: body[name] for name in asked} == asked
+    assert body["max_tokens"] == 100

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import huggingface_hub
@@ -26,28 +23,6 @@ def model(tmp_path: Path) -> Path:
     return folder
 
 
-class Hub(BaseHTTPRequestHandler):
-    """A hub that has no model for whoever asks: one is gated, the others are not there."""
-
-    def do_GET(self) -> None:
-        is_gated = "me/gated" in self.path
-        self.send_response(403 if is_gated else 404)
-        self.send_header("X-Error-Code", "GatedRepo" if is_gated else "RepoNotFound")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_args: object) -> None:
-        return
-
-
-@pytest.fixture
-def hub() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
 def test_a_name_on_the_hub_brings_all_but_the_weights(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,15 +39,6 @@ def test_a_name_on_the_hub_brings_all_but_the_weights(
     assert files.source == "me/green"
     assert asked["allow_patterns"] == ["*.json", "tokenizer.model", "*.jinja"]
     assert (asked["revision"], asked["endpoint"], asked["token"]) == ("main", "http://hub", "t")
-
-
-@pytest.mark.parametrize(
-    ("name", "says"), [("me/gated", "HF_TOKEN"), ("me/gren", "me/gren"), ("me--/../x", "me--/../x")]
-)
-def test_a_model_that_the_hub_does_not_give_is_one_message(hub: str, name: str, says: str) -> None:
-    with pytest.raises(JudgeError, match=says) as refused:
-        local.find(name, {"HF_ENDPOINT": hub})
-    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["me/away", "GREEN-radllama2-7b", "./GREEN"])

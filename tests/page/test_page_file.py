@@ -6,8 +6,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,24 +62,6 @@ def test_the_file_has_the_run_and_lets_in_one_script_and_one_style(run: Run) -> 
     assert data["index"]["columns"]["study_id"] == ids
     packets = [data[name] for name in data if name.startswith("packet-")]
     assert [view["study_id"] for packet in packets for view in packet] == ids
-
-
-def test_records_are_read_a_packet_at_a_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = 0
-
-    record = run.record("ex-001")
-
-    def counted() -> Iterator[dict]:
-        nonlocal taken
-        for _ in range(100):
-            taken += 1
-            yield record
-
-    monkeypatch.setattr(run, "records", counted)
-    pieces = page(run)
-    assert [taken for _ in islice(pieces, 5)] == [0, 0, 0, 50, 100]
-    with pytest.raises(ValueError, match="100 records for a table of 16 studies"):
-        list(pieces)
 
 
 def test_a_page_is_replaced_and_nothing_else(run: Run, audit: Callable[..., Result]) -> None:

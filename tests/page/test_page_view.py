@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,9 +12,9 @@ from hypothesis import strategies as st
 from pagemaking import HOSTILE, examples, failed, hostile, write_run
 
 from judge import rubrics
-from judge.pages.run import _histogram, field_names, overview
+from judge.pages.run import field_names, overview
 from judge.rubrics.categories import error_item
-from judge.rubrics.contract import Measure, Rubric
+from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.study.view import cell, changed_words, edit_rows, study_view
 from judge.types import Annotation, Edit, Study
@@ -145,19 +144,3 @@ def test_pieces_make_both_lines(before: str, after: str) -> None:
         "".join(t for c, t in pieces if c in kept) for kept in (("same", "out"), ("same", "in"))
     ]
     assert lines == [before, after]
-
-
-@pytest.mark.parametrize(
-    ("values", "bins"),
-    [
-        ([0, 1, 3], [(0, 0, 1), (1, 1, 1), (2, 2, 0), (3, 3, 1)]),
-        (range(41), [(n, n + 2, 3 if n < 39 else 2) for n in range(0, 41, 3)]),
-        ([], []),
-    ],
-)
-def test_whole_scores_have_bins_of_as_many_whole_numbers_each(
-    values: Sequence[int], bins: list[tuple[int, int, int]]
-) -> None:
-    table = pd.DataFrame({"sum": [float(value) for value in values]})
-    found = _histogram(table, Measure("sum", "sum", role="score"))
-    assert [(one["low"], one["high"], one["n"]) for one in found["bins"]] == bins

@@ -142,8 +142,8 @@ def test_an_audit_tells_the_numbers_of_the_panel_from_the_judges_lists(
 ) -> None:
     panelled(invoke, three, "majority")
     text = invoke("audit", "out", "b").stdout
-    assert "Clinically significant errors: 1 (the judges' lists: 3)" in text
-    assert "Matched findings: 1 (the judges' lists: 4)" in text
+    assert "Clinically significant errors: 1 (3 listed)" in text
+    assert "Matched findings: 1 (4 listed)" in text
     assert "- heart 2 (two)" in text
 
 

@@ -17,10 +17,6 @@ from judge.backends.base import (
     Mode,
     OverloadError,
     RefusedError,
-    StudyError,
-    TransientError,
-    UnavailableError,
-    UnreachableError,
     UnreadableReplyError,
 )
 from judge.backends.ray import Replica, passed
@@ -34,13 +30,8 @@ GREEN = rubrics.load("green")
     "error",
     [
         JudgeError("a wrong key"),
-        StudyError("too long", "2,049 tokens"),
-        TransientError("status 500", "oops", 3.0),
         OverloadError("rate limit", "slow down", 1.5),
-        UnavailableError("timeout", "no whole answer in time"),
-        UnreachableError("connection", "refused"),
         UnreadableReplyError("it is not a chat completion"),
-        RefusedError("top_p"),
         RefusedError(Mode.JSON_SCHEMA),
     ],
 )
@@ -66,7 +57,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def load(kind: str, model: Path, base_url: str | None = None, **options: object) -> backends.Judge:
-    flags = {"vllm_args": ["--dtype=float32", "--max-num-seqs=16"]}
+    flags = {"dtype": "float32", "max-num-seqs": 16} if kind == "vllm" or not base_url else {}
     given = backends.JudgeSettings(
         prompt="green-structured",
         base_url=base_url,
@@ -84,7 +75,7 @@ def test_its_answers_are_those_of_vllm(model: Path) -> None:
 
 
 def test_each_replica_has_its_requests(model: Path) -> None:
-    servers = load("ray", model, ray_replicas=3).servers
+    servers = load("ray", model, replicas=3).servers
     assert servers is not None
     assert servers.max_in_flight == 3 * 128
 
@@ -93,10 +84,9 @@ def test_each_replica_has_its_requests(model: Path) -> None:
     ("options", "named"),
     [
         ({"base_url": "http://127.0.0.1:1/v1"}, "--base-url"),
-        ({"ray_replicas": 0}, "ray_replicas"),
-        ({"gpus_per_replica": "all"}, "gpus_per_replica"),
-        ({"gpus": 2}, "gpus"),
-        ({"ray_address": "ray://head:10001"}, "--server address"),
+        ({"replicas": "x"}, "replicas"),
+        ({"gpus_per_replica": "all"}, "gpus-per-replica"),
+        ({"address": "ray://head:10001"}, "--server address"),
     ],
 )
 def test_an_option_that_cannot_be_is_named(

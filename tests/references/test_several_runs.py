@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from answered_runs import green
+from answered_runs import green, tables
 from click.testing import CliRunner
 from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.cli import main
-from judge.running.aggregate import Aggregation, aggregate
+from judge.running.aggregate import Aggregation, aggregate, numbers
 from judge.running.folder import Run
 from judge.running.records import StudyResult
 from judge.types import Annotated, Study, Unparsed

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
@@ -22,11 +21,6 @@ from judge.service.catalogue import REVIEWS, Event
 
 PATIENCE = 60.0
 RATING = "RATING-OF-ANOTHER"
-PNG = b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAACgAAAAyCAAAAAAL2MZMAAAARUlEQVR42mNgYOMRlpRX0zG2tHfzCYqMT8spqqxv7Z"
-    "k0c/7SNZt27D965tKN+09ff/rBMKpwVOGowlGFowpHFY4qHD4KAd8Ix/TBrwQyAAAAAElFTkSuQmCC"
-)
-"""A grey ramp, 40 pixels wide."""
 REVIEWS_AT = "/v1/runs/example-run/reviews"
 COMMENT = {"study_id": "ex-001", "reader": "anna", "verdict": "comment", "comment": "Clear."}
 
@@ -132,19 +126,14 @@ def is_problem(answer: httpx.Response, status: int) -> str:
     return str(problem["detail"])
 
 
-def readable(
-    folder: Path, rubric: str = "green", n: int = 3, images: dict[int, str] | None = None
-) -> Path:
+def readable(folder: Path, rubric: str = "green", n: int = 3) -> Path:
     """A run of the examples called `mine`, of which n are drawn to be read, with own fields.
 
-    `images` are paths of the studies by their place in the file. The commands run in processes of
-    their own: that of a browser has an event loop already.
+    The commands run in processes of their own: that of a browser has an event loop already.
     """
     refs: dict[str, Any] = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
     for at, record in enumerate(refs.values()):
         record |= {"indication": "Cough for three days.", "rating": f"{RATING} {at}"}
-        if images and at in images:
-            record["image_path"] = images[at]
     (folder / "refs.json").write_text(json.dumps(refs), "utf-8")
     out = folder / "mine"
     for command in (

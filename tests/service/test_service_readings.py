@@ -1,4 +1,4 @@
-"""Blind readings over HTTP: what is shown, what is kept, what is refused, and images."""
+"""Blind readings over HTTP: what is shown, what is kept, what is refused."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from served import PNG, RATING, Served, is_problem, readable
+from served import RATING, Served, is_problem, readable
 
-from judge.cli import main
 from judge.readers import annotation_store as store
 from judge.readers.sample import kept_sample
 from judge.running.folder import Run
@@ -27,32 +25,11 @@ ERROR = {
 }
 
 
-IMAGES = {
-    "below/a.png": 200,
-    "below/../b.jpg": 200,
-    json.dumps(["below/a.png", "b.jpg"]): 200,
-    "c.svg": 415,
-    "../outside.png": 404,
-    "/etc/hostname": 404,
-    "link.png": 404,
-    "x" * 5000: 404,
-}
-"""What the studies say of their images, and the status of the answer."""
-
-
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A service of a run of which three studies are drawn, and of a folder of images."""
+    """A service of a run of which three studies are drawn."""
     folder = tmp_path_factory.mktemp("readings")
-    images = folder / "images"
-    (images / "below").mkdir(parents=True)
-    (images / "below" / "a.png").write_bytes(PNG)
-    (images / "b.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
-    (images / "c.svg").write_text("<svg onload=alert(1)>")
-    (folder / "outside.png").write_bytes(PNG)
-    (images / "link.png").symlink_to(folder / "outside.png")
-    run = readable(folder, images=dict(enumerate(IMAGES)))
-    with Served(folder, run, "--images", images) as running:
+    with Served(folder, readable(folder)) as running:
         yield running
 
 
@@ -177,24 +154,3 @@ def test_a_readers_address_does_not_name_the_run(service: Served) -> None:
     shown = service.client.get(f"/v1/runs/{blind_id}/reading", params={"reader": "Zed"})
     assert "mine" not in shown.text
     assert len(shown.json()["queue"]) == 3
-
-
-def test_an_image_is_served_from_the_folder_and_nothing_else_is(service: Served) -> None:
-    run = service.folder / "mine"
-    assert CliRunner().invoke(main, ["sample", str(run), "-n", "15"]).exit_code == 0
-    # More were drawn while the service is up, and the queue grew at its end.
-    assert len(queue(service, "Zoe")) == 15
-    ids = [study.study_id for study, _ in Run(run).outcomes()]
-    for study_id, (path, status) in zip(ids, IMAGES.items(), strict=False):
-        answer = service.client.get(f"{BASE}/reading/image", params={"id": study_id})
-        if status != 200:
-            assert str(service.folder) not in is_problem(answer, status), path
-            continue
-        assert answer.status_code == 200, path
-        assert answer.headers["content-type"].startswith("image/")
-        assert answer.headers["x-content-type-options"] == "nosniff"
-    second = {"id": ids[2], "at": 1}
-    answer = service.client.get(f"{BASE}/reading/image", params=second)
-    assert answer.headers["content-type"] == "image/jpeg"
-    is_problem(service.client.get(f"{BASE}/reading/image", params=second | {"at": 2}), 404)
-    assert shown(service, "Anna", ids[2])["n_images"] == 2

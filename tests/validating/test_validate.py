@@ -16,7 +16,6 @@ from scipy import stats
 from support import ROOT, Invoke
 
 from judge import Run, validate
-from judge.validating.error_matching import mention
 
 DATA = ROOT / "tests" / "readers" / "data"
 COLUMNS = ("study_id", "reader", "category", "significant", "count", "text")
@@ -128,59 +127,6 @@ def test_a_metric_of_a_file_is_held_against_the_readers(
     assert metric["measure"] == "\N{MINUS SIGN}badness"
     assert metric["kendall"]["value"] == pytest.approx(-own["value"])
     assert turned["signature"] != found["signature"]
-
-
-# Which errors are the same.
-
-A, B, NO_CATEGORY = frozenset("a"), frozenset("b"), frozenset[str]()
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "same"),
-    [
-        ((A, "left pleural effusion"), (A, "effusion on the left"), True),
-        ((A, "left pleural effusion"), (B, "effusion on the left"), False),
-        ((A, "left pleural effusion"), (frozenset("ab"), "effusion"), True),
-        ((A, "left pleural effusion"), (A, "pneumothorax on the left"), False),
-        ((NO_CATEGORY, "left pleural effusion"), (B, "effusion"), True),
-        # The lexicon knows neither: half of the words of the shorter decide.
-        ((A, "wording is unclear throughout"), (A, "unclear wording"), True),
-        ((A, "wording is unclear throughout"), (A, "the sentence is too long"), False),
-    ],
-)
-def test_errors_are_the_same_by_category_and_words(
-    first: tuple[frozenset[str], str], second: tuple[frozenset[str], str], same: bool
-) -> None:
-    one_way, other = mention(first[1], first[0]), mention(second[1], second[0])
-    assert bool(one_way.likeness(other)) is same
-    assert one_way.likeness(other) == other.likeness(one_way)
-
-
-def test_recall_and_precision_count_errors_of_each_reader(invoke: Invoke, tmp_path: Path) -> None:
-    """Twenty studies with a false effusion, which both readers see; one reader sees more."""
-    texts = {"reference": "No pleural effusion.", "candidate": "Large pleural effusion."}
-    rows: list[list[object]] = []
-    for at in range(20):
-        rows += [[f"q{at}", name, "a", "yes", "", "pleural effusion"] for name in ("ann", "ben")]
-        if at < 5:
-            rows.append([f"q{at}", "ben", "b", "no", "", "rib fracture left out"])
-    # An error without a text cannot be matched: its study is left out for its reader.
-    rows.append(["q20", "ben", "a", "yes", 1, ""])
-    further = {f"q{at}": texts for at in range(21)}
-    readers = imported(invoke, tmp_path / "readers", rows, further)
-    judge = judged(invoke, tmp_path / "judge", readers / "reader-ben")
-    output = validated(invoke, judge, "--readers", readers)
-    assert any("of ben have no text" in note for note in output["notes"])
-
-    def shares(rater: str) -> list[tuple[int, int]]:
-        of = one(output["errors"], rater=rater)
-        return [(of[name]["k"], of[name]["n"]) for name in ("recall", "precision")]
-
-    assert shares("lexicon") == [(40, 45), (40, 40)]
-    assert shares("ben") == [(20, 20), (20, 25)]
-    # Wilson's of 20 of 20 studies: that each has two readers does not make them 40.
-    precision = one(output["errors"], rater="lexicon")["precision"]
-    assert precision["low"] == pytest.approx(0.839, abs=1e-3)
 
 
 # Published layouts.

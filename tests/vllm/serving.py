@@ -32,7 +32,7 @@ user: |
   Candidate: $candidate
 """
 # float32: the same tokens whoever computes; eager: no minutes of compiling.
-FLAGS = ("--dtype=float32", "--enforce-eager", "--max-num-seqs=16")
+FLAGS = {"dtype": "float32", "enforce-eager": True, "max-num-seqs": 16}
 ENVIRON = {"VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
@@ -86,7 +86,7 @@ def command(model: Path | str, *options: str) -> list[str]:
 
 
 def flags() -> list[str]:
-    return [f"--server={flag.lstrip('-')}" for flag in FLAGS]
+    return ["--server=dtype=float32", "--server=enforce-eager", "--server=max-num-seqs=16"]
 
 
 def environ(folder: Path) -> dict[str, str]:

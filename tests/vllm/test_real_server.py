@@ -54,7 +54,7 @@ def test_the_same_tokens_as_transformers(model: Taught, tmp_path: Path) -> None:
         finally:
             await judge.aclose()
 
-    theirs, ours = asyncio.run(answers("hf")), asyncio.run(answers("vllm", vllm_args=FLAGS))
+    theirs, ours = asyncio.run(answers("hf")), asyncio.run(answers("vllm", **FLAGS))
     for one, other in zip(theirs, ours, strict=True):
         assert (one.text, one.finish_reason, one.usage) == (
             other.text,

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
-from judge.backends.lexicon.reports import WHOLE, Alignment, Report
+from judge.backends.lexicon.reports import WHOLE, Report
 from judge.types import Attribute, Category, Discrepancy, Severity
 
 _OTHER_SIZE = 1.5
 """Lengths with this ratio are clearly different."""
 
 _URGENT = 3
+_NONE: frozenset[str] = frozenset()
 _UPWARD = frozenset({"new", "worse"})
 _DOWNWARD = frozenset({"better", "resolved"})
 
@@ -32,10 +33,9 @@ class Error(Discrepancy):
 
 
 def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
-    """Return the differences of one finding that both reports have.
+    """Return the differences of one finding that both reports have, at most one of a kind.
 
-    At most one each of reading, number, site, severity, acuity and change. What another mention of
-    the same finding in the same report bears out is no error.
+    What another mention of the same finding in the same report bears out is no error.
     """
     both = _Both(pair, reference, candidate)
     errors = (both.reading(), both.count(), both.site(), both.level(), both.acuity(), both.change())
@@ -45,22 +45,14 @@ def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]
 def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
     """Return the differences in certainty and precision, which the six categories do not cover.
 
-    That is a finding that only one report is certain of, or that only one names narrowly. It
-    matters where the finding is urgent when certain, and where the two names weigh differently.
-    Each is in the category that is nearest to it.
+    They matter where the finding is urgent when certain, and where the two names weigh differently.
     """
-    if pair[0] == pair[1]:
-        return []
     both = _Both(pair, reference, candidate)
-    nuances = (both.certainty(), both.precision())
-    return [nuance for nuance in nuances if nuance]
+    return [nuance for nuance in (both.certainty(), both.precision()) if nuance]
 
 
 class _Both:
-    """Two mentions of one finding, and all that each report says of it.
-
-    `weight` is the higher severity of the two.
-    """
+    """Two mentions of one finding, and all that each report says of it."""
 
     def __init__(self, pair: Pair, reference: Report, candidate: Report) -> None:
         self.pair = self.ours, self.theirs = ours, theirs = pair
@@ -80,17 +72,18 @@ class _Both:
         difference: str,
         topic: str = "",
     ) -> Error:
-        ours, theirs, label = *self.pair, self.finding.label
-        text = f'The reference says "{ours.words}", the candidate "{theirs.words}" ({difference}).'
-        quotes = (text, ours.sentence, theirs.sentence)
+        ours, theirs = self.pair
         same = {other.sentence for other in self.all_theirs if other == theirs}
-        again = tuple(sorted(same - {theirs.sentence}))
-        about = (topic or difference, self.pair, attribute)
-        return Error(category, severity, label, *quotes, again, *about)
+        return Error(
+            *(category, severity, self.finding.label),
+            f'The reference says "{ours.words}", the candidate "{theirs.words}" ({difference}).',
+            *(ours.sentence, theirs.sentence, tuple(sorted(same - {theirs.sentence}))),
+            *(topic or difference, self.pair, attribute),
+        )
 
     def reading(self) -> Error | None:
         lexicon = self.reference.lexicon
-        ours, theirs = self.ours.readings, self.theirs.readings
+        ours, theirs = (one.also or (one.finding,) for one in self.pair)
         clash = not any(lexicon.related(a, b) for a in ours for b in theirs)
         denied = set(ours).isdisjoint(theirs) and (
             self.reference.denies_all(theirs) or self.candidate.denies_all(ours)
@@ -100,16 +93,15 @@ class _Both:
                 return self._misread(Category.FALSE_FINDING, self.weight, "read as", theirs[0])
             return self._misread(Category.MISSING_FINDING, self.weight, "not read as", ours[0])
         # A wider word that leaves something out is an error too: an opacity for a cavity.
-        for category, verb, mention, partner, report in (
-            (Category.MISSING_FINDING, "not said to be", self.ours, self.theirs, self.candidate),
-            (Category.FALSE_FINDING, "said to be", self.theirs, self.ours, self.reference),
+        for category, verb, mention, report, partner in (
+            (Category.MISSING_FINDING, "not said to be", self.ours, self.candidate, self.theirs),
+            (Category.FALSE_FINDING, "said to be", self.theirs, self.reference, self.ours),
         ):
-            if not mention.kind.more_than:
-                continue
             enough = [name for name in report.present if lexicon.stands_for(name, mention.finding)]
-            if set(enough).isdisjoint(partner.names) and not any(
-                mention.agrees_in_site(other) for other in report.named(enough)
-            ):
+            is_said = not set(enough).isdisjoint(partner.names) or any(
+                map(mention.agrees_in_site, report.named(enough))
+            )
+            if mention.kind.more_than and not is_said:
                 return self._misread(category, mention.weight, verb, mention.finding)
         return None
 
@@ -133,17 +125,15 @@ class _Both:
         plain = (ours.kind.severity, theirs.kind.severity)
         severity: Severity = 1 if plain[0] == plain[1] else max(plain)
         if ours.finding in theirs.kind.kind_of and theirs.finding not in self.reference.present:
-            attribute: Attribute = "overinterpretation"
-            return self.error(Category.FALSE_FINDING, severity, attribute, attribute)
+            more: Attribute = "overinterpretation"
+            return self.error(Category.FALSE_FINDING, severity, more, more)
         if theirs.finding in ours.kind.kind_of and ours.finding not in self.candidate.present:
-            attribute = "unspecific"
-            return self.error(Category.MISSING_FINDING, severity, attribute, attribute)
+            return self.error(Category.MISSING_FINDING, severity, "unspecific", "unspecific")
         return None
 
     def count(self) -> Error | None:
         ours, theirs = self.ours.count, self.theirs.count
-        differ = ours and theirs and ours != theirs
-        if not differ or len(set(self.all_ours)) > 1 or len(set(self.all_theirs)) > 1:
+        if not ours or not theirs or ours == theirs:
             return None
         category = Category.MISSING_FINDING if theirs < ours else Category.FALSE_FINDING
         return self.error(category, self.ours.weight, "severity", f"{theirs} instead of {ours}")
@@ -173,13 +163,14 @@ class _Both:
     def level(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
         gaps: list[int] = []
-        if ours.levels and theirs.levels:
-            for mention, other, report in (
-                (theirs, ours, self.all_ours),
-                (ours, theirs, self.all_theirs),
-            ):
-                stated = _levels(other, mention, report)
-                gaps += [min(abs(a - b) for b in other.levels) for a in mention.levels - stated]
+        for mention, other, report in (
+            (theirs, ours, self.all_ours),
+            (ours, theirs, self.all_theirs),
+        ):
+            if other.levels:
+                there = [other, *(one for one in report if one.agrees_in_site(mention))]
+                unstated = mention.levels.difference(*(one.levels for one in there))
+                gaps += [min(abs(a - b) for b in other.levels) for a in unstated]
         times = 1.0 if self.finding.where == "line" else ours.size_ratio(theirs)
         if not gaps and times < SAME_SIZE:
             return None
@@ -193,15 +184,11 @@ class _Both:
         ours, theirs = self.ours, self.theirs
         if ours.sides != theirs.sides or len(ours.sides) != 1:
             return False
-        across = [
-            [
-                mention.levels
-                for mention in report
-                if len(mention.sides) == 1 and mention.sides != ours.sides
-            ]
+        across_ours, across_theirs = (
+            [one.levels for one in report if len(one.sides) == 1 and one.sides != ours.sides]
             for report in (self.all_ours, self.all_theirs)
-        ]
-        return theirs.levels in across[0] and ours.levels in across[1]
+        )
+        return theirs.levels in across_ours and ours.levels in across_theirs
 
     def acuity(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
@@ -232,14 +219,10 @@ class _Both:
 
 def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
     there = [other for other in others if mention.agrees_in_site(other)]
-    sides = {side for other in there for side in other.sides}
-    places = {place for other in there for place in other.places}
+    sides, places = (
+        _NONE.union(*(getattr(one, of) for one in there)) for of in ("sides", "places")
+    )
     return mention.sides <= sides and mention.places <= places
-
-
-def _levels(mention: Mention, partner: Mention, others: Sequence[Mention]) -> set[int]:
-    there = [other for other in others if other.agrees_in_site(partner)]
-    return {level for other in (mention, *there) for level in other.levels}
 
 
 def _changes(mentions: Iterable[Mention]) -> set[str]:
@@ -263,22 +246,21 @@ def _change_weight(
 
 
 def unpaired(
-    alignment: Alignment, reference: Report, candidate: Report
+    alone: Sequence[Sequence[Mention]], reference: Report, candidate: Report
 ) -> tuple[list[Error], list[Pair]]:
-    """Return the errors about mentions that have no partner in the other report.
+    """Return the errors about the mentions of each report `alone`, without a partner in the other.
 
-    A mention that repeats what the other report says elsewhere is no error in itself; only
-    what it says differently counts. Several mentions of one finding make one error. Beside the
-    errors are the mentions that repeat others, with those.
+    Several mentions of one finding make one error. A mention that repeats what the other report
+    says elsewhere is returned beside the errors, with that; what it says differently is one.
     """
     errors: list[Error] = []
     twins: list[Pair] = []
-    for report, other, alone in (
-        (candidate, reference, alignment.only_candidate),
-        (reference, candidate, alignment.only_reference),
+    for report, other, mentions in (
+        (candidate, reference, alone[1]),
+        (reference, candidate, alone[0]),
     ):
         emitted: list[tuple[Mention, int]] = []
-        for mention in alone:
+        for mention in mentions:
             if not mention.positive:
                 continue
             twin = None if _is_blocked(mention, report, other) else other.twin(mention)
@@ -299,15 +281,10 @@ def unpaired(
                 emitted.append((mention, len(errors)))
                 errors.append(_unpaired_error(mention, report, other))
             else:
-                error = errors[known]
-                again = error.again
-                if report is candidate and mention.sentence not in (
-                    error.candidate_sentence,
-                    *again,
-                ):
-                    again = (*again, mention.sentence)
+                error, again = errors[known], {mention.sentence} if report is candidate else set()
+                again -= {error.candidate_sentence, *error.again}
                 severity: Severity = max(error.severity, mention.weight)
-                errors[known] = replace(error, severity=severity, again=again)
+                errors[known] = replace(error, severity=severity, again=(*error.again, *again))
     return errors, twins
 
 
@@ -327,19 +304,17 @@ def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
     against = contrary[0] if contrary else None
     severity = mention.weight
     if report.side == "reference":
-        category = Category.MISSING_FINDING
-        others = {normal.sentence for normal in contrary[1:]}
+        category, others = Category.MISSING_FINDING, contrary[1:]
     else:
         category = Category.FALSE_FINDING
-        same = (present for present in report.present[mention.finding][:MOST] if present == mention)
-        others = {present.sentence for present in same}
+        others = [one for one in report.present[mention.finding][:MOST] if one == mention]
         if _only_unchanged(mention, other):
             severity = 1
         elif against is not None and finding.area == "devices":
             severity = max(severity, 2)  # a tube that is gone is not one left in place
     rest = f'says "{against.words}"' if against else "does not"
     quotes = _quote_both(mention, against, rest, report, other)
-    again = tuple(sorted(others - {quotes[-1]}))
+    again = tuple(sorted({one.sentence for one in others} - {quotes[-1]}))
     topic = f"{finding.label} {sorted(mention.sides)}"
     return Error(category, severity, finding.label, *quotes, again, topic, against=against)
 
@@ -348,32 +323,26 @@ def _quote_both(
     mention: Mention, against: Mention | None, rest: str, report: Report, other: Report
 ) -> tuple[str, int | None, int | None]:
     text = f'The {report.side} says "{mention.words}", the {other.side} {rest}.'
-    theirs = against.sentence if against else None
-    is_ours = report.side == "reference"
-    return (text, mention.sentence, theirs) if is_ours else (text, theirs, mention.sentence)
+    places = (mention.sentence, against.sentence if against else None)
+    return (text, *(places if report.side == "reference" else places[::-1]))
 
 
 def _only_unchanged(mention: Mention, report: Report) -> bool:
-    structures, area = report.lexicon.structures, mention.kind.area
+    structures = report.lexicon.structures
     about = [
-        stated
-        for stated in report.mentions
-        if stated.structure
-        and not stated.finding
-        and area in structures[stated.structure].rules_out
+        one
+        for one in report.mentions
+        if one.structure and not one.finding
+        if mention.kind.area in structures[one.structure].rules_out
     ]
-    return (
-        mention.changes == {"unchanged"}
-        and any("unchanged" in stated.changes for stated in about)
-        and not any(stated.normal for stated in about)
-    )
+    is_unchanged = mention.changes == {"unchanged"} and "unchanged" in _changes(about)
+    return is_unchanged and not any(one.normal for one in about)
 
 
 def wider_changes(reference: Report, candidate: Report) -> list[Error]:
     """Return comparisons with an earlier study that the candidate leaves out or adds.
 
-    They are said of a structure, of the whole study, or of something now gone; those of
-    findings that are present are not meant here. Only what is contradicted is actionable.
+    They are said of a structure, of the whole study, or of something now gone.
     """
     if reference.mentions == candidate.mentions:
         return []
@@ -416,11 +385,9 @@ def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
         gone = any("resolved" in denial.changes for denial in denials)
         return not gone and mention.finding not in report.present, next(iter(denials), None)
     if mention.structure in WHOLE:
-        whole = [
-            stated for stated in report.mentions if not stated.finding and stated.structure in WHOLE
-        ]
+        whole = (one for one in report.mentions if not one.finding and one.structure in WHOLE)
         lacks = mention.changes.isdisjoint(_changes(report.mentions))
-        return lacks, next((stated for stated in whole if stated.changes), None)
+        return lacks, next((one for one in whole if one.changes), None)
     about = [stated for stated in report.mentions if _same_part(mention, stated)]
     # A structure that the other report leaves out is no omitted comparison.
     lacks = mention.changes.isdisjoint(report.changes | _changes(about)) and bool(about)

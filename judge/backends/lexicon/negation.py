@@ -19,12 +19,8 @@ from judge.backends.lexicon.data import (
     Role,
 )
 
-_MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
-_FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
+_FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
 """Phrases that begin a new statement after "no effusion, ..."."""
-
-_ENDS = (Kind.FINDING, Kind.VERBS, Kind.BREAKS, Kind.NEGATES_AFTER, *_MAYBE)
-"""Phrases that separate a quality from a structure after it."""
 
 _OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
 _REASONS = frozenset({"due", "secondary", "because"})
@@ -86,13 +82,7 @@ class Head:
     def add(self, mark: Mark, role: Role) -> None:
         """Add a phrase as a modifier."""
         modifiers = self.modifiers.setdefault(role.kind, {})
-        if role.kind is Kind.PLACE and role.name == "line":
-            # Each place of a tube narrows down where it ends.
-            known = self.tags(Kind.PLACE)
-            modifiers.clear()
-            modifiers[mark.first] = known & role.tags or known | role.tags
-        else:
-            modifiers[mark.first] = modifiers.get(mark.first, frozenset()) | role.tags
+        modifiers[mark.first] = modifiers.get(mark.first, frozenset()) | role.tags
         self.cover(mark.first, mark.last)
 
     def split(self) -> list[Head]:
@@ -101,8 +91,7 @@ class Head:
         sides = self.modifiers.get(Kind.SIDE, {})
         sides = {token: side for token, side in sides.items() if len(side) == 1}
         are_sides = [token in sides for token in sorted({*sides, *levels})]
-        in_turn = are_sides in ([True, False, True, False], [False, True, False, True])
-        if not in_turn or len(levels) != 2 or len(set(sides.values())) != 2:
+        if are_sides not in ([True, False, True, False], [False, True, False, True]):
             return [self]
         pairs = zip(sorted(sides.items()), sorted(levels.items()), strict=True)
         return [
@@ -175,11 +164,10 @@ def _subjects(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark
 
 def _adjectival(line: Line, index: int) -> bool:
     quality = line.marks[index]
-    if any(role.kind is Kind.QUALITY and role.name == "normal" for role in quality.roles):
+    if any(role.name == "normal" for role in quality.roles):
         return False
     for mark in line.marks[index + 1 : index + 5]:
-        between = line.words[quality.last : mark.first]
-        if line.between(quality.last, mark.first) or "of" in between:
+        if line.between(quality.last, mark.first):
             return False
         if mark.role(Kind.FINDING):
             return True
@@ -221,8 +209,6 @@ def _after(line: Line, index: int) -> list[Mark]:
             if run:
                 break
             edge = mark.last
-        elif mark.role(*_ENDS):
-            break
     return run
 
 
@@ -281,11 +267,8 @@ def _pass_word(line: Line, token: int, state: dict[str, Mark], used: set[int]) -
         # "Evaluation of the spine is limited due to osteopenia": what limits it is there.
         if not _LIMITS.isdisjoint(line.words[state["aside"].first : token]):
             del state["aside"]
-    elif word in (",", "and", ")") and ("denial" in state or "doubt" in state):
-        if word == "," and line.words[token + 1 : token + 2] == ["and"]:
-            word = ", and"
-        denial = state.get("denial")
-        afresh = _starts_afresh(line, token, word, used)
+    elif word in (",", "and", ")"):
+        denial, afresh = state.get("denial"), _starts_afresh(line, token, word, used)
         if afresh or (word != "and" and denial and line.words[denial.last - 1] == "not"):
             state.pop("denial", None)
         if afresh:
@@ -300,18 +283,9 @@ def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
     ages = [mark for mark in (first, *line.inner) if mark.first == first.first]
     if any(mark.roles[-1] == _OLD for mark in ages):
         return True  # "no effusion, old fracture"
-    if first.role(Kind.ACUITY) and len(upcoming) > 1:
-        first = upcoming[1]
-    if first.role(Kind.FINDING) and first.first not in used:
-        return _has_predicate(line, first)
     if first.role(Kind.SIDE, Kind.PLACE):
         return word != "and" or any(mark.role(Kind.VERBS) for mark in upcoming[1:])
     return first.first in used or first.role(*_FRESH) is not None
-
-
-def _has_predicate(line: Line, finding: Mark) -> bool:
-    verbs = [mark for mark in line.marks if mark.first == finding.last and mark.role(Kind.VERBS)]
-    return any(line.marked(verb.last, verb.last + 3, Kind.CHANGE, Kind.LEVEL) for verb in verbs)
 
 
 def _listed(line: Line, token: int) -> bool:
@@ -416,8 +390,6 @@ def _nearest(line: Line, heads: Sequence[Head], mark: Mark | Measure) -> Head | 
 def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
     # A modifier before its head belongs to it directly ("small left effusion"); one after it
     # follows a verb or a preposition ("effusion is small", "effusion on the left").
-    if head.first <= mark.first < head.last:
-        return 0.0
     ahead = mark.first < head.first
     first, last = (mark.last, head.first) if ahead else (head.last, mark.first)
     prices = _PRICES_AHEAD if ahead else _PRICES_AFTER
@@ -430,38 +402,24 @@ def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
     if nearest is None:
         return []
     number = able.index(nearest)
-    if number and mark.first >= nearest.last and _goes_with(line, able[number - 1], nearest):
+    before = able[number - 1] if number and mark.first >= nearest.last else nearest
+    if before.finding and not _WITH.isdisjoint(line.words[before.last : nearest.first + 1]):
         number -= 1  # "Effusion with adjacent atelectasis has increased" is about the effusion
     changed = able[number]
     if mark.last <= changed.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
         # "Removal of the tube and the line" is about both.
-        listed = able[number + 1 :]
-        ends = VERB + PREPOSITION + BREAK
-        also = _joined(line, listed, changed, {"and", ","}, ends, Kind.CHANGE, Kind.LEVEL)
-        return [changed, *also]
+        return [changed, *_joined(line, able[number + 1 :], changed, {"and", ","})]
     if VERB in line.between(changed.last, mark.first):
         # "Effusion and atelectasis are unchanged" is about both.
-        return [
-            changed,
-            *_joined(line, able[:number][::-1], changed, JOINS, VERB + BREAK, Kind.CHANGE),
-        ]
+        return [changed, *_joined(line, able[:number][::-1], changed, JOINS)]
     return [changed]
 
 
-def _goes_with(line: Line, head: Head, other: Head) -> bool:
-    goes_with = not _WITH.isdisjoint(line.words[head.last : other.first + 1])
-    return goes_with and bool(head.finding) and VERB not in line.between(head.last, other.first)
-
-
-def _joined(
-    line: Line, heads: Sequence[Head], changed: Head, joins: Set[str], ends: str, *kinds: Kind
-) -> Iterator[Head]:
+def _joined(line: Line, heads: Sequence[Head], changed: Head, joins: Set[str]) -> Iterator[Head]:
     near = changed
     for head in heads:
         first, last = min(head.last, near.last), max(head.first, near.first)
-        is_list = not joins.isdisjoint(line.words[first:last])
-        ends_here = not set(ends).isdisjoint(line.between(first, last))
-        if not is_list or ends_here or line.marked(first, last, *kinds):
+        if joins.isdisjoint(line.words[first:last]) or VERB in line.between(first, last):
             return
         yield head
         near = head
@@ -469,7 +427,7 @@ def _joined(
 
 def _can_change(line: Line, heads: Sequence[Head], number: int) -> bool:
     head = heads[number]
-    if head.finding or head.normal:
+    if head.finding:
         return True
     for other in heads[:number]:
         if other.finding and other.last <= head.first:

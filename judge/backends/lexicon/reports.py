@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from judge.backends.lexicon.data import BREAK, JOIN, VERB, Kind, Lexicon, Line, load, tokenise
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
@@ -20,9 +20,6 @@ _LONGEST_QUOTE = 160
 
 _SOON = 8
 """An "or" so many words on still belongs to the list."""
-
-_USUAL = 400
-"""Sentences of up to so many characters recur from study to study and are remembered."""
 
 _UNSAID = re.compile(
     r"\bno (?:mention|description|report|documentation) of\b|\bfailure to\b|\blines? \d+"
@@ -44,14 +41,10 @@ _NONE: frozenset[str] = frozenset()
 
 
 def read(text: str, lexicon: Lexicon) -> list[Mention]:
-    """Return the mentions of `text` in order.
-
-    Sections such as Indication or Technique are left out where a later heading ends them. No
-    mention is the same object as one of another report.
-    """
+    """Return the mentions of `text` in order, no object of which is one of another report."""
     mentions: list[Mention] = []
     for number, piece in pieces(text):
-        for template in _mentions_of(piece, lexicon):
+        for template in _mentions(piece, lexicon):
             mention = template.numbered(number)
             near = mention.refers_back and mentions and number - mentions[-1].sentence <= 1
             if near and (mentions[-1].positive or not mention.finding):
@@ -59,10 +52,6 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
             else:
                 mentions.append(mention)
     return mentions
-
-
-def _mentions_of(piece: str, lexicon: Lexicon) -> tuple[Mention, ...]:
-    return (_mentions if len(piece) <= _USUAL else _mentions.__wrapped__)(piece, lexicon)
 
 
 def _merge(shadow: Mention, reading: Mention) -> Mention:
@@ -191,8 +180,7 @@ def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: 
 def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
     """Return the labels of the findings that a remark about reports is about, once each, in order.
 
-    Those that it says are there; where it says that of none, every finding that it names: denied,
-    or only spoken of. "Small effusion, not 'no acute disease'" is about the effusion.
+    Those that it says are there; where it says that of none, every finding that it names.
     """
     text = _UNSAID.sub(" ", _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark))
     pieces = [text[start:end] for start, end in sentences(text)]
@@ -210,10 +198,7 @@ def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
 
 
 def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """Return the labels of the findings of which two wordings of a sentence say different things.
-
-    In their order, `before` first.
-    """
+    """Return the labels of the findings of which two wordings of a sentence differ."""
     old, new = (_mentions(text, lexicon) for text in (before, after))
     differing = [
         *(mention for mention in old if mention not in new),
@@ -225,28 +210,21 @@ def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ..
     return tuple(dict.fromkeys(labels))
 
 
-@lru_cache(maxsize=64)
 def split(text: str) -> list[str]:
     """Return the sentences of a text."""
     return [text[start:end] for start, end in sentences(text)]
 
 
-@lru_cache(maxsize=64)
-def pieces(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the sentences outside skipped sections, with their numbers in the whole text.
-
-    Those of the reports at hand are remembered: whether the rules know them is asked first.
-    """
+def pieces(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences outside skipped sections, with their numbers in the whole text."""
     pieces = split(text)
     opens = [opens_skipped_section(piece) for piece in pieces]
     last_read = max((number for number, opened in enumerate(opens) if opened is False), default=-1)
     skipping = False
-    kept_pieces = []
     for number, (piece, opened) in enumerate(zip(pieces, opens, strict=True)):
         skipping = skipping if opened is None else opened
         if not skipping or (number >= last_read and not opened):
-            kept_pieces.append((number, piece))
-    return tuple(kept_pieces)
+            yield number, piece
 
 
 def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal"]:
@@ -258,7 +236,7 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
     for _, piece in pieces(reference):
-        findings = (mention.finding for mention in _mentions_of(piece, lexicon) if mention.positive)
+        findings = (mention.finding for mention in _mentions(piece, lexicon) if mention.positive)
         if any(lexicon.findings[name].abnormal for name in findings):
             return "abnormal"
     return "normal"
@@ -269,10 +247,9 @@ WHOLE = ("", "chest")
 
 
 class Report:
-    """The mentions of one report.
+    """The mentions of one report: `present` and `denied` by finding, `normal` in either way.
 
-    `present` and `denied` hold the mentions by finding, `normal` what is denied or called normal,
-    `changes` what is said to have changed in the study as a whole.
+    `changes` are of the study as a whole.
     """
 
     def __init__(self, text: str, side: Side, lexicon: Lexicon) -> None:
@@ -299,18 +276,12 @@ class Report:
         """Return the mention that repeats this one, the same name before a related one."""
         related = self.lexicon.related
         names = [name for name in self.present if any(related(name, n) for n in mention.names)]
-        twins = [
-            other
-            for other in self.named(names)
-            if other.agrees_in_site(mention) and other.agrees_in_age(mention)
-        ]
+        named = [other for other in self.named(names) if other.agrees_in_site(mention)]
+        twins = filter(mention.agrees_in_age, named)
         return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
 
     def contrary(self, mention: Mention) -> list[Mention]:
-        """Return the normal and denied mentions that contradict `mention`.
-
-        Its denial first, then that of a wider finding, then a part that is called normal.
-        """
+        """Return what contradicts `mention`, its denial before that of a wider finding."""
         against = [normal for normal in self.normal if normal.against(mention)]
         return sorted(against, key=lambda normal: normal.against(mention))
 
@@ -323,18 +294,12 @@ class Report:
         )
 
 
-class Alignment(NamedTuple):
-    """`same` are equal pairs, `pairs` differ in something; the rest has no partner."""
+def align(
+    reference: Report, candidate: Report
+) -> tuple[list[Pair], list[Pair], list[Mention], list[Mention]]:
+    """Pair the mentions of two reports, each with one partner at most.
 
-    same: list[Pair]
-    pairs: list[Pair]
-    only_reference: list[Mention]
-    only_candidate: list[Mention]
-
-
-def align(reference: Report, candidate: Report) -> Alignment:
-    """Pair the mentions of two reports, equal ones first, each with one partner at most.
-
+    Returns the equal pairs, those that differ, and the rest of the reference and the candidate.
     What a report repeats in the same words counts once. Only findings that are present are
     paired with a differing one.
     """
@@ -347,19 +312,17 @@ def align(reference: Report, candidate: Report) -> Alignment:
     right = [first for first in reversed(theirs.values()) if first not in ours]
     pairs = _closest(left, right)
     paired = {id(mention) for pair in pairs for mention in pair}
-    alone = ([mention for mention in side if id(mention) not in paired] for side in (left, right))
-    return Alignment(same, pairs, *alone)
+    left, right = ([one for one in side if id(one) not in paired] for side in (left, right))
+    return same, pairs, left, right
 
 
 def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
     options: list[tuple[float, int, int]] = []
+    there = [(j, other) for j, other in enumerate(right) if other.positive]
     for i, mention in enumerate(left):
-        likely = (
-            (-likeness, i, j)
-            for j, other in enumerate(right)
-            if mention.positive and other.positive and (likeness := _likeness(mention, other)) > 0
-        )
-        options += islice(likely, MOST)
+        if mention.positive:
+            likely = ((-_likeness(mention, other), i, j) for j, other in there)
+            options += islice((option for option in likely if option[0] < 0), MOST)
     partners: dict[int, int] = {}
     for _, i, j in sorted(options):
         if i not in partners and j not in partners.values():
@@ -398,7 +361,6 @@ def _shadows(mention: Mention) -> set[str]:
 
 
 _WORD = re.compile(r"[^\W\d_]+")
-_NOT_LATIN = re.compile(r"[^\x00-\u024f]")
 _FEWEST = 2
 """One word of another language may be a name or a loan."""
 
@@ -409,69 +371,38 @@ _SOON_TOLD = 25
 """The characters in which a first sentence names its modality."""
 
 
-class _Profile(NamedTuple):
-    """How many words of a sentence are read or known, and of which language they seem to be.
-
-    `image` is where it begins to speak of another examination in its own words, None where not.
-    """
-
-    words: int
-    known: int
-    letters: int
-    not_latin: int
-    foreign: int
-    english: int
-    image: int | None
-
-
-@lru_cache(maxsize=8192)
-def _profile(piece: str, lexicon: Lexicon) -> _Profile:
-    """Return counts of words by language, and the place of another modality.
-
-    A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
-    """
-    every = _WORD.findall(piece.lower())
-    words = [word for word in every if len(set(word)) > 1]
-    of_english = load().unfamiliar
-    common = (of_english.english, of_english.reports)
-    known = sum(lexicon.knows(word) or any(word in some for some in common) for word in words)
-    image = lexicon.other_images.search(piece)
-    letters = "".join(every)
-    return _Profile(
-        *(len(words), known, len(letters)),
-        0 if letters.isascii() else len(_NOT_LATIN.findall(letters)),
-        sum(map(lexicon.unfamiliar.languages.__contains__, every)),
-        sum(map(of_english.english.__contains__, every)),
-        image.start() if image and not load().elsewhere.search(piece) else None,
-    )
-
-
 def unfamiliar_reason(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:
     """Return why the rules do not fit `report`: its language or its modality.
 
-    `language`: most of its letters are not Latin, more of its words are function words of
-    another language than of English, or of the words that are read (two or more) fewer than half
-    are in the vocabulary or are common in English reports. `images`: it is itself of CT, MRI or
-    ultrasound: it begins by saying so, or says so twice, other than to compare with one or to ask
-    for one.
+    `language`: more of its words are function words of another language than of English, or of the
+    words that are read (two or more) fewer than half are in the vocabulary or are common in English
+    reports. `images`: it is itself of CT, MRI or ultrasound: it begins by saying so, or says so
+    twice, other than to compare with one or to ask for one.
     """
-    every = split(report)
-    looks = [_profile(piece, lexicon) for piece in every]
-    not_latin, foreign = (
-        sum(look.not_latin for look in looks),
-        sum(look.foreign for look in looks),
-    )
-    if not_latin and not_latin > sum(look.letters for look in looks) / 2:
+    words = _WORD.findall(report.lower())
+    n_foreign = sum(word in lexicon.unfamiliar.languages for word in words)
+    n_english = sum(word in load().unfamiliar.english for word in words)
+    if n_foreign >= _FEWEST and n_foreign > n_english:
         return "language"
-    if foreign >= _FEWEST and foreign > sum(look.english for look in looks):
+    # A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
+    read = _WORD.findall(" ".join(piece for _, piece in pieces(report)).lower())
+    known = [_is_known(word, lexicon) for word in read if len(set(word)) > 1]
+    is_enough = len(known) >= _FEWEST or not report.isascii()  # Chinese has no spaces
+    if is_enough and sum(known) < len(known) / 2:
         return "language"
-    read_alone = [looks[number] for number, _ in pieces(report)]
-    words = sum(look.words for look in read_alone)
-    if words >= _FEWEST and sum(look.known for look in read_alone) < words / 2:
-        return "language"
-    images = [number for number, look in enumerate(looks) if look.image is not None]
-    if not images:
-        return None
-    first = next((number for number, piece in enumerate(every) if not _DECOR.fullmatch(piece)), 0)
-    begins = images[0] == first and (looks[first].image or 0) <= _SOON_TOLD
-    return "images" if begins or len(images) > 1 else None
+    begun = [piece for piece in split(report) if not _DECOR.fullmatch(piece)]
+    places = [_image(piece, lexicon) for piece in begun]
+    begins = bool(places) and places[0] is not None and places[0] <= _SOON_TOLD
+    return "images" if begins or len(places) - places.count(None) > 1 else None
+
+
+def _is_known(word: str, lexicon: Lexicon) -> bool:
+    common = load().unfamiliar
+    return word in common.english or word in common.reports or lexicon.knows(word)
+
+
+@lru_cache(maxsize=8192)
+def _image(piece: str, lexicon: Lexicon) -> int | None:
+    """Return where a sentence begins to speak of another examination in its own words."""
+    image = lexicon.other_images.search(piece)
+    return image.start() if image and not load().elsewhere.search(piece) else None

@@ -1,16 +1,15 @@
 // A page of results: its overview, the list of its studies, and one study. All of it follows the
 // address: after the # are the query of the list and the study that is open.
 
-import { alarm, announce, button, control, el, fact, find, frame, goTo, isolated, latestOnly, option, printedTable } from "./dom.js";
-import { count } from "./format.js";
+import { alarm, announce, control, el, factList, find, frame, goTo, isolated, latestOnly, option, printedTable, redraw } from "./dom.js";
 import { Keys } from "./keys.js";
-import { columnsControl, drawList, filterForm, offsetOf } from "./list.js";
+import { drawList, filterForm } from "./list.js";
 import { figureAddress } from "./load.js";
 import { focusError, studySection } from "./study.js";
 
 // A view has a `title`, `notes`, a `signature`, its `overview(app)`, its `listing(app)` and its
 // `study(row, app)`; perhaps `params(app)`, on which the list depends, each with a `name`, a
-// `label`, its `choices` and a `value`; `top`, `below(app)` and `actions(app)`.
+// `label`, its `choices` and a `value`; `top`, `below(app)`, `footer` and `keys(app, inStudy)`.
 export class App {
   constructor(view) {
     this.view = view;
@@ -18,7 +17,7 @@ export class App {
     /** @type {any} */
     this.study = null;
     this.rows = [];
-    this.diff = false;
+    this.isDiff = false;
     this.lastOpened = null;
     this.set = (changes) => this.#set(changes).catch(alarm);
     this.reset = () => this.#reset().catch(alarm);
@@ -30,27 +29,21 @@ export class App {
     document.title = view.title;
     this.params = el("div", { class: "controls params" });
     this.form = el("div", {});
-    this.columns = el("div", {});
     this.list = el("div", { id: "list" });
-    this.home = el("div", {},
-      this.params,
-      view.overview(this),
+    this.home = el("div", {}, this.params, view.overview(this),
       el("section", { id: "studies", "aria-labelledby": "studies-title" },
-        el("h2", { id: "studies-title", tabindex: "-1" }, view.listTitle ?? "Studies"),
-        this.form, this.columns, this.list),
+        el("h2", { id: "studies-title", tabindex: "-1" }, view.listTitle ?? "Studies"), this.form, this.list),
       view.below?.(this));
     this.open = el("div", { hidden: true });
+    const keys = new Keys(this.#actions());
     frame(
-      el("header", { class: "top" }, el("h1", {}, isolated(view.title)), view.top,
-        button("Keys", () => this.keys.help(), { class: "quiet", "aria-keyshortcuts": "?" }),
-        noteList(view.notes)),
+      el("header", { class: "top" }, el("h1", {}, isolated(view.title)), view.top, keys.button(),
+        view.notes.map((text) => el("p", { class: "note", role: "note" }, isolated(text)))),
       el("main", { id: "main" }, this.home, this.open),
       el("footer", {}, view.footer ? el("p", { class: "small" }, view.footer) : null,
         el("p", { class: "mono small" }, "Signature: ", isolated(view.signature))));
-    this.keys = new Keys(this.actions());
     window.addEventListener("popstate", () => this.route().catch(alarm));
     await this.route();
-    view.started?.(this);
   }
 
   // The value of a parameter: that of the address, or the view's first.
@@ -58,31 +51,16 @@ export class App {
     return this.paramOf.get(name).value;
   }
 
+  // Draws the choices of the parameters; returns their values as a key.
   #drawParams() {
     const params = this.view.params?.(this) ?? [];
     this.paramOf = new Map(params.map((param) => [param.name, param]));
-    const focused = document.activeElement?.id;
-    this.params.replaceChildren(...params.filter(({ choices }) => choices.length > 1).map(({ name, label, choices, value }) => {
+    redraw(this.params, params.filter(({ choices }) => choices.length > 1).map(({ name, label, choices, value }) => {
       const change = ({ target }) => this.set({ [name]: target.value });
-      return control(`param-${name}`, label, el("select", { on: { change } },
+      return control(`param-${name}`, label, el("select", { "data-act": name, on: { change } },
         choices.map((choice) => option(choice.value, choice.label, value))));
     }));
-    if (focused?.startsWith("param-")) document.getElementById(focused)?.focus();
     return params.map(({ value }) => value).join("\n");
-  }
-
-  // The list that the parameters make, with its form; false where a newer one is being made.
-  async #prepare() {
-    const key = this.#drawParams();
-    if (key === this.madeOf) return true;
-    const listing = await latestOnly(this, "preparing", this.view.listing(this));
-    if (!listing) return false;
-    this.listing = listing;
-    this.madeOf = key;
-    this.drawn = null;
-    this.form.replaceChildren(filterForm(listing, this));
-    this.columns.replaceChildren(columnsControl(this));
-    return true;
   }
 
   addressOf(id) {
@@ -98,7 +76,7 @@ export class App {
   async #set(changes) {
     const query = new URLSearchParams(this.query);
     for (const [name, value] of Object.entries({ offset: null, ...changes })) {
-      if (value === null || value === undefined) query.delete(name);
+      if (value === null) query.delete(name);
       else query.set(name, value);
     }
     this.query = query;
@@ -110,17 +88,26 @@ export class App {
     this.query = new URLSearchParams([...this.query].filter(([name]) => this.paramOf.has(name)));
     this.#replaceAddress();
     await this.#draw();
-    this.toList("nearest");
+    goTo(find("#studies-title"), "nearest");
   }
 
-  toList(block = "start") {
-    goTo(find("#studies-title"), block);
-  }
-
+  // The list that the parameters make, with its form, as the query has it.
   async #draw() {
-    if (!await this.#prepare()) return;
-    await drawList(this);
+    const key = this.#drawParams();
+    if (key !== this.madeOf) {
+      const listing = await latestOnly(this, "preparing", this.view.listing(this));
+      if (!listing) return;
+      this.listing = listing;
+      this.madeOf = key;
+      this.filters = filterForm(listing, this);
+      this.form.replaceChildren(this.filters.form);
+    }
+    const rows = await latestOnly(this, "filtering", this.listing.rows(this.query));
+    if (!rows) return;
+    this.rows = rows;
     this.drawn = this.query.toString();
+    this.filters.show(this.query);
+    drawList(this);
   }
 
   async route() {
@@ -128,40 +115,28 @@ export class App {
     const id = query.get("study");
     query.delete("study");
     this.query = query;
-    await this.#prepare();
-    const faults = this.listing.faults(query, this.paramOf);
-    if (faults.size) {
-      alarm(new Error(`A part of this link is ignored: ${[...faults.values()].join("; ")}.`));
-      this.query = new URLSearchParams([...query].filter(([name]) => !faults.has(name)));
-      await this.#prepare();
+    if (this.drawn !== query.toString()) await this.#draw();
+    const row = this.listing.rowOf.get(id);
+    if (row !== undefined) {
+      await this.show(row);
+      return;
     }
-    if (this.drawn !== this.query.toString()) await this.#draw();
     if (id !== null) {
-      const row = this.listing.rowOf.get(id);
-      if (row !== undefined) return this.show(row);
       alarm(new Error(`There is no ${this.listing.noun.label} ${JSON.stringify(id)} here.`));
       this.#replaceAddress();
     }
-    return this.#showHome();
+    await this.#showHome();
   }
 
   async #showHome() {
     const wasOpen = this.study !== null;
     this.study = null;
     this.open.hidden = true;
-    this.open.replaceChildren();
     this.home.hidden = false;
-    await this.view.returned?.(this);
     if (!wasOpen) return;
-    const link = () => find(`[data-row="${this.lastOpened}"]`, this.list);
-    const place = this.rows.indexOf(this.lastOpened);
-    if (place >= 0 && !link()) {
-      this.query.delete("offset");
-      if (offsetOf(place)) this.query.set("offset", String(offsetOf(place)));
-      this.#replaceAddress();
-    }
-    await drawList(this);
-    goTo(link() ?? find("#studies-title"), "center");
+    await this.view.returned?.(this);
+    await this.#draw();
+    goTo(find(`[data-act="row ${this.lastOpened}"]`, this.list) ?? find("#studies-title"), "center");
   }
 
   async show(row) {
@@ -171,35 +146,26 @@ export class App {
     this.lastOpened = row;
     this.home.hidden = true;
     this.open.hidden = false;
-    this.redrawStudy();
+    this.drawStudy();
     window.scrollTo(0, 0);
     find("#study-title").focus({ preventScroll: true });
   }
 
-  redrawStudy() {
-    this.open.replaceChildren(studySection(this.study, this));
-  }
-
-  mark(value) {
-    this.study.marked = value;
-    this.redrawStudy();
-    find("#marks").focus();
+  drawStudy() {
+    redraw(this.open, studySection(this.study, this));
   }
 
   toggleDiff() {
-    this.diff = !this.diff;
-    this.redrawStudy();
-    announce(this.diff ? "Differences from the reference are shown" : "Differences are hidden");
+    this.isDiff = !this.isDiff;
+    this.drawStudy();
+    announce(this.isDiff ? "Differences from the reference are shown" : "Differences are hidden");
   }
 
   async #step(by) {
-    const place = this.rows.indexOf(this.study.row);
-    const row = this.rows[place + by];
-    if (place < 0 || row === undefined) return;
+    const row = this.rows[this.rows.indexOf(this.study.row) + by];
+    if (row === undefined) return;
     this.#replaceAddress(this.listing.ids[row]);
-    const next = /** @type {any} */ (document.activeElement)?.dataset?.next;
     await this.show(row);
-    if (next) find(`[data-next="${next}"]:enabled`, this.open)?.focus();
   }
 
   // The cards of the study's errors, and the index of the one in focus, -1 for none.
@@ -210,57 +176,31 @@ export class App {
 
   move(by) {
     const { cards, focused } = this.cards();
-    if (!cards.length) return;
-    const first = by > 0 ? 0 : cards.length - 1;
-    const next = focused < 0 ? first : Math.min(cards.length - 1, Math.max(0, focused + by));
-    focusError(this.open, cards[next].id.slice("error-".length));
+    const next = cards[focused < 0 ? 0 : Math.min(cards.length - 1, Math.max(0, focused + by))];
+    if (next) focusError(this.open, next.id.slice("error-".length));
   }
 
-  actions() {
+  #actions() {
     const inStudy = (act) => () => (this.study ? act() : false);
-    const search = () => find("#filter-q, input[type=search]", this.form);
+    const back = () => { location.hash = this.addressOf(null); };
     return [
-      { keys: "n", text: "next", act: inStudy(() => this.step(1)) },
-      { keys: "p", text: "previous", act: inStudy(() => this.step(-1)) },
-      { keys: "j ArrowDown", text: "next error", act: inStudy(() => this.move(1)) },
-      { keys: "k ArrowUp", text: "previous error", act: inStudy(() => this.move(-1)) },
-      { keys: "d", text: "show the differences of reference and candidate", act: inStudy(() => this.toggleDiff()) },
-      { keys: "r", text: "raw answer, and what was asked", act: inStudy(() => this.toggleAnswer()) },
-      ...(this.view.actions?.(this, inStudy) ?? []),
-      { keys: "/", text: "search", act: () => (this.study || !search() ? false : search().focus()) },
-      { keys: "Escape", text: "leave a field, back to the list", act: inStudy(() => { location.hash = this.addressOf(null); }) },
-      { keys: "?", text: "this help", act: () => this.keys.help() },
+      { key: "n", text: "next", act: inStudy(() => this.step(1)) },
+      { key: "p", text: "previous", act: inStudy(() => this.step(-1)) },
+      { key: "j", text: "next error", act: inStudy(() => this.move(1)) },
+      { key: "k", text: "previous error", act: inStudy(() => this.move(-1)) },
+      { key: "d", text: "show the differences of reference and candidate", act: inStudy(() => this.toggleDiff()) },
+      ...(this.view.keys?.(this, inStudy) ?? []),
+      { key: "Escape", text: "leave a field, back to the list", act: inStudy(back) },
     ];
   }
-
-  toggleAnswer() {
-    const details = find("details.answer", this.open);
-    if (!details) return;
-    details.open = !details.open;
-    if (details.open) details.scrollIntoView({ block: "nearest" });
-  }
 }
 
-// The first note in sight, the rest folded.
-function noteList([first, ...rest]) {
-  const note = (text) => el("p", { class: "note", role: "note" }, isolated(text));
-  if (first === undefined) return null;
-  return el("div", { class: "line" }, note(first),
-    rest.length ? el("details", {}, el("summary", { class: "small" }, count(rest.length, "more note")), rest.map(note)) : null);
-}
-
-// Facts and printed tables, of which the first `nOpen` are in sight.
-export function summarySection(id, title, facts, tables, nOpen, ...more) {
+// The tables of a page, of which the first `nOpen` are in sight.
+export function tablesSection(title, facts, tables, nOpen) {
   const folded = tables.slice(nOpen);
-  return el("section", { id, "aria-labelledby": `${id}-title` },
-    el("h2", { id: `${id}-title` }, title), factList(facts), tables.slice(0, nOpen).map(printedTable),
-    folded.length ? el("details", {}, el("summary", {}, `More tables: ${folded.map((table) => table.title).join("; ")}`),
-      folded.map(printedTable)) : null,
-    ...more);
-}
-
-export function factList(facts) {
-  return el("dl", { class: "facts" }, facts.map(({ name, value }) => fact(name, isolated(value))));
+  return el("section", { "aria-labelledby": "tables-title" }, el("h2", { id: "tables-title" }, title),
+    factList(facts.map(({ name, value }) => [name, isolated(value)])), tables.slice(0, nOpen).map(printedTable),
+    folded.length ? el("details", {}, el("summary", {}, "More tables"), folded.map(printedTable)) : null);
 }
 
 // Drawn figures, all loaded at once, so that print has them too.
@@ -268,10 +208,8 @@ export function figuresSection(figures) {
   return el("section", { id: "figures", "aria-labelledby": "figures-title" },
     el("h2", { id: "figures-title" }, "Figures"),
     figures.length ? el("div", { class: "figures" }, figures.map(({ title, caption }, number) => {
-      const image = el("img", { alt: `${title}. ${caption}`, class: "drawn", "data-figure": String(number) });
-      const link = el("a", { class: "small copy", download: `${title}.svg` }, "Save as SVG");
-      figureAddress(number).then((address) => { image.src = link.href = address; }, alarm);
-      return el("figure", { class: "figure" }, el("h3", {}, isolated(title)), image,
-        el("figcaption", { class: "small" }, isolated(caption)), link);
+      const image = el("img", { alt: title, class: "drawn" });
+      figureAddress(number).then((address) => { image.src = address; }, alarm);
+      return el("figure", { class: "figure" }, image, el("figcaption", { class: "small" }, isolated(caption)));
     })) : el("p", { class: "small" }, "None: the extra figures, which draws them, is not installed."));
 }

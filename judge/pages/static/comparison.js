@@ -1,10 +1,10 @@
 // The page of a comparison: the leaderboard with its tests, and the studies behind every number.
 
 import { App, figuresSection } from "./app.js";
-import { button, el, frame, grid, isolated, printedTable } from "./dom.js";
+import { alarm, button, el, find, frame, goTo, grid, isolated, printedTable, redraw } from "./dom.js";
 import { NO_VALUE, count, itemLabels, number, percent, trueMinus } from "./format.js";
-import { Listing, choiceFilter, orderBy } from "./list.js";
-import { ask, isFile, load, loadPacket, loadSeries } from "./load.js";
+import { Listing, choiceFilter, orderBy, textFilter } from "./list.js";
+import { ask, isFile, load, loadSeries } from "./load.js";
 
 const SHOWN_FIELDS = 3;
 const MAX_VALUES = 50;
@@ -62,34 +62,27 @@ class ComparisonView {
     this.board = el("div", { id: "board" });
     this.pairs = el("div", { id: "pairs" });
     this.errors = el("div", { id: "errors" });
-    return el("div", {}, el("h2", { tabindex: "-1" }, "Leaderboard"), this.board,
+    return el("div", {}, el("h2", {}, "Leaderboard"), this.board,
       el("h2", {}, "Pairwise significance tests"), this.pairs,
       el("h2", {}, "Errors of each model"), this.errors);
   }
 
   below() {
     const { correlations } = this.data;
-    this.figures = el("div", {});
-    return el("div", {}, correlations.length ? el("section", { id: "correlations" },
+    const figures = el("div", {});
+    load("figures").then((all) => figures.replaceChildren(figuresSection(all)), alarm);
+    return [correlations.length ? el("section", { id: "correlations" },
       el("h2", {}, "Do the metrics agree?"),
       el("p", { class: "small" }, "Over the reports of all models that have both values. ",
         "− before a metric: less is better; its values are negated."),
-      correlations.map((table, at) => el("details", { open: at === 0 }, el("summary", {}, table.title), printedTable(table)))) : null,
-    this.figures);
-  }
-
-  // The tables are there before the figures are.
-  async started() {
-    this.figures.replaceChildren(figuresSection(await load("figures")));
+      correlations.map(printedTable)) : null, figures];
   }
 
   #draw(group, metric, model, app) {
     const { models, tested, definitions } = this.data;
-    this.board.replaceChildren(this.#board(group, metric, app), el("p", { class: "small" },
+    redraw(this.board, this.#board(group, metric, app), el("p", { class: "small" },
       `${count(group.n, "study", "studies")}. Mean or share with its 95% interval; n = scored studies if fewer. `
-      + "A heading ranks by its metric; a number lists its studies. "
-      + `${group.tests[metric.name]?.length ? "A line between two models: they differ significantly (corrected p below 0.05). " : ""}`
-      + `${definitions ? `${definitions}.` : ""}`));
+      + `A heading ranks by its metric; a number lists its studies. ${definitions ? `${definitions}.` : ""}`));
     // A test as one of its two models sees it.
     const tests = (group.tests[metric.name] ?? []).filter(({ a, b }) => a === model || b === model).map((test) => {
       const { text, interval } = test.differences[test.a === model ? 0 : 1];
@@ -108,46 +101,33 @@ class ComparisonView {
 
   #board(group, metric, app) {
     const { metrics, models, rubrics } = this.data;
-    const order = ranking(group, metric.name);
     const intervals = group.rank_intervals[metric.name];
     const hasOneRubric = Object.keys(rubrics).length === 1;
     const heading = ({ name, short, label, higher }) => el("th", {
-      scope: "col", class: "numbers metric", "aria-sort": metric.name === name ? (higher ? "descending" : "ascending") : null,
+      scope: "col", class: "numbers", "aria-sort": metric.name === name ? (higher ? "descending" : "ascending") : null,
     }, button([isolated(hasOneRubric ? short : label), el("span", { "aria-hidden": "true" }, higher ? " ↑" : " ↓"),
       el("span", { class: "unseen" }, higher ? ", higher is better" : ", lower is better")],
-    () => app.set({ metric: name }), { class: "sort", "data-metric": name }));
-    // The ends of the axis that the models of a metric share.
-    const axisOf = new Map(metrics.map(({ name }) => {
-      const values = group.cells[name].flatMap(({ value, low, high }) => [value, low, high]).filter((value) => value !== null);
-      return [name, [Math.min(...values), Math.max(...values)]];
-    }));
+    () => app.set({ metric: name }), { class: "sort", "data-act": `rank ${name}` }));
     const cell = (model, { name, label }) => {
-      const { n, figure, interval, ...value } = group.cells[name][model];
-      if (!n) return el("td", { class: "numbers zero" }, figure);
+      const { n, figure, interval } = group.cells[name][model];
+      if (!n) return el("td", { class: "numbers" }, figure);
       return el("td", { class: "numbers" },
         button(trueMinus(figure), () => this.#listStudies(model, name, group, app), {
-          class: "cell", "data-cell": `${model} ${name}`,
+          class: "cell", "data-act": `${model} ${name}`,
           "aria-label": `${label} of ${models[model]}: ${trueMinus(`${figure} ${interval}`)}, list its studies`,
         }),
-        dot(value, axisOf.get(name)),
         el("span", { class: "small", "aria-hidden": "true" }, trueMinus(interval)),
         n === group.n ? null : el("span", { class: "small" }, `n = ${n.toLocaleString("en")}`));
     };
-    const isGap = (model, next) => (group.tests[metric.name] ?? []).some(({ a, b, is_significant: isSignificant }) =>
-      isSignificant && [a, b].includes(model) && [a, b].includes(next));
-    const row = (model, place) => {
-      const gap = isGap(model, order[place + 1]);
-      return el("tr", { class: gap ? "gap" : null },
-        el("td", { class: "numbers" }, group.cells[metric.name][model].rank ?? NO_VALUE),
-        intervals ? el("td", { class: "numbers" }, intervals[model] ? `${intervals[model].low}–${intervals[model].high}` : NO_VALUE) : null,
-        el("th", { scope: "row", class: "model" }, isolated(models[model]),
-          gap ? el("span", { class: "unseen" }, `, differs significantly from ${models[order[place + 1]]}`) : null),
-        metrics.map((entry) => cell(model, entry)));
-    };
+    const row = (model) => el("tr", {},
+      el("td", { class: "numbers" }, group.cells[metric.name][model].rank ?? NO_VALUE),
+      intervals ? el("td", { class: "numbers" }, intervals[model] ? `${intervals[model].low}–${intervals[model].high}` : NO_VALUE) : null,
+      el("th", { scope: "row" }, isolated(models[model])),
+      metrics.map((entry) => cell(model, entry)));
     const stub = (text, kind) => el("th", { scope: "col", class: kind }, text);
     return grid("board", "Leaderboard; a heading ranks by its metric, a number lists its studies",
-      [stub("Rank", "numbers"), intervals ? stub("Rank, 95% interval", "numbers") : null, stub("Model", "model"), metrics.map(heading)],
-      order.map(row));
+      [stub("Rank", "numbers"), intervals ? stub("Rank, 95% interval", "numbers") : null, stub("Model", "words"), metrics.map(heading)],
+      ranking(group, metric.name).map(row));
   }
 
   // The studies of a number: against the best other model, which leads or comes next.
@@ -159,7 +139,7 @@ class ComparisonView {
       metric, a: models[model], b: other === undefined ? "" : models[other],
       sort: "ahead", descending: String(order[0] === model),
     });
-    app.toList();
+    goTo(find("#studies-title"), "start");
   }
 
   #values(name) {
@@ -175,17 +155,13 @@ class ComparisonView {
     return trueMinus(number(value, this.index.whole.includes(name) ? 0 : 3));
   }
 
-  #hasReports(row) {
-    return !isFile() || this.index.packets[row] >= 0;
-  }
-
   async listing(app) {
     const { groups, models, metrics } = this.data;
     const group = groups.find(({ name }) => name === app.param("group"));
     const metric = metrics.find(({ name }) => name === app.param("metric"));
     const [a, b] = [models.indexOf(app.param("a")), models.indexOf(app.param("b"))];
     const value = await this.#values(metric.name);
-    const { study_id: ids, fields } = this.index;
+    const { study_id: ids, fields, packets } = this.index;
     const wanted = Object.entries(group.key).map(([name, text]) => [fields[name].rows, fields[name].values.indexOf(text)]);
     const rows = [...ids.keys()].filter((row) => wanted.every(([codes, code]) => codes[row] === code));
     const ahead = rows.map((row) => {
@@ -205,38 +181,30 @@ class ComparisonView {
     });
     const state = (row) => (ahead[row] === null ? "not scored" : b < 0 ? "scored"
       : ahead[row] > 0 ? "A ahead" : ahead[row] < 0 ? "A behind" : "equal");
-    const hasReports = (row) => (this.#hasReports(rows[row]) ? "yes" : "no");
+    const states = b < 0 ? ["scored", "not scored"] : ["A ahead", "equal", "A behind", "not scored"];
+    const choosable = Object.entries(fields).filter(([, { values }]) => values.length > 1 && values.length <= MAX_VALUES);
     return new Listing({
-      key: "comparison",
       ids: rows.map((row) => ids[row]),
       order: orderBy(ahead, (difference_) => difference_ ?? -Infinity),
       ordered: b < 0 ? "best first" : "A's biggest wins first",
-      about: (all) => this.#standing(all, state),
+      about: (all) => states.map((word) => `${word}: ${all.filter((row) => state(row) === word).length}`).join(", "),
       columns: [
         { name: "study_id", label: "study", kind: "id", value: (row) => ids[rows[row]] },
-        ...Object.keys(fields).map((name, at) => ({ name: `field.${name}`, label: name, kind: "text", value: fieldOf(name), shown: at < SHOWN_FIELDS })),
+        ...Object.keys(fields).slice(0, SHOWN_FIELDS).map((name) => ({ name: `field.${name}`, label: name, kind: "field", value: fieldOf(name) })),
         judged("A", a),
         ...(b < 0 ? [] : [judged("B", b), { name: "ahead", label: "A ahead by", kind: "number", value: (row) => ahead[row], draw: difference }]),
       ],
       filters: [
-        choiceFilter("state", "Result", b < 0 ? ["scored", "not scored"] : ["A ahead", "equal", "A behind", "not scored"], state),
-        ...(this.isPartial ? [choiceFilter("here", "Reports on this page", ["yes", "no"], hasReports)] : []),
-        ...Object.entries(fields).filter(([, { values }]) => values.length > 1 && values.length <= MAX_VALUES)
-          .map(([name, { values }]) => choiceFilter(`field.${name}`, name, values, fieldOf(name), true)),
-        { name: "id", label: "Study id", kind: "text", value: (row) => ids[rows[row]] },
+        choiceFilter("state", "Result", states, state),
+        ...(this.isPartial
+          ? [choiceFilter("here", "Reports on this page", ["yes", "no"], (row) => (packets[rows[row]] >= 0 ? "yes" : "no"))] : []),
+        textFilter("id", "Study id", (row) => ids[rows[row]]),
+        ...choosable.map(([name, { values }]) => choiceFilter(`field.${name}`, name, values, fieldOf(name), true)),
       ],
     });
   }
 
-  #standing(all, state) {
-    const n = (word) => all.filter((row) => state(row) === word).length;
-    const missing = n("not scored");
-    const left = missing ? ` ${count(missing, "study is", "studies are")} not scored${this.chosen.length < 2 ? "" : " for both"}.` : "";
-    return this.chosen.length < 2 ? left : ` A is ahead in ${n("A ahead")}, behind in ${n("A behind")}, equal in ${n("equal")} of `
-      + `${count(all.length - missing, "scored study", "scored studies")}.${left} `;
-  }
-
-  async study(place, app) {
+  async study(place) {
     const row = this.rows[place];
     const { models, metrics, rubrics, runs = [] } = this.data;
     const { study_id: ids, fields } = this.index;
@@ -244,35 +212,35 @@ class ComparisonView {
     const records = await this.#records(row, id);
     const values = await Promise.all(metrics.map(({ name }) => this.#values(name)));
     const names = Object.keys(rubrics).length ? Object.keys(rubrics) : [null];
+    // Marks of one rubric: that of the metric, where it marks any.
+    const marking = names.find((name) => name === this.metric.rubric && this.labels[name]?.hasGraded)
+      ?? names.find((name) => this.labels[name]?.hasGraded);
     const columns = this.chosen.flatMap((model, side) => names.map((rubric, at) => {
       const run = runs.find((entry) => entry.model === model && entry.rubric === rubric)?.run;
       const letter = "AB"[side];
       const facts = metrics.map((metric, series) => [metric, values[series](row, model)])
-        .filter(([metric]) => metric.rubric === rubric || (!at && metric.rubric === null));
+        .filter(([metric, value]) => value !== null && (metric.rubric === rubric || (!at && metric.rubric === null)));
       return {
-        key: `${letter}${at}-`, letter, mark: rubric, labels: this.labels[rubric] ?? null,
+        key: `${letter}${at}-`, letter, isMarked: rubric === marking, labels: this.labels[rubric] ?? null,
         title: `${letter}: ${models[model]}${names.length > 1 ? ` (${rubrics[rubric].title})` : ""}`,
         record: records.find((entry) => entry.model === model && entry.rubric === rubric) ?? null,
-        facts: facts.filter(([, value]) => value !== null).map(([metric, value]) => [metric.study_label, this.#text(metric, value)]),
-        note: facts.some(([, value]) => value !== null) ? null : "not scored",
+        facts: facts.map(([metric, value]) => [metric.study_label, this.#text(metric, value)]),
+        note: facts.length ? null : "not scored",
         link: run ? el("a", { href: `/runs/${encodeURIComponent(run)}#${new URLSearchParams({ study: id })}` }, "Open in its run") : null,
       };
     }));
-    const graded = names.filter((name) => this.labels[name]?.hasGraded);
     return {
       id,
-      title: "Study",
       facts: Object.keys(fields).map((name) => [name, isolated(fields[name].values[fields[name].rows[row]])]),
       intro: records.length ? null : el("p", {}, "The reports of this study are not in this page; judge audit shows them."),
       columns,
-      marks: graded.map((name) => ({ value: name, label: rubrics[name].title })),
-      marked: graded.includes(app.study?.marked) ? app.study.marked : graded.includes(this.metric.rubric) ? this.metric.rubric : graded[0],
     };
   }
 
   // The records of a study in the page; a service takes them from each model's own runs.
   async #records(row, id) {
-    if (isFile()) return this.#hasReports(row) ? (await loadPacket("packet", this.index.packets[row]))[row] : [];
+    const packet = this.index.packets?.[row];
+    if (isFile()) return packet >= 0 ? (await load(`packet-${packet}`))[row] : [];
     const runs = this.data.runs.filter(({ model }) => this.chosen.includes(model));
     return Promise.all(runs.map(async ({ model, rubric, run }) => {
       const { view } = await ask(`/v1/runs/${encodeURIComponent(run)}/study?${new URLSearchParams({ id })}`);
@@ -285,13 +253,4 @@ class ComparisonView {
 function ranking(group, metric) {
   const ranks = group.cells[metric].map(({ rank }) => rank ?? Infinity);
   return [...ranks.keys()].sort((a, b) => (ranks[a] === ranks[b] ? a - b : ranks[a] - ranks[b]));
-}
-
-// A value with its interval on the axis of its metric.
-function dot({ value, low, high }, [least, most]) {
-  if (value === null || value === undefined || most === least) return null;
-  const place = (end) => `${(100 * (end - least)) / (most - least)}%`;
-  return el("span", { class: "dots", "aria-hidden": "true" },
-    low === null ? null : el("span", { class: "whisker", style: { left: place(low), right: `calc(100% - ${place(high)})` } }),
-    el("span", { class: "dot", style: { left: place(value) } }));
 }

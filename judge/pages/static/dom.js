@@ -41,10 +41,10 @@ export function clipped(text, show = isolated) {
 }
 
 // The first entries of a long list, and a button for the rest.
-export function listed(entries, show, tag = "li") {
+export function listed(entries, show) {
   const shown = entries.slice(0, MAX_LISTED).map(show);
   if (entries.length <= MAX_LISTED) return shown;
-  const rest = el(tag, {}, button(`Show all ${entries.length.toLocaleString("en")}`, () =>
+  const rest = el("li", {}, button(`Show all ${entries.length.toLocaleString("en")}`, () =>
     rest.replaceWith(...entries.slice(MAX_LISTED).map((entry, index) => show(entry, MAX_LISTED + index))), { class: "quiet" }));
   return [...shown, rest];
 }
@@ -61,9 +61,10 @@ export function button(text, click, properties = {}) {
   return el("button", { type: "button", on: { click }, ...properties }, text);
 }
 
-// An entry of a list of names and values.
-export function fact(name, ...value) {
-  return el("div", {}, el("dt", {}, isolated(name)), el("dd", {}, ...value));
+// Facts as a list, each a name and what is shown beside it.
+export function factList(facts, properties = {}) {
+  return el("dl", { class: "facts", ...properties }, facts.map(([name, ...value]) =>
+    el("div", {}, el("dt", {}, isolated(name)), el("dd", {}, ...value))));
 }
 
 // A field of a form below its label.
@@ -91,6 +92,13 @@ export function goTo(element, block) {
   element?.scrollIntoView({ block });
 }
 
+// Draws a box anew; what had the keyboard keeps it, known by its `data-act`.
+export function redraw(box, ...content) {
+  const act = box.contains(document.activeElement) ? document.activeElement.getAttribute("data-act") : null;
+  box.replaceChildren(...content.flat(Infinity).filter((part) => part !== null && part !== undefined));
+  if (act) find(`[data-act="${CSS.escape(act)}"]:not([disabled])`, box)?.focus();
+}
+
 export function frame(...content) {
   document.querySelectorAll("body > :not(script)").forEach((old) => old.remove());
   document.body.prepend(
@@ -111,8 +119,7 @@ export function begin(start) {
 
 function skip(event) {
   event.preventDefault();
-  const headings = [...document.querySelectorAll("#studies-title, #study-title, main > h2[tabindex]")];
-  /** @type {any} */
+  const headings = [...document.querySelectorAll("#studies-title, #study-title")];
   const target = headings.find((heading) => heading.checkVisibility()) ?? find("#main");
   target.setAttribute("tabindex", "-1");
   target.focus();
@@ -130,38 +137,8 @@ export function grid(kind, caption, head, rows, shown = false) {
 // A table as a terminal prints it; its first columns are words.
 export function printedTable({ title, head, rows, n_left: left }) {
   const kind = (at) => (at < left ? "words" : "numbers");
-  const quiet = (text) => (/^(0|0\/\d+ 0\.0%.*|n\/a)$/.test(text) ? " zero" : "");
-  return el("div", { class: "printed" },
-    grid(null, title,
-      head.map((text, at) => (text ? el("th", { scope: "col", class: kind(at) }, isolated(text)) : el("td"))),
-      rows.map((row) => el("tr", {}, row.map((text, at) => (at === 0 ? el("th", { scope: "row" }, isolated(text))
-        : el("td", { class: kind(at) + quiet(text) }, isolated(text)))))), true),
-    el("p", { class: "copies" }, copyButton("Copy as CSV", () => csvOf([head, ...rows])),
-      copyButton("as Markdown", () => markdownOf(head, rows)), copyButton("as LaTeX", () => latexOf(head, rows))));
-}
-
-export function copyButton(text, content) {
-  const copy = () => navigator.clipboard.writeText(content()).then(() => announce("Copied"), alarm);
-  return button(text, copy, { class: "quiet copy" });
-}
-
-function csvOf(rows) {
-  const cell = (text) => {
-    const safe = /^[=+\-@\t\r＝＋－＠]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
-    return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  return rows.map((row) => row.map(cell).join(",")).join("\n");
-}
-
-function markdownOf(head, rows) {
-  const line = (cells) => `| ${cells.map((text) => text.replace(/[\\|<]/g, "\\$&").replaceAll("\n", " ")).join(" | ")} |`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
-}
-
-function latexOf(head, rows) {
-  const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
-  const escape = (text) => text.replace(/[\\~^&%$#_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
-  const line = (cells) => `${cells.map(escape).join(" & ")} \\\\`;
-  return [`\\begin{tabular}{${"l".repeat(head.length)}}`, "\\toprule", line(head), "\\midrule",
-    ...rows.map(line), "\\bottomrule", "\\end{tabular}"].join("\n");
+  return el("div", { class: "printed" }, grid(null, title,
+    head.map((text, at) => (text ? el("th", { scope: "col", class: kind(at) }, isolated(text)) : el("td"))),
+    rows.map((row) => el("tr", {}, row.map((text, at) => (at === 0 ? el("th", { scope: "row" }, isolated(text))
+      : el("td", { class: kind(at) }, isolated(text)))))), true));
 }

@@ -1,6 +1,6 @@
 // The keyboard, what the browser remembers from one page to the next, and the reader's name.
 
-import { el, find } from "./dom.js";
+import { button, el, factList, find } from "./dom.js";
 
 const OFF = "judge.keys-off";
 const NAME = "judge.reader";
@@ -16,58 +16,49 @@ function tryStorage(act) {
 
 export const remembered = (name) => tryStorage((storage) => storage.getItem(name));
 export const remember = (name, value) => tryStorage((storage) => storage.setItem(name, value));
-export const forget = (name) => tryStorage((storage) => storage.removeItem(name));
-export const rememberedNames = () => tryStorage((storage) => Object.keys(storage)) ?? [];
 
-/**
- * @typedef {object} Action
- * @property {string} keys
- * @property {string} text
- * @property {() => any} act returns false where it does not apply
- */
-
+// Single keys that act outside of fields; `act` returns false where it does not apply.
 export class Keys {
+  /** @param {{ key: string, text: string, act: () => any }[]} actions */
   constructor(actions) {
     this.actions = actions;
-    this.off = remembered(OFF) === "yes";
     document.addEventListener("keydown", (event) => this.pressed(event));
   }
 
   pressed(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (find("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || find("dialog[open]")) return;
     const field = event.target.closest?.("input, textarea, select");
-    if ((field || this.off) && event.key !== "Escape") return;
+    if ((field || remembered(OFF) === "yes") && event.key !== "Escape") return;
     if (field) {
       field.blur();
       event.preventDefault();
       return;
     }
-    const isDone = this.actions.some(({ keys, act }) => keys.split(" ").includes(event.key) && act() !== false);
-    if (isDone) event.preventDefault();
+    if (event.key === "?") this.help();
+    else if (this.actions.some(({ key, act }) => key === event.key && act() !== false)) event.preventDefault();
+  }
+
+  // The button that shows all keys.
+  button() {
+    return button("Keys", () => this.help(), { class: "quiet", "aria-keyshortcuts": "?" });
   }
 
   help() {
-    const names = { Escape: "Esc", ArrowDown: "↓", ArrowUp: "↑" };
-    const change = ({ target }) => {
-      this.off = target.checked;
-      remember(OFF, this.off ? "yes" : "no");
-    };
-    showDialog("keys-title", "Keys", [
-      el("dl", {}, this.actions.map(({ keys, text }) => el("div", {},
-        el("dt", {}, keys.split(" ").flatMap((key, at) => [at ? " or " : "", el("kbd", {}, names[key] ?? key)])),
-        el("dd", {}, text)))),
-      el("p", {}, el("input", { type: "checkbox", id: "keys-off", checked: this.off, on: { change } }),
+    const change = ({ target }) => remember(OFF, target.checked ? "yes" : "no");
+    showDialog("Keys", [
+      factList(this.actions.map(({ key, text }) => [key === "Escape" ? "Esc" : key, text])),
+      el("p", {}, el("input", { type: "checkbox", id: "keys-off", checked: remembered(OFF) === "yes", on: { change } }),
         el("label", { for: "keys-off" }, " switch single keys off")),
     ], "Close");
   }
 }
 
-/** @param {string} id @param {string} title @param {any} content @param {string | null} done the button, null where the content has it @param {Object<string, any>} [properties] of the form @param {() => void} [closed] */
-export function showDialog(id, title, content, done, properties = {}, closed = () => {}) {
-  const dialog = el("dialog", { "aria-labelledby": id, class: "help" },
-    el("form", { method: "dialog", ...properties }, el("h2", { id }, title), content,
-      done && el("p", {}, el("button", { class: "main", autofocus: done === "Close" }, done))));
+// Asks for something, or shows it; `submit` is called before the dialog is gone, `closed` after.
+export function showDialog(title, content, done, submit = () => {}, closed = () => {}) {
+  const dialog = el("dialog", { "aria-labelledby": "dialog-title" },
+    el("form", { method: "dialog", on: { submit } }, el("h2", { id: "dialog-title" }, title), content,
+      el("p", { class: "tools" }, el("button", { class: "main" }, done),
+        done === "Close" ? null : button("Cancel", () => dialog.close()))));
   dialog.addEventListener("close", () => { dialog.remove(); closed(); });
   document.body.append(dialog);
   dialog.showModal();
@@ -79,28 +70,25 @@ export class Reader {
     this.name = name || (remembered(NAME) ?? "");
     this.title = title;
     this.record = record;
-    this.waiting = null;
   }
 
   async known() {
-    if (this.name) return this.name;
-    this.waiting ??= this.ask().finally(() => { this.waiting = null; });
-    return this.waiting;
+    return this.name || this.ask();
   }
 
   ask() {
     return new Promise((resolve) => {
       const field = el("input", { id: "reader-name", required: true, autocomplete: "name", maxlength: "100", value: this.name });
-      showDialog("reader-title", this.title, [
+      showDialog(this.title, [
         el("p", {}, `Your name is stored with each ${this.record}, and in this browser.`),
         el("label", { for: "reader-name" }, "Name"), field,
-      ], "Continue", { on: { submit: () => this.keep(field.value.trim()) } }, () => resolve(this.name));
+      ], "Continue", () => this.keep(field.value.trim()), () => resolve(this.name));
     });
   }
 
   keep(name) {
     this.name = name;
     remember(NAME, name);
-    document.dispatchEvent(new CustomEvent("reader", { detail: name }));
+    document.dispatchEvent(new Event("reader"));
   }
 }

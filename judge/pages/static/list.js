@@ -1,22 +1,22 @@
 // The list of a view: its rows filtered, sorted and paged over columns in memory, with the form
 // that filters it. A query is the part of the address after the #.
 
-import { announce, button, control, copyButton, el, find, grid, isolated, option } from "./dom.js";
+import { announce, button, control, el, find, grid, isolated, option, redraw } from "./dom.js";
 import { count } from "./format.js";
-import { remember, remembered } from "./keys.js";
 
 const LIMIT = 50;
 const WAIT_MS = 120;
-const BRIEF = 20;
-const AROUND = 40;
-const RANGE = { min: "≥", max: "≤" };
-
-const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
 
 /**
- * A filter: a "choice" among `choices` of the `values(query)(row)`, a "text" that `value(row)`
- * contains, or a "range" of it.
- * @typedef {{ name: string, label: string, kind: string, [key: string]: any }} Filter
+ * A filter of the rows: `test(wanted, query)` gives whether a row fits what is wanted. It is chosen
+ * among `choices`, else typed.
+ * @typedef {object} Filter
+ * @property {string} name
+ * @property {string} label
+ * @property {{ value: string, label: string }[]} [choices]
+ * @property {string} [type] of the field that is typed in
+ * @property {boolean} [more] whether it is folded away
+ * @property {(wanted: string, query: URLSearchParams) => (row: number) => boolean} test
  */
 
 // `ids` are those of the rows and `order` is the rank of each, where no other is asked for. A
@@ -30,111 +30,58 @@ export class Listing {
   columns;
   /** @type {Filter[]} */
   filters;
-  /** @type {any} */
-  last = { key: null };
-  searched = "Search";
-  key; order; ordered; about; search; snippet;
+  order; ordered; about; search;
 
   constructor(parts) {
     Object.assign(this, parts);
-    this.n = this.ids.length;
     this.rowOf = new Map(this.ids.map((id, row) => [id, row]));
-    this.columnOf = new Map(this.columns.map((column) => [column.name, column]));
   }
 
-  forget() {
-    this.last = { key: null };
+  sorting(query) {
+    return this.columns.find(({ name }) => name === query.get("sort"));
   }
 
-  // Sentences on the words of a query that cannot be applied, by their names.
-  faults(query, params) {
-    const known = {
-      q: () => this.search, sort: (name) => this.columnOf.has(name),
-      descending: (word) => ["true", "false"].includes(word), offset: (text) => /^\d{1,9}$/.test(text),
-    };
-    for (const { name, kind, choices } of [...this.filters, ...params.values()]) {
-      if (kind === "range") known[`min.${name}`] = known[`max.${name}`] = isNumber;
-      else known[name] = (value) => kind === "text" || choices.some((choice) => choice.value === value);
-    }
-    return new Map([...query].flatMap(([name, value]) => {
-      if (!Object.hasOwn(known, name)) return [[name, `there is no filter ${name}`]];
-      if (known[name](value)) return [];
-      return [[name, known[name] === isNumber ? `${name} is no number: ${value}` : `${name} has no value ${value}`]];
-    }));
-  }
-
-  #tests(query) {
-    const tests = [];
-    for (const filter of this.filters) {
-      const { name, kind } = filter;
-      const wanted = query.get(name);
-      if (kind === "range") {
-        for (const [end, fits] of Object.entries({ min: (a, b) => a >= b, max: (a, b) => a <= b })) {
-          const bound = query.get(`${end}.${name}`);
-          if (bound !== null) tests.push({ filter, test: (row) => filter.value(row) !== null && fits(filter.value(row), Number(bound)) });
-        }
-      } else if (wanted !== null && kind === "choice") {
-        const values = filter.values(query);
-        tests.push({ filter, test: (row) => values(row).includes(wanted) });
-      } else if (wanted) {
-        tests.push({ filter, test: (row) => String(filter.value(row) ?? "").toLowerCase().includes(wanted.toLowerCase()) });
-      }
-    }
-    return tests;
-  }
-
-  // The rows that match, in order, and by choice filter the number of rows that each of its
-  // choices would leave.
-  async survey(query) {
-    const key = [...query].filter(([name]) => name !== "offset").join("\n");
-    if (this.last.key === key) return this.last;
-    const tests = this.#tests(query);
+  // The rows that match, in order.
+  async rows(query) {
+    const tests = this.filters.filter(({ name }) => query.has(name)).map(({ name, test }) => test(query.get(name), query));
     const text = query.get("q")?.trim();
-    if (text) {
-      const hits = await this.search(text);
-      tests.push({ filter: null, test: (row) => hits.has(row) });
-    }
-    const choices = this.filters.filter(({ kind }) => kind === "choice")
-      .map((filter) => ({ filter, values: filter.values(query), n: new Map(), all: 0 }));
-    const rows = [];
-    for (let row = 0; row < this.n; row += 1) {
-      const failing = tests.filter(({ test }) => !test(row));
-      if (!failing.length) rows.push(row);
-      if (failing.length > 1) continue;
-      for (const choice of choices) {
-        if (failing.length && failing[0].filter !== choice.filter) continue;
-        choice.all += 1;
-        for (const value of choice.values(row)) choice.n.set(value, (choice.n.get(value) ?? 0) + 1);
-      }
-    }
-    this.last = { key, rows: rows.sort(this.#comparison(query)), counts: new Map(choices.map((choice) => [choice.filter.name, choice])) };
-    return this.last;
-  }
-
-  #comparison(query) {
-    const column = this.columnOf.get(query.get("sort"));
-    if (!column) return (a, b) => (this.order ? this.order[a] - this.order[b] : a - b);
-    const compare = comparison(column.value, query.get("descending") === "true");
-    return (a, b) => compare(a, b) || a - b;
+    const hits = text && this.search ? await this.search(text) : null;
+    const rows = [...this.ids.keys()].filter((row) => (!hits || hits.has(row)) && tests.every((test) => test(row)));
+    const column = this.sorting(query);
+    if (column) return rows.sort(comparison(column.value, query.get("descending") === "true"));
+    return this.order ? rows.sort((a, b) => this.order[a] - this.order[b]) : rows;
   }
 }
 
 // An order by a value, of which a missing one comes last either way.
-export function comparison(valueOf, isDescending) {
+function comparison(valueOf, isDescending) {
   const sign = isDescending ? -1 : 1;
   return (a, b) => {
     const [left, right] = [valueOf(a) ?? null, valueOf(b) ?? null];
-    if (left === null || right === null) return Number(left === null) - Number(right === null);
-    const areNumbers = typeof left === "number" && typeof right === "number";
-    const [first, second] = areNumbers ? [left, right] : [String(left), String(right)];
-    return first < second ? -sign : first > second ? sign : 0;
+    if (left === null || right === null) return Number(left === null) - Number(right === null) || a - b;
+    return left < right ? -sign : left > right ? sign : a - b;
   };
 }
 
-// A filter by one of few values, each a text or an object with `value` and `label`.
+/** @returns {Filter} a filter by one of few values, each a text or an object with `value` and `label` */
 export function choiceFilter(name, label, values, read, more = false) {
   const choices = values.map((value) => (typeof value === "object" ? value : { value, label: value }));
-  return { name, label, kind: "choice", choices, values: () => (row) => [read(row)].flat(), more };
+  return { name, label, choices, more, test: (wanted) => (row) => [read(row)].flat().includes(wanted) };
+}
+
+/** @returns {Filter} a filter by a part of a text */
+export function textFilter(name, label, read, more = false) {
+  const test = (wanted) => (row) => String(read(row) ?? "").toLowerCase().includes(wanted.toLowerCase());
+  return { name, label: `${label} contains`, type: "search", more, test };
+}
+
+/** @returns {Filter[]} the filters by the least and by the largest value */
+export function rangeFilters(name, label, read) {
+  const filter = (end, word, fits) => ({
+    name: `${end}.${name}`, label: `${label} ${word}`, type: "number", more: true,
+    test: (wanted) => (row) => read(row) !== null && fits(read(row), Number(wanted)),
+  });
+  return [filter("min", "at least", (value, bound) => value >= bound), filter("max", "at most", (value, bound) => value <= bound)];
 }
 
 // The rank of each row by its value, the greatest first.
@@ -145,188 +92,92 @@ export function orderBy(values, weigh) {
   return order;
 }
 
-// The columns that the reader chose, remembered by the browser under the list's key.
-function chosenColumns(listing) {
-  return new URLSearchParams(remembered(`judge.columns.${listing.key}`) ?? "");
-}
-
-function isShown({ name, kind, shown = true }, chosen) {
-  return kind === "id" || (chosen.has(name) ? chosen.get(name) === "yes" : shown);
-}
-
-export function columnsControl(app) {
-  const { listing } = app;
-  const chosen = chosenColumns(listing);
-  const change = ({ target }) => {
-    chosen.set(target.dataset.column, target.checked ? "yes" : "no");
-    remember(`judge.columns.${listing.key}`, chosen.toString());
-    drawList(app);
-  };
-  return el("details", { id: "columns" }, el("summary", {}, "Columns"),
-    el("div", { class: "boxes" }, listing.columns.filter(({ kind }) => kind !== "id").map((column) => el("label", {},
-      el("input", { type: "checkbox", checked: isShown(column, chosen), "data-column": column.name, on: { change } }),
-      isolated(column.label)))));
-}
-
-// The form of a listing; `app.set` is given the changes of the query.
-export function filterForm(listing, app) {
-  let timer = null;
+// The form of a listing, and the function that shows a query in it; `app.set` is given the changes
+// of the query.
+export function filterForm({ filters, search, noun }, app) {
+  const fields = [];
   const id = (name) => `filter-${name.replace(/[^A-Za-z0-9_-]/g, (sign) => `_${sign.codePointAt(0)}`)}`;
-  const typed = (name, label, properties) => {
-    const input = ({ target }) => {
+  const drawn = (/** @type {any} */ { name, label, choices, type }) => {
+    let timer = null;
+    const change = ({ target }) => {
+      const wanted = choices ? choices[target.value]?.value ?? null : target.value || null;
       clearTimeout(timer);
-      timer = setTimeout(() => app.set({ [name]: target.value || null }), WAIT_MS);
+      timer = setTimeout(() => app.set({ [name]: wanted }), choices ? 0 : WAIT_MS);
     };
-    return control(id(name), isolated(label), el("input", { autocomplete: "off", "data-filter": name, ...properties, on: { input } }));
+    const field = choices
+      ? el("select", { on: { change } }, option("", "all"), choices.map((choice, at) => option(String(at), choice.label)))
+      : el("input", { autocomplete: "off", type, step: type === "number" ? "any" : null, on: { input: change } });
+    fields.push({ name, choices, field });
+    return control(id(name), isolated(label), field);
   };
-  const drawn = (filter) => {
-    const { name, label, kind } = filter;
-    if (kind === "text") return typed(name, `${label} contains`, { type: "search" });
-    if (kind === "choice") {
-      const change = ({ target }) => app.set({ [name]: filter.choices[target.value]?.value ?? null });
-      return control(id(name), isolated(label), el("select", { "data-filter": name, on: { change } }));
+  const show = (query) => {
+    for (const { name, choices, field } of fields) {
+      const wanted = query.get(name);
+      if (choices) field.value = wanted === null ? "" : String(choices.findIndex(({ value }) => value === wanted));
+      else if (field !== document.activeElement) field.value = wanted ?? "";
     }
-    const end = (word, text, value) => typed(`${word}.${name}`, text, {
-      type: "number", step: "any", inputmode: "decimal", placeholder: String(Math.round(value * 1000) / 1000),
-    });
-    return el("fieldset", { class: "range" }, el("legend", {}, isolated(label)), end("min", "from", filter.low), end("max", "to", filter.high));
   };
-  const further = listing.filters.filter(({ more }) => more);
-  const isOpen = further.some(({ name }) => ["", "min.", "max."].some((end) => app.query.has(end + name)));
-  return el("form", { class: "filters", role: "search", "aria-label": listing.noun.plural, on: { submit: (event) => event.preventDefault() } },
-    el("div", { class: "controls" },
-      listing.search ? typed("q", listing.searched, { type: "search", class: "wide", "aria-keyshortcuts": "/" }) : null,
-      listing.filters.filter(({ more }) => !more).map(drawn)),
-    further.length ? el("details", { class: "more", open: isOpen }, el("summary", {}, "By score and further fields"),
-      el("div", { class: "controls" }, further.map(drawn))) : null);
+  const further = filters.filter(({ more }) => more);
+  const form = el("form", { class: "filters", role: "search", "aria-label": noun.plural, on: { submit: (event) => event.preventDefault() } },
+    el("div", { class: "controls" }, search ? drawn({ name: "q", label: "Search in ids, reports, errors", type: "search" }) : null,
+      filters.filter(({ more }) => !more).map(drawn)),
+    further.length ? el("details", { open: further.some(({ name }) => app.query.has(name)) },
+      el("summary", {}, "By score and further fields"), el("div", { class: "controls" }, further.map(drawn))) : null);
+  return { form, show };
 }
 
-// The form as the query has it, each choice with the number of rows it would leave.
-function fillForm(form, query, counts) {
-  for (const field of form.querySelectorAll("[data-filter]")) {
-    const name = field.dataset.filter;
-    const wanted = query.get(name);
-    if (!field.matches("select")) {
-      if (field !== document.activeElement) field.value = wanted ?? "";
-      continue;
-    }
-    const { filter: { choices }, n, all } = counts.get(name);
-    const entry = ({ value, label }, at) => (n.has(value) || value === wanted
-      ? option(String(at), `${label} (${(n.get(value) ?? 0).toLocaleString("en")})`) : null);
-    field.replaceChildren(...[option("", `all (${all.toLocaleString("en")})`), ...choices.map(entry)].filter(Boolean));
-    field.value = wanted === null ? "" : String(choices.findIndex(({ value }) => value === wanted));
-  }
-}
-
-export async function drawList(app) {
-  const { listing, query } = app;
-  const { rows, counts } = await listing.survey(query);
-  if (app.listing !== listing || app.query !== query) return;
-  app.rows = rows;
-  fillForm(app.form, query, counts);
-  const offset = Math.min(Number(query.get("offset") ?? 0), Math.max(0, rows.length - 1));
-  const { sort, step } = /** @type {any} */ (document.activeElement)?.dataset ?? {};
-  app.list.replaceChildren(summary(app), table(rows.slice(offset, offset + LIMIT), app), pager(offset, app));
-  if (sort) find(`[data-sort="${CSS.escape(sort)}"]`, app.list)?.focus();
-  if (step) find(`[data-step="${step}"]:enabled`, app.list)?.focus();
-  announce(`${count(rows.length, listing.noun.label, listing.noun.plural)} of ${listing.n} match`);
-}
-
-// The start of the page of the list that has a row.
-export function offsetOf(row) {
-  return row - (row % LIMIT) || null;
-}
-
-function summary(app) {
+export function drawList(app) {
   const { listing, query, rows } = app;
-  const { label, plural } = listing.noun;
-  const column = listing.columnOf.get(query.get("sort"));
-  const about = listing.about?.(rows);
-  return el("div", { class: "count" },
-    rows.length === listing.n ? count(listing.n, label, plural) : `${rows.length.toLocaleString("en")} of ${count(listing.n, label, plural)}`,
-    column ? [", by ", isolated(column.label)] : listing.ordered ? `, ${listing.ordered}` : "", about ? ". " : " ",
-    about,
-    chips(app),
-    rows.length < listing.n || column ? button("Reset", app.reset, { class: "quiet" }) : null,
-    copyButton("Copy ids", () => rows.map((row) => listing.ids[row]).join("\n")));
+  const offset = Math.min(Number(query.get("offset")) || 0, Math.max(0, rows.length - 1));
+  redraw(app.list, summary(app), table(rows.slice(offset, offset + LIMIT), app), pager(offset, app));
+  announce(`${count(rows.length, listing.noun.label, listing.noun.plural)} of ${listing.ids.length} match`);
 }
 
-// The filters of the list, each with a button that removes it.
-function chips({ listing, query, set }) {
-  const chip = (name, ...text) => (query.has(name) ? el("span", { class: "chip" }, text,
-    button("×", () => set({ [name]: null }), { class: "quiet", "aria-label": `Remove ${text[0]}` })) : null);
-  return listing.filters.map(({ name, label, kind, choices }) => (kind === "range"
-    ? Object.entries(RANGE).map(([end, sign]) => chip(`${end}.${name}`, `${label} ${sign} ${query.get(`${end}.${name}`)}`))
-    : chip(name, `${label}: `, isolated(choices?.find(({ value }) => value === query.get(name))?.label ?? query.get(name)))));
+function summary({ listing, query, rows, reset }) {
+  const { ids, noun: { label, plural }, ordered, about } = listing;
+  const column = listing.sorting(query);
+  const copy = () => navigator.clipboard.writeText(rows.map((row) => ids[row]).join("\n")).then(() => announce("Copied"));
+  return el("div", { class: "count" },
+    rows.length === ids.length ? count(ids.length, label, plural) : `${rows.length.toLocaleString("en")} of ${count(ids.length, label, plural)}`,
+    column ? [", by ", isolated(column.label)] : ordered ? `, ${ordered}` : "", about ? `. ${about(rows)}` : " ",
+    rows.length < ids.length || column ? button("Reset", reset, { class: "quiet" }) : null,
+    button("Copy ids", copy, { class: "quiet" }));
 }
 
 function table(rows, app) {
-  const { listing, query } = app;
-  if (!rows.length) return el("p", { class: "empty" }, `No ${listing.noun.label} matches.`);
-  const chosen = chosenColumns(listing);
-  const columns = listing.columns.filter((column) => isShown(column, chosen));
-  const words = listing.snippet && query.get("q")?.trim() ? query.get("q").trim().toLowerCase().split(/\s+/) : null;
-  return grid("studies", `${listing.noun.plural}; a heading sorts by its column`,
-    [columns.map((column) => heading(column, app)), words ? el("th", { scope: "col" }, "match") : null],
-    rows.map((row) => line(row, columns, words, app)));
+  const { noun, columns } = app.listing;
+  if (!rows.length) return el("p", { class: "empty" }, `No ${noun.label} matches.`);
+  return grid("studies", `${noun.plural}; a heading sorts by its column`,
+    columns.map((column) => heading(column, app)), rows.map((row) => line(row, app)));
 }
 
-function heading(column, { query, set }) {
-  const isSorted = query.get("sort") === column.name;
+function heading({ name, label, kind }, { query, set }) {
+  const isSorted = query.get("sort") === name;
   const isDescending = query.get("descending") === "true";
-  const sort = () => set({ sort: column.name, descending: String(isSorted ? !isDescending : ["count", "number"].includes(column.kind)) });
-  // Wide enough for a label on two lines, without a break in a word.
-  const longest = Math.max(column.label.length / 2, ...column.label.split(" ").map((word) => word.length));
-  const style = { "min-width": `${Math.min(16, Math.ceil(longest) + 2)}ch` };
-  return sortHeading(column.name, isolated(column.label), isSorted, isDescending, sort, { class: column.kind, style });
+  const sort = () => set({ sort: name, descending: String(isSorted ? !isDescending : ["count", "number"].includes(kind)) });
+  return el("th", { scope: "col", class: kind, "aria-sort": isSorted ? (isDescending ? "descending" : "ascending") : null },
+    button([isolated(label), el("span", { "aria-hidden": "true" }, isSorted ? (isDescending ? " ▾" : " ▴") : "")],
+      sort, { class: "sort", "data-act": `sort ${name}` }));
 }
 
-// A heading that sorts by its column.
-export function sortHeading(name, label, isSorted, isDescending, sort, properties = {}) {
-  return el("th", { scope: "col", ...properties, "aria-sort": isSorted ? (isDescending ? "descending" : "ascending") : null },
-    button([label, el("span", { "aria-hidden": "true" }, isSorted ? (isDescending ? " ▾" : " ▴") : "")],
-      sort, { class: "sort", "data-sort": name }));
+function line(row, app) {
+  const id = app.listing.ids[row];
+  return el("tr", { class: row === app.lastOpened ? "current" : null }, app.listing.columns.map(({ kind, value, draw }) => {
+    const shown = draw ? draw(row) : value(row) === null ? "" : isolated(value(row));
+    if (kind === "id") return el("th", { scope: "row" }, el("a", { href: app.addressOf(id), "data-act": `row ${row}` }, isolated(id)), draw ? shown : null);
+    const cell = el("td", { class: kind }, shown);
+    cell.title = cell.textContent;  // of which the cell's width may show a part
+    return cell;
+  }));
 }
 
-function line(row, columns, words, app) {
-  const { listing } = app;
-  const id = listing.ids[row];
-  const address = app.addressOf(id);
-  const follow = (event) => { if (!event.target.closest("a")) location.hash = address; };
-  return el("tr", { class: row === app.lastOpened ? "current" : null, on: { click: follow } },
-    columns.map((column) => {
-      if (column.kind === "id") {
-        return el("th", { scope: "row", title: id }, el("a", { href: address, "data-row": String(row) }, isolated(id)), column.draw?.(row));
-      }
-      const value = column.value(row) ?? null;
-      const cell = el("td", { class: value === 0 && column.kind !== "score" ? `${column.kind} zero` : column.kind },
-        column.draw ? column.draw(row) : value === null ? "" : isolated(value));
-      // The title has the text that the cell's width cuts off.
-      if (cell.textContent.length > BRIEF) cell.title = cell.textContent;
-      return cell;
-    }),
-    words ? el("td", { class: "snippet" }, snippet(listing.snippet(row), words)) : null);
-}
-
-// The first place of a word of the search, with the text around it.
-function snippet(text, words) {
-  const lower = text.toLowerCase();
-  const word = words.find((each) => lower.includes(each));
-  if (word === undefined) return [];
-  const at = lower.indexOf(word);
-  const [start, end] = [Math.max(0, at - AROUND), at + word.length];
-  return [isolated(`${start ? "… " : ""}${text.slice(start, at)}`), el("b", {}, isolated(text.slice(at, end))),
-    isolated(text.slice(end, end + AROUND))];
-}
-
-function pager(offset, app) {
-  const n = app.rows.length;
-  if (n <= LIMIT) return "";
-  const turn = (to) => app.set({ offset: to || null }).then(() => find("#studies-title").scrollIntoView());
-  const step = (text, to, possible) => button(text, () => turn(to), { "data-step": text, disabled: !possible });
+function pager(offset, { rows: { length: n }, set }) {
+  if (n <= LIMIT) return null;
+  const turn = (to) => set({ offset: to || null }).then(() => find("#studies-title").scrollIntoView());
+  const step = (text, to, possible) => button(text, () => turn(to), { "data-act": text, disabled: !possible });
   const end = Math.min(offset + LIMIT, n);
   return el("nav", { class: "pager", "aria-label": "Pages of the list" },
-    step("First", 0, offset > 0), step("Previous", Math.max(0, offset - LIMIT), offset > 0),
+    step("Previous", Math.max(0, offset - LIMIT), offset > 0),
     el("span", { class: "small" }, `${(offset + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${n.toLocaleString("en")}`),
-    step("Next", offset + LIMIT, end < n), step("Last", Math.floor((n - 1) / LIMIT) * LIMIT, end < n));
+    step("Next", offset + LIMIT, end < n));
 }

@@ -9,16 +9,12 @@ export async function ask(path, request = {}) {
 }
 
 async function answered(path, request = {}) {
-  let response;
-  try {
-    response = await fetch(path, { ...request, credentials: "same-origin" });
-  } catch {
+  const response = await fetch(path, { ...request, credentials: "same-origin" }).catch(() => {
     throw new Error("The service does not answer. Is `judge serve` still running?");
-  }
+  });
   if (response.ok) return response;
   const problem = response.headers.get("Content-Type")?.includes("json") ? await response.json() : null;
-  const text = problem?.detail ?? problem?.title ?? `The service answered ${response.status}.`;
-  throw Object.assign(new Error(text), { status: response.status });
+  throw new Error(problem?.detail ?? problem?.title ?? `The service answered ${response.status}.`);
 }
 
 export const isFile = () => document.documentElement.dataset.mode === "file";
@@ -34,15 +30,6 @@ async function loadBytes(name) {
 
 export async function load(name) {
   return JSON.parse(new TextDecoder().decode(await loadBytes(name)));
-}
-
-const packets = new Map();
-
-// A packet of studies; of each kind the last one stays in memory.
-export function loadPacket(kind, number) {
-  const name = `${kind}-${number}`;
-  if (packets.get(kind)?.name !== name) packets.set(kind, { name, packet: load(name) });
-  return packets.get(kind).packet;
 }
 
 // Numbers of `n` rows and some series, as doubles.

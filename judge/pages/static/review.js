@@ -1,6 +1,6 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
-import { alarm, announce, button, el, find, isolated } from "./dom.js";
+import { alarm, announce, button, el, isolated, option, redraw } from "./dom.js";
 import { capital, count } from "./format.js";
 import { ask } from "./load.js";
 
@@ -15,10 +15,10 @@ export class Review {
     this.events = new Map((reviews ?? []).map((event) => [keyOf(event), event]));
     this.verdicts = { right: "Right", wrong: "Wrong", ...(labels.grades ? { wrong_severity: `Wrong ${labels.grades.label}` } : {}) };
     this.cards = fingerprints.map((_, at) =>
-      el("div", { class: "verdicts", role: "group", "aria-label": `Your verdict on ${labels.noun.label} ${at + 1}` }));
+      el("div", { class: "tools", role: "group", "aria-label": `Your verdict on ${labels.noun.label} ${at + 1}` }));
     this.written = el("ul", { class: "missed" });
-    this.comment = null;
-    this.#draw();
+    this.comment = el("textarea", { id: "comment", rows: "2", maxlength: "5000", on: { change: () => this.#saveComment() } });
+    this.redraw();
   }
 
   get #all() {
@@ -31,25 +31,20 @@ export class Review {
 
   // The verdicts below each error, the missed errors that were added, and the words of others.
   #draw() {
-    // The buttons are drawn anew; the one that was pressed by keyboard keeps the focus.
-    const focused = /** @type {any} */ (document.activeElement);
-    const [card, pressed] = [focused?.closest?.(".verdicts"), focused?.dataset?.verdict];
     this.fingerprints.forEach((error, at) => {
       const all = this.#all.filter((event) => event.error === error);
       const mine = all.find((event) => this.#isMine(event))?.verdict;
-      this.cards[at].replaceChildren(
-        ...Object.entries(this.verdicts).map(([verdict, text]) =>
-          button(text, () => this.judge(at, mine === verdict ? "none" : verdict), {
-            class: "verdict", "data-verdict": verdict, "aria-keyshortcuts": KEYS[verdict], "aria-pressed": String(mine === verdict),
-          })),
-        ...this.#ofOthers(all, Boolean(mine), "span", ({ reader, verdict }) =>
-          el("span", { class: "small other" }, isolated(reader), `: ${this.verdicts[verdict]?.toLowerCase()}`)));
+      redraw(this.cards[at],
+        Object.entries(this.verdicts).map(([verdict, text]) => button(text, () => this.judge(at, verdict), {
+          "data-act": verdict, "aria-keyshortcuts": KEYS[verdict], "aria-pressed": String(mine === verdict),
+        })),
+        this.#ofOthers(all, Boolean(mine), "span", ({ reader, verdict }) =>
+          el("span", { class: "small" }, isolated(reader), `: ${this.verdicts[verdict]?.toLowerCase()}`)));
     });
     const words = this.#all.filter((event) => event.verdict === "missed" || (isComment(event) && event.comment));
     this.written.replaceChildren(
       ...words.filter((event) => event.verdict === "missed" && this.#isMine(event)).map((event) => this.#line(event)),
       ...this.#ofOthers(words, this.isReviewed, "li", (event) => this.#line(event)));
-    if (pressed && this.cards.includes(card)) find(`[data-verdict="${pressed}"]`, card)?.focus();
   }
 
   // The events of others, or their number until the reader has decided: a reader who has read
@@ -68,38 +63,25 @@ export class Review {
       || (this.fingerprints.length > 0 && this.fingerprints.every((error) => mine.some((event) => event.error === error)));
   }
 
-  // For another reader, with that reader's own comment. A comment that was written before any
-  // name was given stays for the reader who gives one.
+  // For the reader of now, with that reader's own comment; words of which nothing is saved stay.
   redraw() {
     this.#draw();
-    const { name } = this.view.reader;
-    if (!this.comment || name === this.author) return;
-    if (this.author || this.comment.value === this.saved) this.#showComment();
-    this.author = name;
+    const saved = this.#all.find((event) => isComment(event) && this.#isMine(event))?.comment ?? "";
+    if (this.author || saved || !this.comment.value) this.comment.value = saved;
+    this.author = this.view.reader.name;
   }
 
-  #showComment() {
-    this.saved = this.#all.find((event) => isComment(event) && this.#isMine(event))?.comment ?? "";
-    this.comment.value = this.saved;
-  }
-
-  // Pressing the button also leaves the field: the comment is sent once.
   async #saveComment() {
-    const { value } = this.comment;
-    if ([this.saved, this.sending].includes(value)) return;
-    this.sending = value;
-    const isSaved = await this.#send({ error: null, verdict: "comment", comment: value });
-    this.sending = null;
-    if (!isSaved) return;
-    this.saved = value;
-    announce("Comment saved");
+    const saved = await this.#send({ error: null, verdict: "comment", comment: this.comment.value });
+    if (saved) announce("Comment saved");
   }
 
+  // Records a verdict; one that is there already is withdrawn.
   async judge(at, verdict) {
     const error = this.fingerprints[at];
-    if (verdict === "none" && !this.#all.some((event) => event.error === error && this.#isMine(event))) return;
-    if (!await this.#send({ error, verdict })) return;
-    announce(`${capital(this.labels.noun.label)} ${at + 1}: ${verdict === "none" ? "verdict withdrawn" : this.verdicts[verdict]}`);
+    const isThere = this.#all.some((event) => event.error === error && event.verdict === verdict && this.#isMine(event));
+    if (!await this.#send({ error, verdict: isThere ? "none" : verdict })) return;
+    announce(`${capital(this.labels.noun.label)} ${at + 1}: ${isThere ? "verdict withdrawn" : this.verdicts[verdict]}`);
   }
 
   async #send(event) {
@@ -115,7 +97,6 @@ export class Review {
       alarm(error);
       return false;
     }
-    this.view.reviewed();
     this.#draw();
     return true;
   }
@@ -132,45 +113,27 @@ export class Review {
 
   // The part of the review on the study as a whole.
   ofStudy() {
-    if (!this.comment) {
-      this.comment = el("textarea", {
-        id: "comment", rows: "2", maxlength: "5000", "aria-keyshortcuts": "Shift+C", on: { change: () => this.#saveComment() },
-      });
-      this.author = this.view.reader.name;
-      this.#showComment();
-    }
     return el("section", { class: "part review" }, el("h3", {}, "Your review"), this.written, this.#missedForm(),
-      el("label", { for: "comment" }, "Comment on this study"), this.comment,
-      el("p", {}, button("Save comment", () => this.#saveComment(), { class: "main" })));
+      el("label", { for: "comment" }, "Comment on this study, saved when you leave the field"), this.comment);
   }
 
   #missedForm() {
     const { codes, grades } = this.labels;
     const text = el("textarea", { id: "missed-text", rows: "2", maxlength: "5000" });
-    const select = (id, facet) => facet && el("select", { id },
-      facet.labels.map(({ name, text: label }) => el("option", { value: name }, label)));
+    const select = (id, facet) => facet && el("select", { id }, facet.labels.map(({ name, text: label }) => option(name, label)));
     const [code, grade] = [select("missed-category", codes), select("missed-level", grades)];
     const add = async () => {
       const event = { error: null, verdict: "missed", text: text.value, categories: code ? [code.value] : [], level: grade?.value ?? null };
       if (!text.value.trim()) text.focus();
       else if (await this.#send(event)) {
         text.value = "";
-        this.form.open = false;
         announce("Missed error added");
-        find("summary", this.form).focus();
       }
     };
     const labelled = (field, label) => (field ? [el("label", { for: field.id }, capital(label)), field] : null);
-    this.form = el("details", { id: "missed" },
-      el("summary", { "aria-keyshortcuts": "Shift+M" }, "Add an error that the judge missed"),
+    return el("details", {}, el("summary", {}, "Add an error that the judge missed"),
       labelled(text, "What was missed"), labelled(code, codes?.label), labelled(grade, grades?.label),
       el("p", {}, button("Add", add, { class: "main" })));
-    return this.form;
-  }
-
-  openMissed() {
-    this.form.open = true;
-    find("textarea", this.form).focus();
   }
 }
 

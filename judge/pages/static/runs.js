@@ -2,19 +2,13 @@
 // the page: the view is named by the file, or by the address of the service.
 
 import { comparisonPage } from "./comparison.js";
-import { alarm, announce, begin, button, control, el, find, frame, grid, isolated, option } from "./dom.js";
+import { alarm, announce, begin, button, control, el, find, frame, grid, isolated, option, redraw } from "./dom.js";
 import { count } from "./format.js";
-import { comparison, sortHeading } from "./list.js";
 import { ask } from "./load.js";
 import { runPage } from "./run.js";
-import { stressPage } from "./stress.js";
-import { validationPage } from "./validation.js";
+import { stressPage, validationPage } from "./tables.js";
 
-const COLUMNS = {
-  run: (run) => run.id, state: (run) => run.state, model: (run) => run.model, rubric: (run) => run.rubric,
-  judge: (run) => run.judge, studies: (run) => run.n_studies, scored: (run) => run.n_scored,
-  headline: (run) => run.headline?.[0]?.text, started: (run) => run.started,
-};
+const COLUMNS = ["compare", "run", "state", "model", "rubric", "judge", "studies", "scored", "headline", "started"];
 const POLL_MS = 1000;
 const MAX_HEADLINE = 4;
 const SWITCHES = [
@@ -28,13 +22,11 @@ const isActive = ({ state }) => ["running", "queued"].includes(state);
 async function runsPage() {
   document.title = "judge: runs";
   const query = new URLSearchParams(location.search);
-  const names = query.getAll("name");
-  // By ticked run the name of its model in the comparison.
-  const ticked = new Map(query.getAll("run").map((run, at) => [run, names[at] ?? ""]));
-  const page = { list: el("div", { id: "runs" }), sort: "started", isDescending: true, ticked, compare: null };
+  /** @type {any} */
+  const page = { list: el("div", { id: "runs" }), ticked: new Set(query.getAll("run")), cells: new Map() };
   page.compare = compareForm(query, page);
   frame(el("header", { class: "top" }, el("h1", {}, "judge"), el("a", { href: "/openapi.json" }, "API"),
-    el("p", { class: "small line" }, "Finds the errors in generated radiology reports, study by study.")),
+    el("p", { class: "small note-line" }, "Finds the errors in generated radiology reports, study by study.")),
   el("main", { id: "main" }, await startForm(page),
     el("h2", { id: "studies-title", tabindex: "-1" }, "Runs"), page.compare, page.list));
   await draw(page);
@@ -46,17 +38,14 @@ function compareForm(query, page) {
     el("input", { name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
   const submit = (event) => {
     event.preventDefault();
-    if (!page.ticked.size) {
-      alarm(new Error("Tick the runs to compare."));
-      return;
-    }
-    const address = new URLSearchParams([...page.ticked].flatMap(([run, name]) => [["run", run], ["name", name.trim()]]));
-    for (const [name, value] of new FormData(event.target)) if (String(value).trim()) address.append(name, String(value).trim());
-    location.assign(`/compare?${address}`);
+    const chosen = [...new FormData(event.target)].map(([name, value]) => [name, String(value).trim()]).filter(([, value]) => value);
+    const address = new URLSearchParams([...[...page.ticked].map((run) => ["run", run]), ...chosen]);
+    if (page.ticked.size) location.assign(`/compare?${address}`);
+    else alarm(new Error("Tick the runs to compare."));
   };
   return el("details", { id: "ask", open: query.has("run") }, el("summary", {}, "Compare the ticked runs"),
     el("form", { on: { submit } },
-      el("fieldset", { class: "switches" }, el("legend", {}, "Allow"),
+      el("fieldset", { class: "controls" }, el("legend", { class: "small" }, "Allow"),
         SWITCHES.map(({ name, value, label }) => el("label", {},
           el("input", { type: "checkbox", name, value, checked: query.getAll(name).includes(value) }), ` ${label}`))),
       el("div", { class: "controls" }, text("by", "Subgroups", "site, study_class"), text("patient_field", "Patient column", "patient"),
@@ -102,56 +91,55 @@ function judgeLabel({ name, built_in: isBuiltIn, budget, left }) {
   return `${name}${isBuiltIn ? " (built in)" : ""}${budget === null ? "" : ` (${dollars(left)} of ${dollars(budget)} left)`}`;
 }
 
+// Draws the runs, and again after a while where one goes on or the service does not answer.
 async function draw(page) {
-  const [{ runs }, { judges }] = await Promise.all([ask("/v1/runs"), ask("/v1/judges")]);
-  const options = find("#start-judge").options;
-  judges.forEach((judge, at) => { options[at].textContent = judgeLabel(judge); });
-  page.compare.hidden = !runs.length;
-  if (runs.length) {
+  clearTimeout(page.timer);
+  try {
+    const [{ runs }, { judges }] = await Promise.all([ask("/v1/runs"), ask("/v1/judges")]);
+    if (page.hasFailed) find("#alarm").replaceChildren();
+    page.hasFailed = false;
+    const { options } = find("#start-judge");
+    judges.forEach((judge, at) => { options[at].textContent = judgeLabel(judge); });
     drawRuns(runs, page);
-    return;
+    if (!runs.some(isActive)) return;
+  } catch (error) {
+    if (!page.hasFailed) alarm(error);
+    page.hasFailed = true;
   }
-  page.list.replaceChildren(el("p", { class: "empty" },
-    "No runs yet. Start one above, or name the folders of others: judge serve RUN."));
-  find("#start").open = true;
+  page.timer = setTimeout(() => draw(page), POLL_MS);
 }
 
+// Of the runs that are there already only their progress is drawn anew.
 function drawRuns(runs, page) {
-  const { list, sort, isDescending } = page;
-  const heading = (name) => sortHeading(name, name, sort === name, isDescending, () => {
-    page.isDescending = sort === name && !isDescending;
-    page.sort = name;
-    drawRuns(runs, page);
-    find(`[data-sort="${name}"]`, list).focus();
-  });
-  list.replaceChildren(grid("runs", "Runs",
-    [el("th", { scope: "col" }, el("span", { class: "unseen" }, "compare")), Object.keys(COLUMNS).map(heading)],
-    runs.toSorted(comparison(COLUMNS[sort], isDescending)).map((run) => runLine(run, page))));
+  const key = JSON.stringify(runs.map(({ id, state }) => [id, state]));
+  if (key === page.drawn) {
+    for (const run of runs.filter(isActive)) redraw(page.cells.get(run.id), stateOf(run, page));
+    return;
+  }
+  page.drawn = key;
+  page.compare.hidden = !runs.length;
+  if (!runs.length) find("#start").open = true;
+  redraw(page.list, runs.length
+    ? grid("runs", "Runs", COLUMNS.map((name) => el("th", { scope: "col" }, name)), runs.map((run) => runLine(run, page)))
+    : el("p", { class: "empty" }, "No runs yet. Start one above, or name the folders of others: judge serve RUN."));
 }
 
 function runLine(run, page) {
-  const { ticked } = page;
-  const name = run.id;
+  const { id } = run;
   const isFinished = run.state === "finished";
-  const state = el("td", {}, stateOf(run, page));
-  if (isActive(run)) follow(run, state, page);
-  const model = el("td", {});
-  const drawModel = () => model.replaceChildren(ticked.has(run.id) ? el("input", {
-    "aria-label": `Model of ${name}`, value: ticked.get(run.id), placeholder: run.model ?? "as in the run", maxlength: "200",
-    on: { input: ({ target }) => ticked.set(run.id, target.value) },
-  }) : isolated(run.model ?? ""));
   const change = ({ target }) => {
-    if (target.checked) ticked.set(run.id, "");
-    else ticked.delete(run.id);
-    find("#ask").open = ticked.size > 1;
-    drawModel();
+    if (target.checked) page.ticked.add(id);
+    else page.ticked.delete(id);
+    find("#ask").open = page.ticked.size > 1;
   };
-  drawModel();
+  page.cells.set(id, el("td", {}, stateOf(run, page)));
+  const cells = [run.model, run.rubric, run.judge].map((value) => el("td", {}, isolated(value ?? "")));
   return el("tr", {},
-    el("td", {}, isFinished ? el("input", { type: "checkbox", checked: ticked.has(run.id), "aria-label": `Compare ${name}`, on: { change } }) : null),
-    el("th", { scope: "row" }, isFinished ? el("a", { href: `/runs/${encodeURIComponent(run.id)}` }, isolated(name)) : isolated(name)),
-    state, model,
-    [run.rubric, run.judge].map((value) => el("td", {}, isolated(value ?? ""))),
+    el("td", {}, isFinished ? el("input", {
+      type: "checkbox", checked: page.ticked.has(id), "aria-label": `Compare ${id}`, "data-act": `tick ${id}`, on: { change },
+    }) : null),
+    el("th", { scope: "row" }, isFinished ? el("a", { href: `/runs/${encodeURIComponent(id)}`, "data-act": `open ${id}` }, isolated(id)) : isolated(id)),
+    page.cells.get(id), cells,
     [run.n_studies, run.n_scored].map((value) => el("td", { class: "numbers" }, value?.toLocaleString("en") ?? "")),
     el("td", {}, (run.headline ?? []).slice(0, MAX_HEADLINE).map(({ label, text }) => el("div", { class: "small" }, `${label} ${text}`))),
     el("td", { class: "small" }, isolated((run.started ?? "").replace("T", " ").slice(0, 16))));
@@ -159,7 +147,7 @@ function runLine(run, page) {
 
 function stateOf(run, page) {
   const act = (verb, text) => button(text, () => ask(`/v1/runs/${encodeURIComponent(run.id)}/${verb}`, { method: "POST" })
-    .then(() => draw(page)).catch(alarm), { class: "quiet" });
+    .then(() => draw(page)).catch(alarm), { class: "quiet", "data-act": `${verb} ${run.id}` });
   const { state, detail, progress } = run;
   return [
     isolated(state), detail ? el("span", { class: "small" }, " ", isolated(detail)) : "",
@@ -168,26 +156,6 @@ function stateOf(run, page) {
       ` ${progress.done.toLocaleString("en")} of ${count(progress.total, "study", "studies")} `] : []),
     isActive(run) ? act("stop", "Stop") : ["stopped", "failed"].includes(state) ? act("resume", "Resume") : "",
   ];
-}
-
-// Draws the state of a run until it has ended, or the list is drawn anew.
-async function follow(run, cell, page) {
-  let hasFailed = false;
-  for (;;) {
-    await new Promise((resolve) => { setTimeout(resolve, POLL_MS); });
-    const isShown = cell.isConnected;
-    try {
-      const { run: now } = isShown ? await ask(`/v1/runs/${encodeURIComponent(run.id)}`) : { run };
-      if (hasFailed) find("#alarm").replaceChildren();
-      hasFailed = false;
-      if (!isShown) return;
-      if (isActive(now)) cell.replaceChildren(...stateOf(now, page));
-      else await draw(page);
-    } catch (error) {
-      if (!hasFailed) alarm(error);
-      hasFailed = true;
-    }
-  }
 }
 
 begin(async () => {

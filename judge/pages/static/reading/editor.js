@@ -1,10 +1,8 @@
 // One study that is read: both reports, the marks in them, and the mark that is being made.
 
-import { alarm, announce, button, el, fact, goTo, isolated } from "./dom.js";
-import { ImageView } from "./image.js";
-import { Lines, markCurrent } from "./lines.js";
+import { alarm, announce, button, el, factList, find, goTo, isolated, redraw } from "./dom.js";
 import { applyKey, isComplete, kindOf, labelled, ofKind, shownAs } from "./marks.js";
-import { ReportText } from "./report.js";
+import { Lines, ReportText, markCurrent } from "./report.js";
 import { capital, count } from "./format.js";
 
 const HINTS = {
@@ -16,18 +14,11 @@ const EDITS = { change: "changed to", delete: "deleted", insert: "put in" };
 
 // A button with its key.
 export function keyButton(act, text, key, click, { tone, isPressed, ...more } = /** @type {any} */ ({})) {
-  return button([key ? el("kbd", { "aria-hidden": "true" }, key) : [], key ? " " : "", text], click, {
+  return button([key ? [el("kbd", { "aria-hidden": "true" }, key), " "] : [], text].flat(), click, {
     "data-act": act, class: tone && `tone-${tone}`,
     "aria-pressed": isPressed === undefined ? null : String(isPressed),
     "aria-keyshortcuts": /^[A-Z]$/.test(key) ? `Shift+${key}` : key, ...more,
   });
-}
-
-// Puts buttons in the place of others; the one with the keyboard keeps it.
-export function redraw(box, buttons) {
-  const act = box.contains(document.activeElement) ? document.activeElement.getAttribute("data-act") : null;
-  box.replaceChildren(...buttons);
-  if (act) box.querySelector(`[data-act="${act}"]`)?.focus();
 }
 
 function wordsOf({ edit, text }) {
@@ -39,6 +30,7 @@ export class StudyEditor {
   draft = null;
   range = null;
   chosen = -1;
+  past = [];  // readings before each change
   isWarned = false;
 
   // `reading` is what the reader has marked so far; `app` saves it and knows the rubric.
@@ -55,51 +47,43 @@ export class StudyEditor {
     } else {
       this.reports.push(new ReportText("candidate", study.candidate, act));
     }
-    this.image = study.n_images ? new ImageView(app.imagesOf(study)) : null;
     this.list = el("div", { class: "marks" });
     this.bar = el("div", { class: "bar", role: "region", "aria-label": "The mark" });
     this.comment = el("textarea", {
-      id: "comment", rows: "1", maxlength: "20000", value: reading.comment,
-      on: { change: () => this.keepComment() },
+      id: "comment", rows: "1", maxlength: "20000", value: reading.comment, on: { change: () => this.keepComment() },
     });
     const report = (side, box) => el("section", { class: `report ${side}`, "aria-labelledby": `${side}-title` },
       el("h3", { id: `${side}-title` }, capital(side)), box);
-    this.reason = el("p", { class: "reason" });
+    this.reason = el("p", {});
     this.element = el("div", { class: "editor" },
       el("header", { class: "editor-head" }, title, this.reason, study.context.length
-        ? el("dl", { class: "facts context", tabindex: "0", "aria-label": "Clinical context" },
-          study.context.map(({ name, value }) => fact(name.replaceAll("_", " "), isolated(value)))) : null),
-      el("div", { class: `sides${this.image ? " imaged" : ""}` }, this.image?.element,
+        ? factList(study.context.map(({ name, value }) => [name.replaceAll("_", " "), isolated(value)]),
+          { tabindex: "0", "aria-label": "Clinical context" }) : null),
+      el("div", { class: "reading" },
         report("reference", this.reports[0].box), report("candidate", (this.lines ?? this.reports[1]).box)),
-      el("div", { class: "below" }, this.list,
-        el("p", { class: "comment" }, el("label", { for: "comment" }, "Comment"), this.comment)),
+      el("div", { class: "below" }, this.list, el("label", { for: "comment" }, "Comment"), this.comment),
       this.bar);
-    this.#drawReason();
     this.draw();
   }
 
-  #drawReason() {
-    const { cannot_judge: why } = this.reading;
-    this.reason.replaceChildren(...(why ? ["Cannot judge: ", isolated(why), " ",
-      button("Judge it after all", () => this.cannotJudge(""), { class: "quiet" })] : []));
-  }
-
   draw() {
-    const { items } = this.reading;
+    const { items, cannot_judge: why } = this.reading;
     for (const report of this.reports) {
       report.draw(items.flatMap((item, at) => (item.side !== report.side || item.start === null || item.edit ? []
         : { start: item.start, end: item.end, tone: shownAs(this.kinds, item).tone, key: at, name: at + 1 })));
     }
     this.lines?.draw(this.draft?.edit ? [...items.filter((item) => !this.#replaces(item)), this.draft] : items);
+    this.reason.replaceChildren(...(why ? ["Cannot judge: ", isolated(why), " ",
+      button("Judge it after all", () => this.cannotJudge(""), { class: "quiet" })] : []));
     this.#drawCards();
     this.#drawBar();
   }
 
   #drawCards() {
     const { items } = this.reading;
-    this.list.replaceChildren(items.length
-      ? el("ol", { class: "cards", "aria-label": "Marks" }, items.map((item, at) => this.#card(item, at)))
-      : el("p", { class: "small none" }, "Nothing is marked yet."));
+    redraw(this.list, items.length
+      ? el("ol", { class: "errors", "aria-label": "Marks" }, items.map((item, at) => this.#card(item, at)))
+      : el("p", { class: "small" }, "Nothing is marked yet."));
   }
 
   #card(item, at) {
@@ -111,9 +95,9 @@ export class StudyEditor {
       on: { focus: () => this.#selectMark(at) },
     },
     el("span", { class: "error-number" }, String(at + 1)),
-    el("strong", { class: `severity tone-${tone}` }, grade),
-    el("span", { class: "tags" }, tags.join(", ")),
-    el("span", { class: "of", title: wordsOf(item) }, el("span", { class: "small" }, place), " ", isolated(wordsOf(item))),
+    el("strong", { class: "severity" }, grade),
+    el("span", {}, tags.join(", ")),
+    el("span", {}, el("span", { class: "small" }, place), " ", isolated(wordsOf(item))),
     button("✕", () => this.remove(at), { class: "quiet", "aria-label": `Delete mark ${at + 1}`, "aria-keyshortcuts": "Shift+X" }));
   }
 
@@ -128,7 +112,7 @@ export class StudyEditor {
 
   #idle() {
     const { lines, range } = this;
-    const hint = el("p", { id: "words-hint", class: "small hint" },
+    const hint = el("p", { id: "words-hint", class: "small" },
       range ? isolated(`“${range.text}”`) : lines ? HINTS.lines : HINTS.words);
     if (!lines) return [hint];
     const isEnd = lines.at === lines.lines.length;
@@ -142,13 +126,11 @@ export class StudyEditor {
     const { kinds, draft } = this;
     const kind = kindOf(kinds, item);
     const others = item.edit ? [] : kinds.filter((other) => other !== kind);
-    const withoutKey = ({ label, key }) => label.replace(new RegExp(`^${key} `), "");
-    const choice = ({ name }, label) => keyButton(`${name}-${label.name}`, withoutKey(label), label.key,
+    const choice = ({ name }, label) => keyButton(`${name}-${label.name}`, label.label.replace(new RegExp(`^${label.key} `), ""), label.key,
       () => this.#commit(labelled(kinds, item, name, label.name)),
       { isPressed: Boolean(item.labels[name]?.includes(label.name)), tone: label.tone });
     return [
-      el("p", { id: "words-hint", class: "hint" },
-        el("span", { class: "small" }, draft ? "Marking " : `Mark ${this.chosen + 1}: `), isolated(`“${wordsOf(item)}”`)),
+      el("p", { id: "words-hint", class: "small" }, draft ? "Marking " : `Mark ${this.chosen + 1}: `, isolated(`“${wordsOf(item)}”`)),
       ...kind.facets.map((facet) => el("div", { class: "tools", role: "group", "aria-label": capital(facet.label) },
         facet.labels.map((label) => choice(facet, label)))),
       el("div", { class: "tools" },
@@ -160,8 +142,8 @@ export class StudyEditor {
 
   // A changed reading is saved at once, and undone by undo.
   #keep(changes, what) {
-    this.reading = this.app.keep(this.reading, { ...this.reading, ...changes });
-    this.#drawReason();
+    this.past.push(this.reading);
+    this.reading = this.app.save({ ...this.reading, ...changes });
     announce(what);
   }
 
@@ -170,11 +152,13 @@ export class StudyEditor {
     if (this.comment.value !== this.reading.comment) this.#keep({ comment: this.comment.value }, "Comment saved");
   }
 
-  restore(reading) {
-    this.reading = reading;
-    this.#drawReason();
-    this.comment.value = reading.comment;
+  undo() {
+    if (this.draft) return this.cancel();
+    if (!this.past.length) return announce("There is nothing to undo");
+    this.reading = this.app.save(this.past.pop());
+    this.comment.value = this.reading.comment;
     this.cancel();
+    return announce("Undone");
   }
 
   #select(range) {
@@ -233,7 +217,7 @@ export class StudyEditor {
     if (!this.draft) {
       this.#keep({ items: items.with(this.chosen, item) }, "Mark changed");
       this.draw();
-      goTo(this.list.querySelector(`#card-${this.chosen}`), "nearest");
+      goTo(find(`#card-${this.chosen}`, this.list), "nearest");
       return;
     }
     this.draft = item;
@@ -246,7 +230,6 @@ export class StudyEditor {
     Object.assign(this, { draft: null, range: null });
     this.#keep({ items: [...others, item] }, `${capital(kindOf(this.kinds, item).label)} marked: ${wordsOf(item)}`);
     this.draw();
-    this.list.scrollTop = this.list.scrollHeight;
     report?.rest();
     if (report) report.box.focus({ preventScroll: true });
     else this.lines?.focus();
@@ -273,13 +256,13 @@ export class StudyEditor {
       word.classList.toggle("lit", word.dataset.marks.split(" ").includes(String(at)));
     }
     this.#drawBar();
-    if (isFocused) goTo(this.list.querySelector(`#card-${at}`), "nearest");
+    if (isFocused) goTo(find(`#card-${at}`, this.list), "nearest");
   }
 
   move(by) {
-    const n = this.reading.items.length;
-    if (n === 0) return false;
-    this.#selectMark(this.chosen < 0 ? (by > 0 ? 0 : n - 1) : Math.min(n - 1, Math.max(0, this.chosen + by)), true);
+    const last = this.reading.items.length - 1;
+    if (last < 0) return false;
+    this.#selectMark(this.chosen < 0 ? 0 : Math.min(last, Math.max(0, this.chosen + by)), true);
     return true;
   }
 
@@ -301,30 +284,31 @@ export class StudyEditor {
   // Ends the study, with `hasErrors` false as one without errors; false, with the reason, where it
   // cannot be ended yet.
   finish(hasErrors) {
-    this.keepComment();
-    const { items, done } = this.reading;
+    if (!this.leave()) return false;
+    const { items, done, cannot_judge: why } = this.reading;
     const errors = items.filter((item) => kindOf(this.kinds, item).graded_by);
     // Without a mark of what matches, where other studies have one, it would say that nothing matches.
     const forgotten = this.kinds.find(({ name, graded_by: grade }) =>
       !grade && this.app.marked.has(name) && !items.some((item) => item.kind === name));
-    const wrong = this.draft ? UNLABELLED
-      : !hasErrors && errors.length ? `${count(errors.length, this.kinds[0].label, this.kinds[0].plural)} marked: delete them, or press Shift+G.`
-        : forgotten && !done && !this.isWarned
-          ? `No ${forgotten.label} is marked here, as in other studies: mark each with ${forgotten.key}, or say so again.` : "";
+    const wrong = !hasErrors && errors.length
+      ? `${count(errors.length, this.kinds[0].label, this.kinds[0].plural)} marked: delete them, or press Shift+G.`
+      : forgotten && !done && !this.isWarned
+        ? `No ${forgotten.label} is marked here, as in other studies: mark each with ${forgotten.key}, or say so again.` : "";
     this.isWarned ||= Boolean(forgotten);
     if (wrong) alarm(new Error(wrong));
-    else if (!done || this.reading.cannot_judge) this.#keep({ done: true, cannot_judge: "" }, hasErrors ? "Done" : "No errors");
+    else if (!done || why) this.#keep({ done: true, cannot_judge: "" }, hasErrors ? "Done" : "No errors");
     return !wrong;
   }
 
   // Ends the study without a judgement, for a reason; with none it is to be judged after all.
   cannotJudge(why) {
     this.#keep({ done: why !== "", cannot_judge: why }, why ? "Cannot judge" : "Not done");
+    this.draw();
     this.focus();
   }
 
   focus() {
-    const first = this.lines ? this.lines.box.querySelector('[aria-current="true"]') : this.reports[1].box;
+    const first = this.lines ? find('[aria-current="true"]', this.lines.box) : this.reports[1].box;
     first.focus({ preventScroll: true });
   }
 }

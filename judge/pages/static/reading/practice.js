@@ -50,7 +50,7 @@ export function practiceStudy(at) {
   const { indication, reference, candidate } = STUDIES[at];
   return {
     study_id: `practice ${at + 1}`, context: [{ name: "indication", value: indication }],
-    reference: report(reference), candidate: report(candidate), texts: "", n_images: 0, reading: null,
+    reference: report(reference), candidate: report(candidate), texts: "", reading: null,
   };
 }
 
