@@ -21,7 +21,7 @@ class Reviewed(OpenRun):
         return latest(self._events)
 
     def errors_of(self, _: str) -> dict:
-        return dict.fromkeys(self._errors, {})
+        return {key: {} for key in self._errors}
 
 
 def test_precision_by_hand() -> None:
