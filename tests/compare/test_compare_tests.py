@@ -180,9 +180,3 @@ def test_intervals_of_rates_hold_where_few_studies_differ(n: int) -> None:
         (test,) = compare_pairs(panel, {}, Resampling(seed, 100, 100)).pairs["rate"]
         hits.append(test.low <= 0 <= test.high)
     assert np.mean(hits) > 0.93
-
-
-def test_a_rate_of_fewer_than_ten_studies_has_neither_end_of_an_interval() -> None:
-    values = np.array([[1, 0], [1, 1], [0, 1], [1, 1], [0, 0], [1, 0], [1, 0]], float)
-    test = compare(panel_of({RATE: values}), how=FEW).tests[0][RATE.name][0]
-    assert (test.low, test.high) == (None, None)
