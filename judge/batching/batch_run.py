@@ -218,16 +218,6 @@ def ask_in_batches(
 
 
 @dataclass(slots=True)
-class Contents:
-    """What the files of a batch hold: how each question ended, and what the model refuses."""
-
-    ends: dict[str, AskError | None] = field(default_factory=dict)
-    spent: Progress = field(default_factory=lambda: Progress(total=0))
-    left_out: set[str | Mode] = field(default_factory=set)
-    refusal: JudgeError | None = None
-
-
-@dataclass(slots=True)
 class BatchRun:
     """One run that is asked in batches: what it `spent`, and why questions are `unanswerable`."""
 
@@ -403,13 +393,13 @@ class BatchRun:
         async with self.ledger.lock():
             if self.ledger.batch(batch.id).state == OVER:  # another process was here
                 return True
-            contents = Contents()
+            found: dict[str, AskError | None] = {}
+            spent, refusals = Progress(total=0), list[RefusedError | JudgeError]()
             for file_id in (remote.output_file_id, remote.error_file_id):
                 for line in await self.provider.lines(file_id):
-                    self._take(line, batch, contents)
-            spent = contents.spent
+                    self._take(line, batch, found, spent, refusals)
             no_answer = AskError("no answer", f"the batch is {remote.status}")
-            ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | contents.ends
+            ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | found
             batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
             self.ledger.end(batch)
         for key, error in ends.items():
@@ -424,16 +414,24 @@ class BatchRun:
             f"Batch {batch.id} is {remote.status}: {spent.asked:,} of {batch.n:,} answered; "
             f"cost {cost}."
         )
-        if contents.refusal:
-            raise JudgeError(f"batch {batch.id}: {contents.refusal}") from contents.refusal
-        for part in contents.left_out:
-            self.judge.leave_out(part)
+        for refusal in refusals:
+            if isinstance(refusal, JudgeError):
+                raise JudgeError(f"batch {batch.id}: {refusal}") from refusal
+            self.judge.leave_out(refusal.what, refusal.detail)
         if remote.status == "cancelled":
             raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress)
         return True
 
-    def _take(self, line: bytes, batch: Batch, contents: Contents) -> None:
-        cache, ends = self.session.cache, contents.ends
+    def _take(
+        self,
+        line: bytes,
+        batch: Batch,
+        found: dict[str, AskError | None],
+        spent: Progress,
+        refusals: list[RefusedError | JudgeError],
+    ) -> None:
+        """Read a line: the answer goes to the cache, its question's end to `found`."""
+        cache = self.session.cache
         assert cache is not None
         try:
             value = jsonio.read(line, nan=True)  # an odd usage loses no answer
@@ -441,22 +439,20 @@ class BatchRun:
             record = self.ledger.record(batch, key) if isinstance(key, str) else None
         except (ValueError, LookupError, TypeError):
             record = None
-        if record is None or ends.get(key, record) is None:  # not asked for, or answered before
+        if record is None or found.get(key, record) is None:  # not asked for, or answered before
             return
-        ends[key] = None
+        found[key] = None
         mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
             completion = read_answer(value, record["sampling"], mode)
-        except RefusedError as error:
-            contents.left_out.add(error.what)
         except AskError as error:
-            ends[key] = error
-        except JudgeError as error:
-            contents.refusal = error
+            found[key] = error
+        except (RefusedError, JudgeError) as error:
+            refusals.append(error)
         else:
-            contents.spent.paid(completion, self._prices.dollars(completion.usage))
+            spent.paid(completion, self._prices.dollars(completion.usage))
             if cache.find(key) is None:  # it is, where a process was killed in between
-                cache.keep(key, record, completion)
+                cache.keep(key, record, completion).result()
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:
