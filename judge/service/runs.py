@@ -89,7 +89,9 @@ def list_runs(service: ServiceDep) -> Response:
     `detail` where it failed, `model`, `rubric`, `judge`, counts and figures.
     """
     runs = map(service.catalogue.describe, service.catalogue.entries())
-    return as_json({"runs": sorted(runs, key=lambda run: run.get("started") or "", reverse=True)})
+    return as_json(
+        {"runs": sorted(runs, key=lambda run: str(run.get("started") or ""), reverse=True)}
+    )
 
 
 @routes.post("/v1/runs", status_code=201)
