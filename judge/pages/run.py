@@ -20,7 +20,7 @@ from judge.signature import Signature
 from judge.stats.table import FIXED, codes, fields_of, worst_order
 from judge.studies.study_set import JudgeContext
 from judge.study.view import cell, study_view
-from judge.tables.run import headline, run_title, tables
+from judge.tables.run import run_document
 from judge.text import group_value, number, percent
 from judge.types import JudgeError, Message, UnparsedError
 
@@ -45,7 +45,7 @@ def page(run: Run) -> Iterator[str]:
 
     Raises ValueError where the run's records and its table have different studies.
     """
-    return page_file(MARK, "run", run_title(run.summary(), run.rubric), _pieces(run))
+    return page_file(MARK, "run", run_document(run.summary(), run.rubric).title, _pieces(run))
 
 
 def _pieces(run: Run) -> Iterator[tuple[str, bytes]]:
@@ -143,10 +143,10 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
     what it can be narrowed by.
     """
     rates = [s for s in rubric.shown("groups") if s.kind == "rate"]
-    facts = headline(summary, rubric, figures=False)
+    document = run_document(summary, rubric)
     names = ("judge", "prompt", "signature", "n_studies", "n_scored")
     return {
-        "title": run_title(summary, rubric),
+        "title": document.title,
         "rubric": {
             "name": rubric.name,
             **declared(rubric),
@@ -156,8 +156,8 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
         **{name: summary[name] for name in names},
         "has_prompt": has_prompt(summary),
         "headline": [_tile(summary, statistic) for statistic in rubric.shown("groups")],
-        "facts": [{"name": name, "value": value} for name, value in facts],
-        "tables": [printed.plain() for printed in tables(summary, rubric)],
+        "facts": [{"name": name, "value": value} for name, value in document.head],
+        "tables": [printed.plain() for printed in document.tables],
         "figures": {
             "rates": [_rates(summary, statistic) for statistic in rates],
             "tally": _tally(summary, rubric),
