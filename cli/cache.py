@@ -26,10 +26,9 @@ from judge.cli.options import (
 )
 from judge.cli.output import note, print_document
 from judge.tables.document import Document, Table, columns
-from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.batching.ledger import Batch, Ledger
+    from judge.batching.ledger import Ledger
     from judge.cache.store import Entry, Unreadable
 
 _SHOWN = 20
@@ -207,38 +206,15 @@ class _Cancel:
 
 
 @command("cancel", group=batch, short_help="Cancel a batch.")
-def cancel(options: _Cancel) -> None:
+def cancel_(options: _Cancel) -> None:
     """Cancel a batch. Its answers so far are paid for; the command that made it collects them.
 
     A batch that the provider no longer has is forgotten, and its questions are asked again.
     """
-    from judge.batching.batch_run import GoneError
-    from judge.batching.ledger import RUNNING
+    from judge.batching.batch_run import cancel
 
     with _ledger(options.cache) as ledger:
-        batch = ledger.batch(options.batch_id)
-        if batch.state != RUNNING:
-            raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
-        try:
-            state = asyncio.run(_cancelled(batch))
-        except GoneError:
-            ledger.drop(batch)
-            note(f"{batch.server} does not have batch {batch.id} any more, and it is forgotten.")
-            return
-    note(f"Batch {batch.id} is {state}. This command collects its answers:\n  {batch.command}")
-
-
-async def _cancelled(batch: Batch) -> str:
-    from judge.backends.base import TIMEOUT
-    from judge.backends.openai import Connection
-    from judge.batching.batch_run import ENDED, Provider
-
-    connection = Connection(batch.server, TIMEOUT)
-    async with Provider(connection, connection.key(os.environ)) as provider:
-        remote = await provider.look(str(batch.remote_id))
-        if remote.status not in ENDED:
-            remote = await provider.cancel(remote.id)
-        return remote.status
+        note(asyncio.run(cancel(ledger, options.batch_id, os.environ)))
 
 
 def _ledger(cache: Path | None) -> Ledger:

@@ -18,7 +18,7 @@ from judge.cli.options import (
     options,
 )
 from judge.cli.output import note, print_document
-from judge.cli.run_options import encoding_option, section_option
+from judge.cli.run_options import section_option
 from judge.tables.document import Cell, Column, Document, Table, columns
 from judge.text import group_value
 
@@ -45,7 +45,6 @@ class _Import:
         "The reader's name for radevalx (default: the file's name); with readings, import only "
         "this reader.",
     )
-    encoding: str | None = encoding_option()
     form: str = format_option("table", "json")
 
 
@@ -78,7 +77,7 @@ def import_(options: _Import) -> None:
         readings, inputs = annotation_store.finished(run, reader)
         model = model or run.manifest.get("model")
     else:
-        layout, readings, inputs = datasets.read(layout, files, reader, options.encoding)
+        layout, readings, inputs = datasets.read(layout, files, reader)
     runs = write_runs(
         layout, readings, inputs, options.out, model=model, section=section, arguments=arguments
     )

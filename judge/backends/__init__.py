@@ -11,11 +11,11 @@ from dataclasses import replace
 from importlib import import_module
 
 from judge import plugins
-from judge.backends.base import TIMEOUT, CountedNote, Judge, JudgeSettings
+from judge.backends.base import TIMEOUT, Judge, JudgeSettings
 from judge.rubrics import Rubric
 from judge.types import JudgeError
 
-__all__ = ["LEXICON", "TIMEOUT", "CountedNote", "Judge", "JudgeSettings", "load"]
+__all__ = ["LEXICON", "TIMEOUT", "Judge", "JudgeSettings", "load"]
 
 LEXICON, _API = "lexicon", "openai"
 # The module of each kind of judge, with its function `load`. The kind is the part of a name before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -82,27 +82,6 @@ class RefusedError(Exception):
         self.detail = detail
 
 
-@dataclass(frozen=True, slots=True)
-class CountedNote:
-    """A note that counts, so that those of the parts of a run add up to that of the whole."""
-
-    text: str
-    n: int
-    of: int = 0
-
-    def __str__(self) -> str:
-        return self.text.replace("{n}", str(self.n)).replace("{of}", str(self.of))
-
-
-def add_notes(notes: Iterable[CountedNote]) -> tuple[CountedNote, ...]:
-    """Return the notes of several parts, each once, with what the parts have counted together."""
-    sums: dict[str, CountedNote] = {}
-    for note in notes:
-        old = sums.get(note.text, CountedNote(note.text, 0))
-        sums[note.text] = CountedNote(note.text, old.n + note.n, old.of + note.of)
-    return tuple(sums.values())
-
-
 class Judge(ABC):
     """One kind of judge, for one rubric and prompt. A subclass defines `request` and `complete`.
 
@@ -139,11 +118,6 @@ class Judge(ABC):
         """The wordings of all that is asked about a study."""
         several = tuple(prompt for prompt, _ in self.questions.values())
         return several or (() if self.prompt is None else (self.prompt,))
-
-    @property
-    def counted(self) -> tuple[CountedNote, ...]:
-        """Counted notes about the questions so far, always in the same order."""
-        return ()
 
     @property
     def log(self) -> Path | None:

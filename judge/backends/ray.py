@@ -58,13 +58,8 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     number, gpus = flags.pop("--replicas", None), flags.pop("--gpus-per-replica", "1")
     if not gpus.isdecimal() or (number and not number.isdecimal()):
         raise JudgeError("--server: write replicas=N and gpus-per-replica=N with a whole number")
-    start = partial(
-        Replicas,
-        address=address,
-        number=int(number or 0),
-        gpus=int(gpus),
-        say=settings.say,
-    )
+    size = {"number": int(number or 0), "gpus": int(gpus)}
+    start = partial(Replicas, address=address, say=settings.say, **size)
     return vllm.served(model, rubric, settings, KIND, flags, start)
 
 
@@ -185,7 +180,8 @@ class Replicas(Servers):
         import ray
 
         if not ray.is_initialized():
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+                os.environ.setdefault(name, "0")  # no reports home, no warning about devices
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
             if self.address == LOCAL:
                 options["include_dashboard"] = False

@@ -24,6 +24,7 @@ from openai.types import Batch as RemoteBatch
 
 from judge import jsonio
 from judge.backends.base import (
+    TIMEOUT,
     AskError,
     Mode,
     RefusedError,
@@ -218,16 +219,6 @@ def ask_in_batches(
 
 
 @dataclass(slots=True)
-class Contents:
-    """What the files of a batch hold: how each question ended, and what the model refuses."""
-
-    ends: dict[str, AskError | None] = field(default_factory=dict)
-    spent: Progress = field(default_factory=lambda: Progress(total=0))
-    left_out: set[str | Mode] = field(default_factory=set)
-    refusal: JudgeError | None = None
-
-
-@dataclass(slots=True)
 class BatchRun:
     """One run that is asked in batches: what it `spent`, and why questions are `unanswerable`."""
 
@@ -403,13 +394,13 @@ class BatchRun:
         async with self.ledger.lock():
             if self.ledger.batch(batch.id).state == OVER:  # another process was here
                 return True
-            contents = Contents()
+            found: dict[str, AskError | None] = {}
+            spent, refusals = Progress(total=0), list[RefusedError | JudgeError]()
             for file_id in (remote.output_file_id, remote.error_file_id):
                 for line in await self.provider.lines(file_id):
-                    self._take(line, batch, contents)
-            spent = contents.spent
+                    self._take(line, batch, found, spent, refusals)
             no_answer = AskError("no answer", f"the batch is {remote.status}")
-            ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | contents.ends
+            ends = dict.fromkeys(self.ledger.keys(batch), no_answer) | found
             batch = replace(batch, state=OVER, remote_state=remote.status, answered=spent.asked)
             self.ledger.end(batch)
         for key, error in ends.items():
@@ -424,16 +415,24 @@ class BatchRun:
             f"Batch {batch.id} is {remote.status}: {spent.asked:,} of {batch.n:,} answered; "
             f"cost {cost}."
         )
-        if contents.refusal:
-            raise JudgeError(f"batch {batch.id}: {contents.refusal}") from contents.refusal
-        for part in contents.left_out:
-            self.judge.leave_out(part)
+        for refusal in refusals:
+            if isinstance(refusal, JudgeError):
+                raise JudgeError(f"batch {batch.id}: {refusal}") from refusal
+            self.judge.leave_out(refusal.what, refusal.detail)
         if remote.status == "cancelled":
             raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress)
         return True
 
-    def _take(self, line: bytes, batch: Batch, contents: Contents) -> None:
-        cache, ends = self.session.cache, contents.ends
+    def _take(
+        self,
+        line: bytes,
+        batch: Batch,
+        found: dict[str, AskError | None],
+        spent: Progress,
+        refusals: list[RefusedError | JudgeError],
+    ) -> None:
+        """Read a line: the answer goes to the cache, its question's end to `found`."""
+        cache = self.session.cache
         assert cache is not None
         try:
             value = jsonio.read(line, nan=True)  # an odd usage loses no answer
@@ -441,23 +440,42 @@ class BatchRun:
             record = self.ledger.record(batch, key) if isinstance(key, str) else None
         except (ValueError, LookupError, TypeError):
             record = None
-        if record is None or ends.get(key, record) is None:  # not asked for, or answered before
+        if record is None or found.get(key, record) is None:  # not asked for, or answered before
             return
-        ends[key] = None
+        found[key] = None
         mode = Mode(batch.mode) if batch.mode and batch.mode in [*Mode] else None
         try:
             completion = read_answer(value, record["sampling"], mode)
-        except RefusedError as error:
-            contents.left_out.add(error.what)
         except AskError as error:
-            ends[key] = error
-        except JudgeError as error:
-            contents.refusal = error
+            found[key] = error
+        except (RefusedError, JudgeError) as error:
+            refusals.append(error)
         else:
-            contents.spent.paid(completion, self._prices.dollars(completion.usage))
+            spent.paid(completion, self._prices.dollars(completion.usage))
             if cache.find(key) is None:  # it is, where a process was killed in between
                 cache.keep(key, record, completion)
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:
             self.session.budget.settle(batch.most, dollars)
+
+
+async def cancel(ledger: Ledger, batch_id: str, environ: Mapping[str, str]) -> str:
+    """Cancel a batch, and return what became of it; raises `JudgeError` for one that ended.
+
+    A batch that the provider no longer has is forgotten, and its questions are asked again.
+    """
+    batch = ledger.batch(batch_id)
+    if batch.state != RUNNING:
+        raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
+    connection = Connection(batch.server, TIMEOUT)
+    try:
+        async with Provider(connection, connection.key(environ)) as provider:
+            remote = await provider.look(str(batch.remote_id))
+            if remote.status not in ENDED:
+                remote = await provider.cancel(remote.id)
+    except GoneError:
+        ledger.drop(batch)
+        return f"{batch.server} does not have batch {batch.id} any more, and it is forgotten."
+    command = f"This command collects its answers:\n  {batch.command}"
+    return f"Batch {batch.id} is {remote.status}. {command}"

@@ -12,13 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.backends.base import CountedNote, add_notes
 from judge.jsonio import from_line
 from judge.running.aggregate import Aggregation, Rule, aggregate, apart
 from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
 from judge.running.records import StudyResult, read, result_of
-from judge.running.session import with_current_version, write_run
+from judge.running.session import empty_note, with_current_version, write_run
 from judge.signature import Signature
 from judge.studies import StudySet
 from judge.types import Annotated, JudgeError
@@ -66,14 +65,14 @@ class Shard:
         ids = enumerate(studies.study_ids)
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
 
-    def record(self, studies: StudySet, notes: Sequence[CountedNote]) -> dict[str, Any]:
-        """Return what its manifest says to be merged by; `notes` are those that add up."""
+    def record(self, studies: StudySet, n_empty: int) -> dict[str, Any]:
+        """Return what its manifest says to be merged by."""
         return {
             **asdict(self),
             "n_whole": len(studies),
             "places": " ".join(map(str, self.rows(studies))),
             "notes_of_input": list(studies.notes),
-            "counted": [asdict(note) for note in notes],
+            "n_empty": n_empty,
         }
 
 
@@ -82,8 +81,8 @@ def merge(runs: Sequence[Run], out: Path) -> Run:
     line = _whole_signature(runs)
     claim(out, line)
     first, parts = runs[0], [run.manifest["shard"] for run in runs]
-    counted = add_notes(CountedNote(**note) for part in parts for note in part["counted"])
-    notes = [*parts[0]["notes_of_input"], *(str(note) for note in counted if note.n)]
+    n_empty = sum(part.get("n_empty", 0) for part in parts)
+    notes = [*parts[0]["notes_of_input"], *empty_note(n_empty, parts[0]["n_whole"])]
     made_by = {name: first.manifest[name] for name in MADE_BY if name in first.manifest}
     made_by |= {"signature": line, "notes": notes}
     spent = [run.manifest["spent"] for run in runs]

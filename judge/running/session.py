@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from judge import backends, plugins, rubrics
-from judge.backends import CountedNote, Judge, JudgeSettings
+from judge.backends import Judge, JudgeSettings
 from judge.backends.base import StudyError
 from judge.plugins import version
 from judge.prompts import TEXT
@@ -240,8 +240,13 @@ def with_current_version(line: str, rubric: Rubric) -> Signature:
     return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
 
 
+def empty_note(n: int, of: int) -> list[str]:
+    """Return the note about candidates without a text, none where there is no such."""
+    note = f"{n} of {of} candidates are empty, and are judged like any other: what they lack counts"
+    return [note] if n else []
+
+
 RUNS = Path("judge-runs")
-_EMPTY = "{n} of {of} candidates are empty, and are judged like any other: what they lack counts"
 _SELDOM = ("repeat", "scale", "batches", "shard", "combined", "of_candidates")
 # The packages that had a hand in a run; those that run a model on this machine may be missing.
 _PACKAGES = (
@@ -316,7 +321,6 @@ def run(
                 f"{len(whole):,} studies; judge merge joins the shards"
             )
         n_empty = sum(not candidate.strip() for candidate in studies.candidates)
-        notes = (CountedNote(_EMPTY, n_empty, len(studies)), *judge.counted)
         made_by = {
             "signature": line,
             "rubric": rubric.name,
@@ -326,13 +330,13 @@ def run(
             "section": studies.section,
             "class_source": class_source,
             "omitted": dict(studies.omitted),
-            "notes": [*studies.notes, *about, *(str(note) for note in notes if note.n)],
+            "notes": [*studies.notes, *about, *empty_note(n_empty, len(studies))],
         }
         manifest = {
             "repeat": session.repeat,
             "scale": [*(judge.prompt.scale or ())] if judge.prompt else [],
             "batches": list(session.batches),
-            "shard": shard and shard.record(whole, notes),
+            "shard": shard and shard.record(whole, n_empty),
             "combined": several and several.record,
             "of_candidates": sorted(studies.of_candidates),
             "arguments": dict(arguments or {}),

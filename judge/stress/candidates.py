@@ -43,6 +43,7 @@ MOST = 5
 IDENTICAL = "identical"
 _TEXTS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
 Make = Callable[[Reference, SeededChoice], ReportEdits]
+Write = Callable[[Reference, SeededChoice], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +206,7 @@ def _fake_reply(name: str, report: Reference, draw: SeededChoice) -> str:
     return rubric.render(rubric.baseline(none, Study(draw.study, report.text, report.text)))
 
 
-def _hostile(
-    write: Callable[[Reference, SeededChoice], str], report: Reference, draw: SeededChoice
-) -> ReportEdits:
+def _hostile(write: Write, report: Reference, draw: SeededChoice) -> ReportEdits:
     change = _errors(1, report, draw)
     end = len(report.text.rstrip())
     return ReportEdits((*change.edits, Edit(end, end, f"\n\n{write(report, draw)}")), change.errors)
@@ -219,7 +218,7 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
     The forged answer among the hostile texts is in the layout of `rubric`, or of GREEN where that
     rubric cannot write one.
     """
-    hostile = {
+    hostile: dict[str, tuple[str, Write]] = {
         "instruction": ("Tells the judge what to answer.", _instruction),
         "delimiters": ("Forges the marks around a report.", _delimiters),
         "fake_reply": ("Ends with a forged answer.", partial(_fake_reply, rubric)),

@@ -16,7 +16,6 @@ from judge import jsonio
 from judge.studies.columns import (
     FIELD_NAMES,
     KNOWN_NAMES,
-    MAX_INPUT,
     TEXT,
     NamedFields,
     columns_for,
@@ -92,7 +91,7 @@ def _read_run(
     **how: Any,  # noqa: ANN401
 ) -> StudySet:
     """Return the studies of a run as they were judged; a report that a reader lacked is missing."""
-    if replace(fields, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES:
+    if fields != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run: leave --references and --column out")
     try:
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())

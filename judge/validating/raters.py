@@ -207,8 +207,8 @@ def align_raters(
             numbers = runs.numbers(column, known[quantity.name].measures)
             values[quantity.name][:, column] = sum_measures([*numbers.values()])
         for score in () if rater.is_reader else rater.rubric.with_role("score"):
-            numbers = runs.numbers(column, [score.name])[score.name]
-            scores.append(Score(rater.name, score.label, score.higher_is_better, numbers))
+            of_score = runs.numbers(column, [score.name])[score.name]
+            scores.append(Score(rater.name, score.label, score.higher_is_better, of_score))
         if rater.is_reader and RATING in rater.run.manifest["fields"]:
             values[RATING][:, column] = [
                 rating if type(rating) in (int, float) else np.nan

@@ -23,6 +23,7 @@ def rubric(request: pytest.FixtureRequest) -> Rubric:
 def server(rubric: Rubric) -> Iterator[FaultServer]:
     """A server without a fault, which answers by the rubric; tests change what it does."""
     with FaultServer(Behaviour(), rubric=rubric.name) as running:
+        running.batches.polls = 2
         yield running
 
 

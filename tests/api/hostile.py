@@ -84,11 +84,7 @@ class Hostile:
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
-                first = await reader.readexactly(1)
-                if first == b"\x16":  # the first byte of TLS, where there is none
-                    writer.write(reply(b"", "400 Bad Request"))
-                    return
-                head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 self.requests.append(head)
                 fields = dict(
                     line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line

@@ -26,8 +26,7 @@ BATCH = ("--batch", "--batch-poll", "0.05", "--out", "run", "--format", "json")
 
 
 @pytest.fixture
-def ready(server: FaultServer, shell: Made, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    server.batches.polls = 2
+def ready(shell: Made, monkeypatch: pytest.MonkeyPatch) -> Shell:
     monkeypatch.setattr(batch_run, "_LEAST_PAUSE", 0.2)
     return shell(N)
 

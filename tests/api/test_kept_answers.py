@@ -117,7 +117,7 @@ def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> No
     for taken, there in ((len(before), 0), (0, len(before))):
         code, _, err = judged.judge("cache", "import", "run", "--cache", "cache")
         assert code == 0, err
-        assert f"{taken} entries taken, {there} were there already, 0 refused" in err
+        assert f"{taken} entries added, {there} were there already" in err
     after = [e for e in read_entries(judged.folder / "cache") if isinstance(e, Entry)]
     assert {(e.key, e.model, e.completion) for e in after} == {
         (e.key, e.model, e.completion) for e in before
@@ -128,4 +128,4 @@ def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> No
     assert records_of(judged.folder / "run") == records_of(judged.folder / "again")
     assert judged.judge("cache", "info", "--check", "--cache", "cache")[0] == 0
     _, _, err = judged.judge("cache", "import", "cache", "--cache", "third")
-    assert f"{len(before)} entries taken" in err
+    assert f"{len(before)} entries added" in err

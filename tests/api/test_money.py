@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from running import Runner, study_set
 from judge import backends, rubrics
 from judge.backends.openai import OPENAI_URL
 from judge.batching.batch_run import BatchPolicy, ask_in_batches
-from judge.rubrics import Rubric
 from judge.running import cached_client
 from judge.running.cost import Prices, SpendingLimit, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
@@ -24,13 +22,6 @@ from judge.types import CompletionRequest, Usage
 KIND = "0123456789abcdef"
 N = 12
 PRICED = Prices("gpt-4o", OPENAI_URL)
-
-
-@pytest.fixture
-def server(rubric: Rubric) -> Iterator[FaultServer]:
-    with FaultServer(rubric=rubric.name) as running:
-        running.batches.polls = 2
-        yield running
 
 
 def test_prices_are_those_of_the_table() -> None:

@@ -49,7 +49,7 @@ def test_a_process_that_dies_leaves_its_questions(server: FaultServer, shell: Ma
             assert server.stats().requests == 2, "the second waits for the first"
             one.kill()
             one.communicate()
-            _, err = two.communicate(timeout=30)
+            _, err = two.communicate(timeout=120)
     assert two.returncode == 0, err
     assert server.stats().requests == 42
 
@@ -100,11 +100,6 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     ready.run()
     server.reset()
     assert "0 (20 cached" in ready.run("--dry-run")[1]
-    code, out, _ = ready.run("--judge", "model-y", "--dry-run")
-    assert (code, "model-x" in out, "model-y" in out) == (0, True, True)
-    code, _, err = ready.run("--judge", "model-y")
-    assert code == 2, "several judges are for a dry run"
-    assert "--dry-run" in err
     assert server.stats().requests == 0
 
 

@@ -8,20 +8,13 @@ from pathlib import Path
 
 import pytest
 from cluster.clusterhelp import manifest
-from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 from judge import JudgeError
 from judge.running.combining import Shard, shard_of
 from judge.running.folder import Run
-from judge.studies import from_python
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
-IDS = st.lists(st.text(min_size=1), unique=True, max_size=40)
-
-
-def some(ids: list[str]):
-    return from_python(["Clear."] * len(ids), ["Clear."] * len(ids), study_ids=ids)
 
 
 def test_the_hash_is_written_down() -> None:
@@ -32,10 +25,7 @@ def test_the_hash_is_written_down() -> None:
     assert [shard_of(f"ex-{n:03}", 4) for n in range(1, 9)] == by_sha256sum
 
 
-NO_SHARDS = ["0/8", "9/8", "3", "3/0", "-1/3", "3/8/1", "", "a/b", "1.5/2", "1/٣"]
-
-
-@pytest.mark.parametrize("given", [*NO_SHARDS, (3,), (True, 2), 3])
+@pytest.mark.parametrize("given", ["0/8", "9/8", "3", "3/8/1", "", "1.5/2", "1/٣", (True, 2), 3])
 def test_what_is_no_shard_is_refused_in_one_message(given: object) -> None:
     with pytest.raises(JudgeError, match="I/N"):
         Shard.of(given)
