@@ -102,7 +102,6 @@ def test_old_option_names_work_and_name_the_new_ones(invoke: Invoke, tmp_path: P
 def test_settings_of_servers_are_given_by_key(invoke: Invoke) -> None:
     for judge, setting, says in (
         ("lexicon", "replicas=2", "takes no setting 'replicas'"),
-        ("ray:x", "replicas=two", "write replicas=N"),
         ("gpt-4o", "enforce-eager", "takes no setting"),
     ):
         done = invoke("green", PREDS, REFS, "--dry-run", "--judge", judge, "--server", setting)
