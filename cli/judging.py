@@ -220,7 +220,14 @@ def _in_batches(
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back to them."""
     if policy is None:
-        _warn_of_batches(session, listener)
+        if session.cache is not None:
+            from judge.batching.ledger import pending
+
+            if names := pending(session.cache.path, session.kind):
+                listener.say(
+                    f"Such questions are being answered in batches ({names}): asked here again, "
+                    "they are paid for twice. With --batch the run waits for them."
+                )
         yield
         return
     from judge.batching.batch_run import ask_in_batches
@@ -238,26 +245,6 @@ def _in_batches(
     finally:
         signal.signal(signal.SIGINT, before)
     yield
-
-
-def _warn_of_batches(session: JudgeSession, listener: ProgressListener) -> None:
-    """Warn where such questions are being answered in batches: asking them here costs twice."""
-    if session.cache is None:
-        return
-    from judge.batching.ledger import CREATING, RUNNING, Ledger
-
-    with Ledger(session.cache.path, create=False) as ledger:
-        batches = [
-            batch
-            for state in (CREATING, RUNNING)
-            for batch in ledger.batches(kind=session.kind, state=state)
-        ]
-    if batches:
-        names = ", ".join(batch.id for batch in batches)
-        listener.say(
-            f"Such questions are being answered in batches ({names}): asked here again, they are "
-            "paid for twice. With --batch the run waits for them."
-        )
 
 
 def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:

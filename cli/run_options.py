@@ -57,12 +57,6 @@ def column_option(*roles: str, text: str = "") -> Any:  # noqa: ANN401
     )
 
 
-def encoding_option() -> Any:  # noqa: ANN401
-    """Declare `--encoding`."""
-    text = "The encoding of text files, such as cp1252. Default: UTF-8."
-    return option("--encoding NAME", text, rare=True)
-
-
 def section_option(help: str) -> Any:  # noqa: A002, ANN401
     """Declare `--section`."""
     return option("--section findings|impression|report", help)
@@ -87,28 +81,14 @@ class ReportOptions:
     allow_missing: bool = option(
         "--allow-missing", "Leave out and count studies without a partner or without the section."
     )
-    encoding: str | None = encoding_option()
-    max_input: int = option(
-        "--max-input GB",
-        "Refuse files that unpack to more than this.",
-        rare=True,
-        type=FiniteRange(min=0, min_open=True),
-        default=4,
-        callback=lambda _context, _option, value: int(value * 1e9),
-    )
 
     def named_fields(self) -> NamedFields:
-        """Return the fields that have unusual names, and how the files are read."""
+        """Return the fields that have unusual names."""
         from judge.studies import NamedFields
 
         names = {role: self.columns.get(role) for role in ROLES}
-        return NamedFields(
-            study_class=names.pop("class"),
-            several=getattr(self, "references", None) is not None,
-            encoding=self.encoding,
-            max_input=self.max_input,
-            **names,
-        )
+        several = getattr(self, "references", None) is not None
+        return NamedFields(study_class=names.pop("class"), several=several, **names)
 
 
 @options

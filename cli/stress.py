@@ -84,9 +84,7 @@ class _Output:
 
     figures: Path | None = figures_option("errors found by class, false alarms by change")
     html: Path | None = html_option("Write a page with the tables and each changed report.")
-    table: tuple[str, ...] = table_option(
-        *("detection", "false_alarms", "monotone", "wrong_way", "stability", "hostile")
-    )
+    table: tuple[str, ...] = table_option(*("detection", "false_alarms", "stability", "hostile"))
     form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
 
@@ -132,11 +130,11 @@ def _run(options: _Stress) -> None:
 
     Exit codes are those of judge RUBRIC.
     """
-    from judge.pages.stress import MARK
+    from judge.pages.tables import STRESS
     from judge.stress import candidates
     from judge.stress.report import stress_report
 
-    check_outputs(options.html, options.figures, MARK)
+    check_outputs(options.html, options.figures, STRESS)
     sessions = [*_sessions(options)]
     sample, changes = (
         options.draw_studies(),
@@ -184,10 +182,10 @@ def _report(options: _Report) -> None:
     RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
     judge stress. docs/stress.md explains each number.
     """
-    from judge.pages.stress import MARK
+    from judge.pages.tables import STRESS
     from judge.stress.report import stress_report
 
-    check_outputs(options.html, options.figures, MARK)
+    check_outputs(options.html, options.figures, STRESS)
     _show(stress_report(options.runs), options)
 
 
@@ -227,7 +225,7 @@ def _show(report: StressReport, options: _Output) -> None:
     """Print a report, after its page and figures: whoever reads the output may close it early."""
     from judge.figures import available, draw_stress, stress_page_figures
     from judge.files import write_html
-    from judge.pages.stress import MARK, page
+    from judge.pages.tables import STRESS, stress_page
     from judge.tables.stress import stress_document
 
     data = report.plain()
@@ -235,6 +233,6 @@ def _show(report: StressReport, options: _Output) -> None:
         note_figures(draw_stress(data, options.figures), options.figures)
     if options.html:
         charts = stress_page_figures(data) if available() else None
-        write_html(page(report, charts), options.html, MARK)
+        write_html(stress_page(report, charts), options.html, STRESS)
         note(f"page  {options.html}")
     print_document(stress_document(data), options.form, data, options.table)

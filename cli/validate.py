@@ -75,24 +75,24 @@ def validate(options: _Validate) -> None:
     from judge.comparing.alignment import choice
     from judge.figures import draw_validation
     from judge.files import write_html
-    from judge.pages.validation import MARK, page
+    from judge.pages.tables import VALIDATION, validation_page
     from judge.tables.validation import validation_document
     from judge.validating.raters import align_raters, open_raters
     from judge.validating.validation import compute_validation
 
-    check_outputs(options.html, options.figures, MARK)
+    check_outputs(options.html, options.figures, VALIDATION)
     judges = open_raters([choice(run) for run in options.runs], readers=False)
     readers = open_raters([choice(run) for run in options.readers], readers=True)
     files = options.read_files()
     studies = align_raters(judges, readers, files, options.patient_field, options.level)
     validation = compute_validation(studies, options.resampling(), options.epsilon)
     # A damaged run is found here, before anything is written.
-    pieces = page(validation, studies) if options.html else ()
+    pieces = validation_page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
         note_figures(draw_validation(validation, options.figures), options.figures)
     if options.html:
-        write_html(pieces, options.html, MARK)
+        write_html(pieces, options.html, VALIDATION)
         note(f"page  {options.html}")
     document = validation_document(validation)
     print_document(document, options.form, validation, options.table)

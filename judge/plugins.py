@@ -5,7 +5,6 @@ A package is imported when it is asked for; one that fails is one message.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -92,8 +91,7 @@ class _Guarded(Generic[P, T]):
         except (JudgeError, UnparsedError, MemoryError):  # want of memory is nobody's fault
             raise
         except (Exception, SystemExit) as error:
-            wrong = f"failed: {_told(error)}{_place(error)}"
-            raise self.group.error(self.name, wrong) from error
+            raise self.group.error(self.name, f"failed: {_told(error)}") from error
 
 
 RUBRICS = Group("judge.rubrics", "rubric")
@@ -121,12 +119,6 @@ def _package(entry: EntryPoint, versions: Mapping[str, str] | None = None) -> st
     name, today = entry.dist.name, entry.dist.version
     version = today if versions is None else versions.get(name, "of an unknown version")
     return f"{name} {version}"
-
-
-def _place(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)[1:]
-    own_frames = [frame for frame in frames if frame.filename == frames[0].filename]
-    return f" ({own_frames[-1].filename}, line {own_frames[-1].lineno})" if own_frames else ""
 
 
 def _told(error: BaseException) -> str:

@@ -179,34 +179,23 @@ class Prompt:
             modality = None  # what all of these wordings are about
         if self.is_exact and (before or prior or modality):
             raise JudgeError(
-                f"the prompt {self.name} has no place for a context: leave --prior-field, "
+                f"the prompt {self.name} has no place for a context: leave --column prior, "
                 "--modality or the context (--no-context) out, or choose another --prompt"
             )
-        parts = self._preface(reference, candidate, before, prior, modality)
-        parts.append(self._question(reference, candidate, inside))
-        turns.append(Message("user", "\n\n".join(parts)))
-        return tuple(turns)
-
-    def _preface(
-        self,
-        reference: str,
-        candidate: str,
-        context: Mapping[str, str],
-        prior: str | None,
-        modality: str | None,
-    ) -> list[str]:
-        mark = _mark(reference, candidate, *context, *context.values(), prior or "")
+        mark = _mark(reference, candidate, *before, *before.values(), prior or "")
         parts = []
         if modality:
+            advice = (self.modalities or _MODALITY_ADVICE).get(modality, "")
             kind = _MODALITY.substitute(words=MODALITIES[modality])
-            advice = (self.modalities or _MODALITY_ADVICE).get(modality)
-            parts.append(f"{kind} {advice}" if advice else kind)
-        if context:
-            shown = "\n".join(f"{name}: {value}" for name, value in context.items())
+            parts.append(f"{kind} {advice}".rstrip())
+        if before:
+            shown = "\n".join(f"{name}: {value}" for name, value in before.items())
             parts.append(_CONTEXT.substitute(mark=mark, context=shown))
         if prior:
             parts.append(_PRIOR.substitute(mark=mark, prior=prior))
-        return parts
+        parts.append(self._question(reference, candidate, inside))
+        turns.append(Message("user", "\n\n".join(parts)))
+        return tuple(turns)
 
     def _question(
         self, reference: str, candidate: str, context: Mapping[str, str] = _NO_CONTEXT
@@ -217,8 +206,7 @@ class Prompt:
             )
         user = (self.user_in_context if context else None) or self.user
         known = "\n".join(f"    {name}: {value}" for name, value in context.items())
-        is_numbered = "$lines" in user or "$row" in user or "${" in user
-        numbered = list(enumerate(lines(candidate))) if is_numbered else []
+        numbered = list(enumerate(lines(candidate)))
         phrases = enumerate(candidate.splitlines(), 1)
         return Template(user).substitute(
             context=known,
@@ -258,12 +246,10 @@ def check(data: object, where: str) -> Prompt:
     try:
         return _FORM.validate_python(data)
     except ValidationError as error:
-        faults = (
-            ".".join(map(str, fault["loc"]))
-            + ": " * bool(fault["loc"])
-            + fault["msg"].removeprefix("Value error, ")
+        faults = [
+            ": ".join([".".join(map(str, fault["loc"])), fault["msg"]]).removeprefix(": ")
             for fault in error.errors(include_url=False, include_context=False, include_input=False)
-        )
+        ]
         raise JudgeError(f"{where}: {'; '.join(faults)}") from error
 
 
@@ -283,16 +269,12 @@ def _check_template(
     used = set(template.get_identifiers())
     if not template.is_valid():
         raise ValueError(f"a lone $ in {key}; write $$ for a dollar sign")
-    if unknown := sorted(used.difference(known)):
-        raise ValueError(f"unknown variable ${unknown[0]} in {key}; there are: {_listed(known)}")
-    if missing := [one_of for one_of in required if used.isdisjoint(one_of)]:
-        raise ValueError(
-            f"{key} lacks {' and '.join(_listed(variables, ' or ') for variables in missing)}"
-        )
-
-
-def _listed(variables: Iterable[str], joint: str = ", ") -> str:
-    return joint.join(f"${name}" for name in sorted(variables))
+    if unknown := used.difference(known):
+        there = ", ".join(f"${name}" for name in sorted(known))
+        raise ValueError(f"unknown variable ${min(unknown)} in {key}; there are: {there}")
+    for one_of in required:
+        if used.isdisjoint(one_of):
+            raise ValueError(f"{key} lacks {' or '.join(f'${name}' for name in sorted(one_of))}")
 
 
 def _mark(reference: str, candidate: str, *beside: str) -> str:

@@ -55,15 +55,13 @@ def restrict(
         grades, codes = rubric.facet(tally.columns), rubric.facet(tally.rows)
         counts = count_measures(rubric.kind(tally.kind), grades, replace(codes, labels=labels))
         added = counts[len(grades.labels) :]
-    # A reader's own category may be called as something that is lacking, such as an edit.
-    rows = tally.rows if tally else ""
-    measures = tuple(_restricted_measure(measure, missing) for measure in rubric.measures)
-    measures += tuple(_restricted_measure(measure, missing, beside=rows) for measure in added)
-    undefined = [
-        now.name
-        for now, then in zip(measures, (*rubric.measures, *added), strict=True)
-        if now is not then
-    ]
+    declared = (*rubric.measures, *added)
+    why = {measure.name: _why_undefined(measure, missing) for measure in declared}
+    undefined = [name for name, reason in why.items() if reason]
+    measures = tuple(
+        replace(measure, undefined=why[measure.name]) if why[measure.name] else measure
+        for measure in declared
+    )
     of_items, count = rubric.measure, ItemCounter(added)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
@@ -81,14 +79,11 @@ def restrict(
     )
 
 
-def _restricted_measure(measure: Measure, missing: Mapping[str, str], beside: str = "") -> Measure:
-    made_of = [*measure.needs]
-    if measure.counts:
-        labels = measure.counts.labels
-        names = [label for facet, label in labels.items() if facet != beside]
-        made_of += [measure.counts.kind, *labels, *names]
-    why = next((missing[part] for part in made_of if part in missing), None)
-    return measure if why is None else replace(measure, undefined=why)
+def _why_undefined(measure: Measure, missing: Mapping[str, str]) -> str | None:
+    counts = measure.counts
+    labels = counts.labels if counts else {}
+    made_of = (*measure.needs, *([counts.kind] if counts else []), *labels, *labels.values())
+    return next((missing[part] for part in made_of if part in missing), None)
 
 
 def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:

@@ -94,16 +94,15 @@ def quantities_of(
     quantities = []
     if known.issuperset(_ERRORS):
         quantities.append(Quantity("errors", "errors", "count", _ERRORS))
-    counted: dict[str, tuple[str, ...]] = {
+    levels: dict[str, tuple[str, ...]] = {
         name: (measure,) for name, measure in _LEVELS.items() if measure in known
     }
     if level is not None:
-        counted = (
-            {SIGNIFICANT: measures} if (measures := measures_at_level(rubric, level, lacks)) else {}
-        )
+        levels = {SIGNIFICANT: measures_at_level(rubric, level, lacks)}
     quantities += [
         Quantity(name, f"{name} errors", "count", measures, is_level=True)
-        for name, measures in counted.items()
+        for name, measures in levels.items()
+        if measures
     ]
     quantities += [
         Quantity(MISSED_URGENT, "missed urgent findings", "count", rate.measures, is_level=True)
@@ -114,17 +113,18 @@ def quantities_of(
         better = score.higher_is_better
         quantities.append(Quantity(SCORE, score.label, "score", (score.name,), better))
     if tally := rubric.tally:
-        columns = [
-            column for column in rubric.facet(tally.columns).labels if column.name not in lacks
-        ]
-        for row in rubric.facet(tally.rows).labels:
-            cuts = ({tally.columns: column.name, tally.rows: row.name} for column in columns)
-            parts = [measure.name for cut in cuts for measure in rubric.counting(tally.kind, cut)]
-            label = rubric.facet(tally.rows).text(row.name)
-            made_of = tuple(parts)
-            quantities.append(
-                Quantity(f"errors_{row.name}", label, "count", made_of, category=row.name)
+        rows, columns = rubric.facet(tally.rows), rubric.facet(tally.columns)
+        for row in rows.labels:
+            made_of = tuple(
+                measure.name
+                for column in columns.labels
+                if column.name not in lacks
+                for measure in rubric.counting(
+                    tally.kind, {tally.columns: column.name, tally.rows: row.name}
+                )
             )
+            name, label = f"errors_{row.name}", rows.text(row.name)
+            quantities.append(Quantity(name, label, "count", made_of, category=row.name))
     return {quantity.name: quantity for quantity in quantities}
 
 

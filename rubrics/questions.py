@@ -82,20 +82,15 @@ def combine_answers(answers: Mapping[str, Completion]) -> Completion:
     }
     completions = list(answers.values())
     used = [astuple(completion.usage) for completion in completions if completion.usage]
-    ends = [
-        completion.finish_reason
-        for completion in completions
-        if completion.finish_reason not in ("stop", *_ENDS)
-    ]
+    ends = {completion.finish_reason for completion in completions} - {"stop", *_ENDS}
+    last = completions[-1] if completions else Completion("", "stop", "")
     return Completion(
         text=json.dumps(written, ensure_ascii=False, indent=1),
-        finish_reason=ends[0] if ends else "stop",
-        model=completions[-1].model if completions else "",
+        finish_reason=min(ends, default="stop"),
+        model=last.model,
         usage=Usage(*map(sum, zip(*used, strict=True))) if used else None,
-        created=max(
-            (completion.created for completion in completions if completion.created), default=None
-        ),
-        mode=completions[-1].mode if completions else None,
+        created=max((one.created for one in completions if one.created), default=None),
+        mode=last.mode,
     )
 
 

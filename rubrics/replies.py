@@ -28,11 +28,10 @@ from judge.types import Annotation, UnparsedError
 _NOTHING = frozenset(
     (
         *("", "none", "nil", "null", "na", "n a", "nothing", "no", "zero", "not applicable"),
-        "empty",
-        *("none found", "none identified", "none noted", "no entry", "no entries", "see above"),
-        *("string", "text", "entry", "error", "finding", "phrase", "matched finding", "no phrase"),
-        *("no phrases", "no finding", "no findings", "keine", "aucune", "aucun"),
-        *("ninguno", "ninguna", "nessuno"),
+        *("empty", "none found", "none identified", "none noted", "no entry", "no entries"),
+        *("see above", "string", "text", "entry", "error", "finding", "phrase", "no phrase"),
+        *("matched finding", "no phrases", "no finding", "no findings", "keine", "aucune"),
+        *("aucun", "ninguno", "ninguna", "nessuno"),
     )
 )
 _WRONG = (
@@ -48,47 +47,36 @@ _THINGS = r"(?:findings?|locations?|positions?|severit(?:y|ies)|comparisons?|sta
 _AGREES = (
     r"(?:correct(?:ly)?|accurate(?:ly)?|agrees?|match(?:es|ed)?|identical|concordant|the same)"
 )
-_NEGATED = "|".join(
-    (
-        # "No clinically relevant errors", "not an error", "without any discrepancy".
-        rf"(?:an? )?(?:[\w-]+ ){{0,3}}?(?:{_WRONG}|fehler|abweichung\w*|erreurs?|error(?:es)?)\b",
-        # "No findings are missing", "No missing findings".
-        rf"(?:[\w-]+ ){{0,2}}?{_THINGS} (?:[\w-]+ ){{0,3}}?{_STATES}\b",
-        rf"(?:[\w-]+ )?{_STATES} (?:[\w-]+ )?{_THINGS}",
-        r"match(?:es|ed|ing)?\b|(?:other|further|additional) (?:findings?|categor)",
-    )
+_NEGATED = (
+    # "No clinically relevant errors", "not an error", "without any discrepancy".
+    rf"(?:an? )?(?:[\w-]+ ){{0,3}}?(?:{_WRONG}|fehler|abweichung\w*|erreurs?|error(?:es)?)\b"
+    # "No findings are missing", "No missing findings".
+    rf"|(?:[\w-]+ ){{0,2}}?{_THINGS} (?:[\w-]+ ){{0,3}}?{_STATES}\b"
+    rf"|(?:[\w-]+ )?{_STATES} (?:[\w-]+ )?{_THINGS}"
+    r"|match(?:es|ed|ing)?\b|(?:other|further|additional) (?:findings?|categor)"
 )
 _WITHIN = re.compile(
-    "|".join(
-        (
-            rf"\b(?:(?:no|zero|0|without|any|kein\w*|aucune?|ning[uú]n\w*) (?:{_NEGATED})",
-            rf"not (?:an? )?(?:[\w-]+ ){{0,2}}?{_WRONG}\b",
-            r"nothing(?: that)? match|shares? no\b",
-            # "All locations are correct", "both agree".
-            rf"(?:all|both|every|each|everything)\b[^.;]{{0,60}}\b{_AGREES}\b",
-            # Second thoughts.
-            r"(?:actually|disregard|retract(?:ed)?|scratch that|on second thoughts?)\b",
-            r"(?:on reflection|correction:|sorry\b|does not count)",
-            r"should (?:be|read|say) (?:counted|[(\[]?[0-9a-f][)\]]?(?: (?!mm|cm)|$)|zero|one)",
-            r"(?:not|never) (?:to be |really |be )?(?:count(?:ed)?|list(?:ed)?|included)\b",
-            r"not (?:really )?(?:wrong|false|incorrect|missing|omitted)\b",
-            # A count within the words.
-            rf"(?:{_WRONG}|{_THINGS}|total|sum|count)\s*(?:\([0-9]+\)\s*)?[:=]\s*(?:[0-9]|none|zero))",
-        )
-    )
+    rf"\b(?:(?:no|zero|0|without|any|kein\w*|aucune?|ning[uú]n\w*) (?:{_NEGATED})"
+    rf"|not (?:an? )?(?:[\w-]+ ){{0,2}}?{_WRONG}\b"
+    r"|nothing(?: that)? match|shares? no\b"
+    # "All locations are correct", "both agree".
+    rf"|(?:all|both|every|each|everything)\b[^.;]{{0,60}}\b{_AGREES}\b"
+    # Second thoughts.
+    r"|(?:actually|disregard|retract(?:ed)?|scratch that|on second thoughts?)\b"
+    r"|(?:on reflection|correction:|sorry\b|does not count)"
+    r"|should (?:be|read|say) (?:counted|[(\[]?[0-9a-f][)\]]?(?: (?!mm|cm)|$)|zero|one)"
+    r"|(?:not|never) (?:to be |really |be )?(?:count(?:ed)?|list(?:ed)?|included)\b"
+    r"|not (?:really )?(?:wrong|false|incorrect|missing|omitted)\b"
+    # A count within the words.
+    rf"|(?:{_WRONG}|{_THINGS}|total|sum|count)\s*(?:\([0-9]+\)\s*)?[:=]\s*(?:[0-9]|none|zero))"
 )
 _SOME = "one|two|three|four|five|six|seven|eight|nine|ten|several|many|multiple"
 _OPENS = re.compile(
-    "|".join(
-        (
-            # None, N/A, "None of the findings is missing"; a finding may begin "None of the lines".
-            rf"(?:none|nil|n/?a|not applicable)\b(?! of the)|none of the {_THINGS}",
-            r"(?:wait|correction)\b",
-            r"nothing (?:is |was )?(?:else|miss|omitted|false|wrong|to |found|matche[sd])",
-            rf"(?:the )?{_THINGS} (?:(?:is|are|was|were|all|also) )*(?:correct|accurate|identical)",
-            rf"(?:[0-9]+|{_SOME}) (?:[\w-]+ ){{0,2}}?(?:{_WRONG}|findings)\b",
-        )
-    )
+    # None, N/A, "None of the findings is missing"; a finding may begin "None of the lines".
+    rf"(?:none|nil|n/?a|not applicable)\b(?! of the)|none of the {_THINGS}|(?:wait|correction)\b"
+    r"|nothing (?:is |was )?(?:else|miss|omitted|false|wrong|to |found|matche[sd])"
+    rf"|(?:the )?{_THINGS} (?:(?:is|are|was|were|all|also) )*(?:correct|accurate|identical)"
+    rf"|(?:[0-9]+|{_SOME}) (?:[\w-]+ ){{0,2}}?(?:{_WRONG}|findings)\b"
 )
 # A remark instead of an entry, or one side of an error.
 _REMARK = re.compile(

@@ -21,7 +21,7 @@ from judge.comparing.alignment import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
-from judge.pages.validation import page as validation_page
+from judge.pages.tables import validation_page
 from judge.running.folder import Run
 from judge.stats.significance import Comparison
 from judge.validating.raters import RatedStudies, align_raters, open_raters

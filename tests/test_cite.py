@@ -53,13 +53,6 @@ def test_latex_and_bibtex_cite_the_same(invoke: Invoke, judged_examples: Path) -
     assert r"prompt:none\textbar{}section:findings" in latex
 
 
-def test_a_reader_is_called_one(invoke: Invoke) -> None:
-    readings = EXAMPLES / "readers" / "readings.csv"
-    line = ("import", "tidy", readings, "--section", "findings", "--out", "readers")
-    assert invoke(*line).exit_code == 0
-    assert "The reader was fern." in invoke("cite", "readers/reader-fern").stdout
-
-
 def test_what_was_not_scored_is_said(invoke: Invoke) -> None:
     refs = {
         "a": {"report": "Clear lungs."},
@@ -98,8 +91,7 @@ def test_several_references_are_said(invoke: Invoke) -> None:
     text = invoke("cite", "run", "--format", "latex").stdout
     assert text.startswith("The reports of 模型-1 on ")
     assert "combined by the rule best" in text
-    done = invoke("cite", "nothing")
-    assert (done.exit_code, done.stdout, "nothing" in done.stderr) == (2, "", True)
+    assert invoke("cite", "nothing").exit_code == 2
 
 
 def test_a_work_is_the_one_of_the_references() -> None:

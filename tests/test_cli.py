@@ -266,7 +266,6 @@ def test_nothing_of_the_input_steers_the_terminal(invoke: Invoke, tmp_path: Path
 BAD = {
     "no such file": (["green", "absent.json", REFS], "absent.json"),
     "unknown section": (["green", PREDS, REFS, "--section", "history"], "findings"),
-    "unknown encoding": (["green", PREDS, REFS, "--encoding", "ebcdicc"], "--encoding"),
     "a slip of a judge": (["green", PREDS, REFS, "--judge", "lexcion"], "lexicon"),
     "no key": (["green", PREDS, REFS, "--judge", "gpt-4o"], "OPENAI_API_KEY"),
     "unknown prompt": (["green", PREDS, REFS, "--prompt", "nope"], "nope"),

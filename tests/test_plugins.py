@@ -195,7 +195,7 @@ GOOD = {
     ("change", "says"),
     [
         ({"text": "words"}, "failed: AttributeError: "),
-        ({"read": "[1 / 0]"}, "failed: ZeroDivisionError: division by zero ("),
+        ({"read": "[1 / 0]"}, "failed: ZeroDivisionError: division by zero"),
         ({"written": "annotation.items[0].text"}, "failed: IndexError: "),
         ({"name": "slip"}, "calls itself 'slip': it needs that name"),
         ({"read": "[exit()]"}, "failed: SystemExit"),
@@ -211,8 +211,6 @@ def test_a_rubric_that_fails_is_one_message_with_its_package(
     assert done.exit_code == 2, done.output
     said = done.stderr.splitlines()[-1]
     assert f"the rubric 'slips' of the package slips 1.0 {says}" in said
-    if "failed" in says:
-        assert "slips_module.py, line " in said
 
 
 def test_runs_by_two_versions_of_a_package_are_told_apart(

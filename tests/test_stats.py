@@ -15,7 +15,15 @@ from scipy import stats as reference
 from judge import rubrics
 from judge.rubrics.contract import Scale
 from judge.stats.correlation import correlation
-from judge.stats.intervals import Z_95, inverse, mean_interval, ratio_interval, wilson
+from judge.stats.intervals import (
+    Z_95,
+    Estimate,
+    bounds,
+    inverse,
+    mean_interval,
+    ratio_interval,
+    wilson,
+)
 from judge.stats.table import TableBuilder, summarise, worst_rows
 from judge.types import (
     Annotated,
@@ -180,6 +188,21 @@ def test_studies_without_an_annotation_have_no_number() -> None:
     none = {"n": 0, "value": None, "low": None, "high": None, "n_undefined": 0}
     assert row["statistics"]["no_significant_error"] == {**none, "k": 0}
     assert row["statistics"]["green"] == none
+
+
+def test_bounds_are_the_figures_if_all_unread_were_best_or_worst() -> None:
+    found = summarise(table(), GREEN)
+    abnormal, normal = found["rates"]
+    for block, score, rate in ((found, (1.5, 3.5), (1, 3)), (abnormal, (0, 2), (0, 2))):
+        figures, n = block["statistics"], block["n_studies"]
+        assert figures["green"]["bounds"] == pytest.approx([end / n for end in score])
+        bounded = figures["no_significant_error"]["bounds"]
+        assert bounded == pytest.approx([end / n for end in rate])
+        assert "bounds" not in figures["errors"]
+    assert all("bounds" not in one for one in normal["statistics"].values())
+    # Of a reciprocal the best is the greatest.
+    (turned,) = (s for s in rubrics.load("fineradscore").statistics if s.is_reciprocal)
+    assert bounds(Estimate(3, 1 / 2, None, None), turned, 1) == pytest.approx((4 / 10, 4 / 7))
 
 
 def test_rates_by_two_fields_and_by_a_missing_value() -> None:

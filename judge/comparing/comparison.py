@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class ComparedRun:
     model: str
     shown: str
     rubric: str
+    version: str
     section: str
     judge: str
     prompt: str
@@ -68,6 +70,7 @@ def _opened(choice: RunChoice) -> ComparedRun:
         choice.model or model_of_run(run),
         choice.shown,
         str(manifest["rubric"]),
+        parts["rubric"],
         str(manifest["section"]),
         " ".join([manifest["judge"]["version"], *settings]),
         " ".join([parts.get("prompt", "none"), *context]),
@@ -144,13 +147,10 @@ def read_scores(
     notes += [note for _, note in fields.values() if note]
     notes += _run_notes(runs, models)
     notes += _coverage(values, models)
+    judged = {(run.rubric, run.model) for run in runs}
     without_run = {
-        rubric: frozenset(
-            index
-            for index, model in enumerate(models)
-            if (rubric, model) not in {(run.rubric, run.model) for run in runs}
-        )
-        for rubric in {run.rubric for run in runs}
+        rubric: frozenset(i for i, model in enumerate(models) if (rubric, model) not in judged)
+        for rubric, _ in judged
     }
     panel = ScoreMatrix(
         models,
@@ -233,27 +233,16 @@ def check(
 
 
 def _settings(runs: Sequence[ComparedRun]) -> list[_Differing]:
-    settings: list[tuple[str, str, Sequence[ComparedRun], Callable[[ComparedRun], str]]] = [
-        ("section", "compare the runs of each section by themselves", runs, lambda run: run.section)
-    ]
+    settings = [("section", "compare the runs of each section by themselves", "section", runs)]
     for name in dict.fromkeys(run.rubric for run in runs):
         same = [run for run in runs if run.rubric == name]
         settings += [
-            (
-                f"version of {name}",
-                "judge rescore",
-                same,
-                lambda run: Signature.parse(run.run.signature)["rubric"],
-            ),
-            (f"judge of {name}", "--allow judge", same, lambda run: run.judge),
-            (f"prompt of {name}", "--allow prompt", same, lambda run: run.prompt),
+            (f"version of {name}", "judge rescore", "version", same),
+            (f"judge of {name}", "--allow judge", "judge", same),
+            (f"prompt of {name}", "--allow prompt", "prompt", same),
         ]
-    values = [_by_value(of, value) for _, _, of, value in settings]
-    return [
-        (what, remedy, by_value)
-        for (what, remedy, _, _), by_value in zip(settings, values, strict=True)
-        if len(by_value) > 1
-    ]
+    found = [(what, remedy, _by_value(of, attrgetter(name))) for what, remedy, name, of in settings]
+    return [differing for differing in found if len(differing[2]) > 1]
 
 
 def _by_value(

@@ -24,12 +24,10 @@ Verdict = Literal["pass", "fail", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that a gate checks.
+    """One thing that a gate checks: the `rule` that must hold, and the `reason` if it is undecided.
 
-    `rule` says what must hold. `value` is the run's figure, `baseline` that of the earlier run,
-    `difference` the first less the second on the `n` studies scored in both, with its 95%
-    interval `low` to `high`. `p_holm` is the p-value of the paired test, corrected for all tests
-    of the gate. `reason` is why a check is undecided. A limit is compared with no other run.
+    `difference` is the run's `value` less the earlier run's `baseline`, on `n` studies scored in
+    both, with its 95% interval; `p_holm` is corrected for all tests of the gate.
     """
 
     metric: str

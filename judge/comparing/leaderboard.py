@@ -119,7 +119,7 @@ def recurring_errors(
     """Return the errors that recur in a run, or in two on the same studies, one row a group.
 
     The rows are those of `judge errors --format csv`, and so are what is refused and the
-    default of `min_studies`. `examples` are ids of studies, joined by "; ".
+    default of `min_studies`. `examples` are ids of studies, joined by commas.
     """
     return recurring_in(
         choices(runs), min_studies, common=common, allow=allow, patient_field=patient_field

@@ -26,10 +26,7 @@ _INDEX = ("column_1", "Unnamed: 0", "__index_level_0__")
 
 @dataclass(frozen=True)
 class MetricFile:
-    """A file of metrics: for each row the model (None: the file names none) and the study.
-
-    `columns` has each metric with one value per row, NaN where there is none.
-    """
+    """A file of metrics: a row's model, None if unnamed, its study, and each metric's values."""
 
     path: str
     sha256: str
@@ -73,11 +70,9 @@ def read_files(
 def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] = ()) -> MetricFile:
     """Read a file with `study_id`, perhaps `model`, and one column per metric.
 
-    It has any form that files of reports have. An empty cell, null or NaN is a study without the
-    metric. `higher` and `lower` give the direction of columns whose name does not tell. The counts
-    of a set's figures, which `judge metrics` writes beside, are no metrics of single studies.
-    Raises `JudgeError` for a file that cannot be read, a column that is no metric or of unknown
-    direction, and a study (of a model) that is there twice.
+    `higher` and `lower` give the direction of columns whose name does not tell. The counts of a
+    set's figures, which `judge metrics` writes beside, are no metrics of single studies. Raises
+    `JudgeError` for a column that is no metric or of unknown direction, and a study that is twice.
     """
     table = load(path, "metrics", NamedFields(_ID))
     study_ids, models = list(table.index), pd.Series([None] * len(table), dtype=object)

@@ -13,7 +13,7 @@ import numpy as np
 
 from judge.backends import lexicon
 from judge.comparing.alignment import RunChoice
-from judge.comparing.comparison import comparison_signature, read_scores
+from judge.comparing.comparison import ComparedRuns, comparison_signature, read_scores
 from judge.display import Displayed
 from judge.rubrics.contract import Label, Rubric
 from judge.running.folder import Run
@@ -46,12 +46,10 @@ _MADE_BY = (
 class Recurring(Displayed):
     """What recurs in one run, or in two on the same studies, as JSON's types.
 
-    `data` has what made it and `errors`, an entry a group. Of one run each has `n_errors`, of
-    which `n_grave` are grave, the studies with such an error, `k` of the `n` that were scored, with
-    Wilson's interval, and `examples`, the gravest first; `summary` is the run's. Of two runs it has
-    the same in `models`, on the studies scored for both, with examples from the studies in which
-    that model alone has the error, `ratio`, how many times as often the first model has it, and
-    `test`, of the first's share less the second's; it is None for a group in too few studies.
+    `data` has what made it and `errors`, an entry a group: `n_errors`, the studies with one, `k` of
+    the `n` scored with Wilson's interval, and `examples`, the gravest first. Of two runs that is in
+    `models`, with examples of studies in which that model alone has the error, beside `ratio`, the
+    first's share to the second's, and `test`, None in too few studies. `summary` is of one run.
     """
 
     rubric: Rubric
@@ -70,17 +68,16 @@ class Group(NamedTuple):
 def recurring_in(
     choices: Sequence[RunChoice],
     min_studies: int | None = None,
-    *,
-    common: bool = False,
-    allow: Collection[str] = (),
-    patient_field: str | None = None,
+    **options: Any,  # noqa: ANN401
 ) -> Recurring:
-    """Return the errors that recur in one run, or in two; raises `JudgeError` as `compare_runs`."""
+    """Return the errors that recur in one run, or in two, opened with `options` of `read_scores`.
+
+    Raises `JudgeError` as that does, and for a rubric whose items are not graded.
+    """
     if len(choices) > 2:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     if len(choices) > 1:
-        least = min_studies or FEWEST_TESTED
-        return _between(choices, least, common=common, allow=allow, patient_field=patient_field)
+        return _between(read_scores(choices, **options), min_studies or FEWEST_TESTED)
     run, least = Run(choices[0].path), min_studies or FEWEST
     rubric, summary = run.rubric, run.summary()
     if choices[0].model:
@@ -101,15 +98,7 @@ def recurring_in(
     return Recurring(rubric, data, summary)
 
 
-def _between(
-    choices: Sequence[RunChoice],
-    min_studies: int,
-    *,
-    common: bool,
-    allow: Collection[str],
-    patient_field: str | None,
-) -> Recurring:
-    compared = read_scores(choices, allow=allow, patient_field=patient_field, common=common)
+def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
     runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")

@@ -136,7 +136,9 @@ def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Return the recipes by prompt name."""
-    files = {path.stem: read_yaml(path)[0] for path in prompts.FOLDER.glob("*-official.yaml")}
+    files: dict[str, Any] = {
+        path.stem: read_yaml(path)[0] for path in prompts.FOLDER.glob("*-official.yaml")
+    }
     return {
         name: Recipe(**wording.pop("source"), wording=wording)
         for name, wording in sorted(files.items())

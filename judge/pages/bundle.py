@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from judge.tables.run import headline, run_title
+from judge.tables.run import run_document
 
 if TYPE_CHECKING:
     from judge.running.folder import Run
@@ -119,10 +119,11 @@ def site_index(mark: str, runs: Mapping[str, Run], *, has_comparison: bool) -> I
     if has_comparison:
         yield '<p><a href="comparison.html">Comparison of the models</a></p>\n'
     for name, run in runs.items():
+        document = run_document(run.summary(), run.rubric)
         facts = "".join(
             f"<div><dt>{html.escape(label)}</dt><dd><bdi>{html.escape(value)}</bdi></dd></div>"
-            for label, value in headline(run.summary(), run.rubric)
+            for label, value in document.head
         )
-        title = html.escape(run_title(run.summary(), run.rubric))
+        title = html.escape(document.title)
         yield f'<h2><a href="{quote(name)}">{title}</a></h2>\n<dl class="facts">{facts}</dl>\n'
     yield "</main>\n</body>\n</html>\n"

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from judge import jsonio
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.derived import REFERENCE
-from judge.rubrics.green.parse import MATCHED, matched_item
+from judge.rubrics.green import MATCHED, matched_item
 from judge.running.records import SampleRead
 from judge.studies.columns import normalise_name
 from judge.studies.load import decode, read_content, read_delimited
@@ -119,9 +119,9 @@ class File:
             yield Row(place, dict(zip(self.columns, texts, strict=True)))
 
 
-def open_file(source: str, encoding: str | None) -> File:
+def open_file(source: str) -> File:
     """Read a CSV, TSV or JSON file; raises `JudgeError` for anything else."""
-    content = read_content(source, encoding)
+    content = read_content(source)
     text = decode(content)
     if text.lstrip()[:1] not in ("{", "["):
         return File(content.name, content.sha256, read_delimited(content.name, text))
@@ -220,12 +220,12 @@ class AnnotationTable:
         self.items.setdefault(key, []).extend([item] * count)
 
     @contextmanager
-    def checking(self, *key: str) -> Iterator[None]:
+    def checking(self, reader: str, study_id: str) -> Iterator[None]:
         """Leave the study of a reader out if a `FaultError` is raised inside."""
         try:
             yield
         except FaultError as fault:
-            self.leave_out(*key, str(fault))
+            self.leave_out(reader, study_id, str(fault))
 
     def leave_out(self, reader: str, study_id: str, why: str) -> None:
         """Leave a study out, for all readers if `reader` is ""; the first reason is kept."""

@@ -25,7 +25,7 @@ from judge.readers.annotations import (
 from judge.rubrics.categories import CATEGORY, LEVELS, category_of
 from judge.rubrics.derived import EDIT, category_name
 from judge.rubrics.fineradscore import severity_of
-from judge.rubrics.green.parse import MATCHED
+from judge.rubrics.green import MATCHED
 from judge.sentences import lines
 from judge.studies.columns import normalise_name, stem_of
 from judge.studies.study_set import InputFile
@@ -372,12 +372,6 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         )
         for error in study_errors:
             table.add((reader, name), **error)
-        comments = [
-            f"{row['impression_original']}: {row['notes']}"
-            for row in lines_read
-            if row["notes"] and _is_kept(row)
-        ]
-        table.fields[reader, name] = {"comment": "\n".join(comments)}
     return table
 
 
@@ -439,7 +433,7 @@ LAYOUTS: Mapping[
 
 
 def read(
-    layout: str, sources: Sequence[str], reader: str | None = None, encoding: str | None = None
+    layout: str, sources: Sequence[str], reader: str | None = None
 ) -> tuple[str, list[Readings], tuple[InputFile, ...]]:
     """Read files of one layout; return its name, the readings of each reader, and the files.
 
@@ -450,7 +444,7 @@ def read(
     if layout not in (*LAYOUTS, AUTO):
         names = ", ".join((*LAYOUTS, AUTO, "readings"))
         raise JudgeError(f"unknown layout {layout!r}; there are: {names}")
-    files = [open_file(source, encoding) for source in sources]
+    files = [open_file(source) for source in sources]
     if len({file.sha256 for file in files}) < len(files):
         raise JudgeError("a file is named twice; name each once")
     wanted = [*LAYOUTS] if layout == AUTO else [layout]

@@ -74,7 +74,6 @@ class RunRequest(RunOptions):
             "base-url": settings.judges.get(self.judge),
             "cache": settings.cache and settings.cache.absolute(),
             "model": self.model,
-            "max-input": settings.max_input / 1e9,
             "out": out.absolute(),
         }
         roles = ("id", "candidate", "reference")

@@ -18,7 +18,6 @@ from pathlib import Path
 from judge import backends, rubrics
 from judge.backends import LEXICON
 from judge.running.cost import Prices, SpendingLimit
-from judge.studies.columns import MAX_INPUT
 from judge.types import JudgeError, Usage
 
 FILE = "spent.sqlite"
@@ -106,11 +105,6 @@ class ServiceSettings:
     cache: Path | None = None
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
-
-    @property
-    def max_input(self) -> int:
-        """The bytes that an upload may unpack to."""
-        return min(4 * self.max_upload, MAX_INPUT)
 
     @property
     def allowed(self) -> list[str]:

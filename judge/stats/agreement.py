@@ -66,7 +66,7 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
         for index, column in enumerate(readers.T)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
-    defined = [draws.figures for draws in by_reader if draws.reason is None]
+    defined = [draws.figures for draws in by_reader if draws.figures is not None]
     n_constant = sum(len(np.unique(column[~np.isnan(column)])) == 1 for column in readers.T)
     n = int(known.sum())
     reason = None if defined else "no reader has a correlation with the others"
@@ -74,16 +74,16 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, 
         reason = f"{n_constant} of {len(by_reader)} readers mark the same in every study"
     elif n < LEAST_UNITS:
         reason = f"a ceiling needs {LEAST_UNITS} studies that two readers have, there are {n}"
-    ceiling = np.zeros((1, len(METHODS))) if reason else np.mean(defined, axis=0)
+    mean_draws = CorrelationDraws(known, np.mean(defined, axis=0) if defined else None, reason)
     ranges: dict[str, Any] = dict.fromkeys(METHODS)
     if reason is None:
-        figures = np.array([figures[0] for figures in defined]).T.tolist()
-        ranges = {m: [min(column), max(column)] for m, column in zip(METHODS, figures, strict=True)}
+        single = np.array([figures[0] for figures in defined])
+        ends = zip(single.min(axis=0).tolist(), single.max(axis=0).tolist(), strict=True)
+        ranges = dict(zip(METHODS, map(list, ends), strict=True))
     return {
-        "judges": [_coefficients(draws, resamples) for draws in judges],
-        "readers": [_coefficients(draws, resamples) for draws in by_reader],
-        "mean": _coefficients(CorrelationDraws(known, ceiling, reason), resamples)
-        | {"range": ranges},
+        "judges": [draws.plain(resamples) for draws in judges],
+        "readers": [draws.plain(resamples) for draws in by_reader],
+        "mean": mean_draws.plain(resamples) | {"range": ranges},
     }
 
 
@@ -93,11 +93,6 @@ def mean_of(values: Values) -> Values:
     total = np.nan_to_num(values).sum(axis=1)
     mean: Values = np.divide(total, n, out=np.full(len(values), np.nan), where=n > 0)
     return mean
-
-
-def _coefficients(draws: CorrelationDraws, resamples: Resamples) -> dict[str, Any]:
-    figures = {method: draws.estimate(method, resamples).plain() for method in METHODS}
-    return {"n": int(draws.known.sum()), **figures}
 
 
 def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[str, Any]:
@@ -118,23 +113,21 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
         return {"n": n, "bias": none, "lower": none, "upper": none, "sd": None}
     bias, sd = float(d.mean()), float(d.std(ddof=1))
     error, n_units = clustered_error(d, units)
-    halves: list[float | None] = [None, None, None]
-    why = ONE_PATIENT
+    errors, why = [error] + [sd * np.sqrt(1 / n + Z_95**2 / (2 * (n - 1)))] * 2, None
     if sd <= ROUNDING * float(np.abs(judge[known]).max() + 1):
         sd, why = 0.0, "all differences are the same, which gives no interval"
-    elif n_units > 1:
-        errors = [sd * np.sqrt(1 / n + Z_95**2 / (2 * (n - 1)))] * 2
-        if n_units < n:
-            spread = ((d - bias) ** 2 - sd**2) / (2 * sd)
-            errors = [clustered_error(d + sign * Z_95 * spread, units)[0] for sign in (-1, 1)]
-        halves = [student(n_units - 1) * float(e) for e in (error, *errors)]
-    figures = {}
-    for name, sign, half in zip(("bias", "lower", "upper"), (0, -1, 1), halves, strict=True):
+    elif n_units < 2:
+        why = ONE_PATIENT
+    elif n_units < n:
+        linear = Z_95 * ((d - bias) ** 2 - sd**2) / (2 * sd)
+        errors[1:] = [clustered_error(d + sign * linear, units)[0] for sign in (-1, 1)]
+    figures: dict[str, Any] = {}
+    for name, sign, spread in zip(("bias", "lower", "upper"), (0, -1, 1), errors, strict=True):
         value = bias + sign * Z_95 * sd
-        low, high = (None, None) if half is None else (value - half, value + half)
-        missing = why if half is None else None
-        figure = Estimate(n, value, low, high, int((~known).sum()), reason=missing)
-        figures[name] = figure.plain()
+        half = student(n_units - 1) * float(spread) if why is None else 0.0
+        low, high = (value - half, value + half) if why is None else (None, None)
+        n_undefined = int((~known).sum())
+        figures[name] = Estimate(n, value, low, high, n_undefined, reason=why).plain()
     return {"n": n, **figures, "sd": sd}
 
 
@@ -153,16 +146,17 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str,
     """
     share = mean_of(readers)
     known = ~(np.isnan(judge) | np.isnan(share))
-    units = resamples.units[known]
+    units, n = resamples.units[known], int(known.sum())
     is_clean, shares = judge[known] == 1, share[known]
     majority = shares > 0.5
-    n, n_undefined = int(known.sum()), int((~known).sum())
     both = np.zeros((len(judge), 5))
     both[known] = np.column_stack([np.ones(n), is_clean, majority, is_clean & majority, shares])
-    sums = resamples.sums(both).T
+    count, clean, by_majority, agreed, rates = resamples.sums(both).T
+    by_chance = clean * by_majority + (count - clean) * (count - by_majority)  # of n * n
     with np.errstate(divide="ignore", invalid="ignore"):
-        kappas, rates = _kappas(*sums[:4]), sums[4] / sums[0]
-        biases = (sums[1] - sums[4]) / sums[0]
+        kappas = (count - clean - by_majority + 2 * agreed) * count - by_chance
+        kappas /= count * count - by_chance
+        rates, clean = rates / count, clean / count
 
     def by_bootstrap(figures: Values, missing: str) -> dict[str, Any]:
         if not n or np.isnan(figures[0]):
@@ -171,7 +165,7 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str,
 
     def rate(is_yes: Bools, missing: str, among: Bools | slice = slice(None)) -> dict[str, Any]:
         share = rate_interval(is_yes[among], units[among], missing)
-        return replace(share, n_undefined=n_undefined).plain()
+        return replace(share, n_undefined=len(judge) - n).plain()
 
     majority_rate = rate(majority, NO_STUDY)
     # Where all readers say the same of all studies no resample differs.
@@ -186,15 +180,8 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str,
         "judge_rate": rate(is_clean, NO_STUDY),
         "reader_rate": majority_rate if alike else by_bootstrap(rates, NO_STUDY),
         "majority_rate": majority_rate,
-        "bias": by_bootstrap(biases, NO_STUDY),
+        "bias": by_bootstrap(clean - rates, NO_STUDY),
     }
-
-
-def _kappas(n: Values, judge: Values, majority: Values, both: Values) -> Values:
-    """Return Cohen's kappa of each resample; NaN where chance alone would agree as well."""
-    agreed = n - judge - majority + 2 * both
-    by_chance = judge * majority + (n - judge) * (n - majority)  # of n * n
-    return (agreed * n - by_chance) / (n * n - by_chance)
 
 
 def alternative_annotator(

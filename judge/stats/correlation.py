@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def round_to_largest(values: Values) -> Values:
     return np.where(rounded == 0, 0.0, rounded) * largest
 
 
-def undefined_estimate(known: Bools, reason: str) -> Estimate:
+def undefined_estimate(known: Bools, reason: str | None) -> Estimate:
     """Return an estimate without a value, with the reason."""
     return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
 
@@ -48,18 +48,23 @@ class CorrelationDraws:
     """The correlations of two columns over the studies that are `known`.
 
     `figures` is resamples by `METHODS`, the studies as they are first; NaN where a resample has no
-    correlation. Where the studies as they are have none, `reason` says why.
+    correlation. It is None where the studies as they are have none, and `reason` says why.
     """
 
     known: Bools
-    figures: Values
+    figures: Values | None
     reason: str | None
 
     def estimate(self, method: str, resamples: Resamples) -> Estimate:
         """Return one of the correlations, with its interval or a reason why it has none."""
-        if self.reason is not None:
+        if self.reason is not None or self.figures is None:
             return undefined_estimate(self.known, self.reason)
         return resamples.estimate(self.figures[:, METHODS.index(method)], self.known)
+
+    def plain(self, resamples: Resamples) -> dict[str, Any]:
+        """Return the estimates by method as JSON's types, and the number of studies."""
+        figures = {method: self.estimate(method, resamples).plain() for method in METHODS}
+        return {"n": int(self.known.sum()), **figures}
 
 
 def correlate(
@@ -78,11 +83,10 @@ def correlate(
     elif single := [name for name, v in zip(names, (x, y), strict=True) if v.min() == v.max()]:
         reason = f"{single[0]} never varies" if len(single) == 1 else "neither of the two varies"
     if reason is not None:
-        undefined = np.full((len(resamples.weights), len(METHODS)), np.nan)
-        return CorrelationDraws(known, undefined, reason)
+        return CorrelationDraws(known, None, reason)
     cells, cell_of_study = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
     weights = unit_sums(resamples.weights.T[resamples.units[known]], cell_of_study.ravel())
-    return CorrelationDraws(known, _of_cells(*cells, weights), None)
+    return CorrelationDraws(known, _of_cells(cells[0], cells[1], weights), None)
 
 
 def _of_cells(x: Values, y: Values, weights: Values) -> Values:
@@ -100,7 +104,8 @@ def _of_cells(x: Values, y: Values, weights: Values) -> Values:
         x_ranks += _dot(weights[rows], x_rank, x_rank)
         y_ranks += _dot(weights[rows], y_rank, y_rank)
     n = weights.sum(axis=0)
-    x_untied, y_untied = (n**2 - _tied(values, weights) for values in (x, y))
+    levels = (unit_sums(weights, np.unique(v, return_inverse=True)[1]) for v in (x, y))
+    x_untied, y_untied = (n**2 - _dot(level, level) for level in levels)
     with np.errstate(divide="ignore", invalid="ignore"):
         # About their means: sums of squares lose digits where values are far from 0.
         x, y = (values[:, None] - values @ weights / n for values in (x - x.mean(), y - y.mean()))
@@ -111,11 +116,6 @@ def _of_cells(x: Values, y: Values, weights: Values) -> Values:
     figures = np.stack([kendall, spearman, pearson], axis=1)
     figures[(x_untied == 0) | (y_untied == 0)] = np.nan
     return np.asarray(np.clip(figures, -1.0, 1.0))
-
-
-def _tied(values: Values, weights: Values) -> Values:
-    levels = unit_sums(weights, np.unique(values, return_inverse=True)[1])
-    return _dot(levels, levels)
 
 
 def _dot(*columns: Values) -> Values:

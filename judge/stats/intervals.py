@@ -35,6 +35,7 @@ LEAST_UNITS = 10
 MOST_UNDEFINED = 0.01
 """The share of resamples without a figure from which on there is no interval."""
 
+_UNDEFINED = "too many resamples have no value, since few studies differ"
 _CHUNK = 2_500_000
 """How many weights there are at a time (20 MB), by resamples and units (300 at least)."""
 
@@ -236,7 +237,7 @@ def ratio_interval(
     n_studies, words = len(numerators), "studies" if units is None else "patients"
     sums = unit_sums(np.stack([numerators, denominators], axis=1), units_of(units, n_studies))
     k, n = float(numerators.sum()), float(denominators.sum())
-    parts = {"numerator": k, "denominator": n}
+    parts: dict[str, Any] = {"numerator": k, "denominator": n}
     if len(sums) < 2 or not n:
         return Estimate(n_studies, k / n if n else None, None, None, **parts)
     if 0 <= k <= n and k % 1 == n % 1 == 0 and k in (0, n):
@@ -247,7 +248,9 @@ def ratio_interval(
         none = np.full(len(sums), np.nan)
         return np.asarray(np.divide(sums[:, 0], sums[:, 1], out=none, where=sums[:, 1] != 0))
 
-    return replace(bootstrap_estimate(sums, ratio, n_studies, unit_words=words, most=0), **parts)
+    figure = bootstrap_estimate(sums, ratio, n_studies, unit_words=words, most=0)
+    why = "the denominator is 0 in some resamples" if figure.reason == _UNDEFINED else figure.reason
+    return replace(figure, reason=why, **parts)
 
 
 def wilson(k: int, n: int) -> Estimate:
@@ -371,7 +374,7 @@ def interval(
         return None, None, f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
     known = draws[np.isfinite(draws)]
     if len(known) < (1 - most) * len(draws):
-        return None, None, "too many resamples have no value, since few studies differ"
+        return None, None, _UNDEFINED
     share = tail(n_units)
     low, high = np.quantile(known, (share, 1 - share)).tolist()
     if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):

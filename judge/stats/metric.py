@@ -124,16 +124,9 @@ def metric_for_column(
     """Return the metric that a file's column holds, one value a study.
 
     `higher` and `lower` are columns whose direction the user gave. None where nobody knows the
-    direction. Raises `JudgeError` for a direction that contradicts itself or what is known, and
-    for a reciprocal of single studies, whose mean is not what ReXrank prints.
+    direction. Raises `JudgeError` for a direction that contradicts what is known.
     """
     is_higher, is_lower = column in higher, column in lower
-    score = column.strip().removeprefix("1/")
-    if score != column.strip() and (known_metric(score) or not (is_higher or is_lower)):
-        raise JudgeError(
-            f"the column {column!r} holds a reciprocal for each study, and the mean of those is "
-            f"not the 1 / mean that ReXrank prints; give {score!r} for each study"
-        )
     known = known_metric(column)
     if known is None:
         if not (is_higher or is_lower):

@@ -152,9 +152,7 @@ def _of(panel: ScoreMatrix, grouping: str) -> list[tuple[dict[str, object], Scor
 def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> Group:
     """Return the figures of every model and metric for the studies of `panel`.
 
-    A mean and its reciprocal have an interval within the metric's scale, or mean ± 1.96
-    standard errors where that is unknown; a rate has Wilson's, a ratio one by bootstrap. Where
-    patients have several studies all of them are by patient.
+    Intervals are those of `figure_of`; where patients have several studies, by patient.
     """
     clusters = panel.clusters if panel.is_clustered else None
     cells = {}

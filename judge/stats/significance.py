@@ -165,7 +165,12 @@ def compare(
     results: list[GroupTests] = []
     if how:
         results = list(track((compare_pairs(part, key, how) for key, part in parts), len(parts)))
-        more += _test_notes(results, how)
+        n = _n_tests(results[0].pairs)
+        if n / (1 + how.flips) >= ALPHA:
+            more.append(
+                f"{how.flips:,} flips are too few for {n:,} tests: none by sign flips can be "
+                f"significant after Holm's correction; --flips {round(n / ALPHA)} would do"
+            )
     all_cells = groups[0].cells
     metric = asked or max(
         panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
@@ -197,21 +202,6 @@ def _n_tests(pairs: Mapping[str, Sequence[PairTest]]) -> int:
     return sum(test.p is not None for tests in pairs.values() for test in tests)
 
 
-def _test_notes(results: Sequence[GroupTests], how: Resampling) -> list[str]:
-    tests = [test for result in results for pairs in result.pairs.values() for test in pairs]
-    n, notes = _n_tests(results[0].pairs), []
-    if n / (1 + how.flips) >= ALPHA:
-        notes.append(
-            f"{how.flips:,} flips are too few for {n:,} tests: none by sign flips can be "
-            f"significant after Holm's correction; --flips {round(n / ALPHA)} would do"
-        )
-    if any(test.p is not None and test.n_units < LEAST_UNITS for test in tests):
-        notes.append(
-            f"differences of fewer than {LEAST_UNITS} patients or studies have no interval"
-        )
-    return notes
-
-
 def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) -> GroupTests:
     """Test every pair of models by every metric on the studies of `panel`.
 
@@ -230,10 +220,8 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
     for metric in panel.metrics:
         scored = ~np.isnan(panel.values[metric.name])
         both = scored[:, pairs[0]] & scored[:, pairs[1]]
-        every, first, second = (
-            _resampled(panel, metric, models, among, units, weights)
-            for models, among in ((slice(None), scored), *((side, both) for side in pairs))
-        )
+        every = _resampled(panel, metric, slice(None), scored, units, weights)
+        first, second = (_resampled(panel, metric, side, both, units, weights) for side in pairs)
         is_equal = round_mantissa(first) == round_mantissa(second)
         differences = np.where(is_equal, 0.0, first - second)
         for pair, (a, b) in enumerate(np.transpose(pairs).tolist()):

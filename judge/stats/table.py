@@ -40,27 +40,22 @@ class TableBuilder:
     def __init__(self, rubric: Rubric, field_names: Iterable[str]) -> None:
         self._measures = rubric.measures
         self._fields = list(field_names)
-        names = [
+        self.columns = [
             *("study_id", "study_class", "class_inferred"),
             *self._fields,
             *("outcome", "reason", "warnings"),
             *(measure.name for measure in self._measures),
         ]
-        self._columns: dict[str, list[object]] = {name: [] for name in names}
-        if len(self._columns) < len(names):
+        self._rows: list[tuple[object, ...]] = []
+        if len(set(self.columns)) < len(self.columns):
             raise ValueError("two columns of the table of studies have one name")
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the table's columns."""
-        return list(self._columns)
 
     def add(self, study: Study, outcome: Outcome, measures: Measures | None) -> None:
         """Append one study; `measures` belong to an annotated outcome and to no other."""
         if (measures is not None) != isinstance(outcome, Annotated):
             raise ValueError(f"{study.study_id}: numbers go with an annotated outcome only")
         warnings = outcome.annotation.warnings if isinstance(outcome, Annotated) else ()
-        cells = (
+        row = (
             *(study.study_id, study.study_class, study.class_inferred),
             *(study.fields.get(name) for name in self._fields),
             OUTCOMES[type(outcome)],
@@ -68,22 +63,19 @@ class TableBuilder:
             "; ".join(warnings) or None,
             *(measures[m.name] if measures is not None else None for m in self._measures),
         )
-        for column, cell in zip(self._columns.values(), cells, strict=True):
-            column.append(cell)
+        self._rows.append(row)
 
     def build(self) -> pd.DataFrame:
         """Return the table; whole measures are nullable integers, others nullable floats."""
         import pandas as pd
 
+        cells = dict(zip(self.columns, zip(*self._rows, strict=True), strict=False))
         dtypes = {m.name: "Int64" if m.is_whole else "Float64" for m in self._measures}
         dtypes |= dict.fromkeys(FIXED_TEXTS, "str")
         # Left to itself pandas makes the site 1 a 1.0 where another study has no site.
-        dtypes |= {name: "Int64" for name in self._fields if _has_gaps(self._columns[name])}
+        dtypes |= {name: "Int64" for name in self._fields if _has_gaps(cells.get(name, ()))}
         return pd.DataFrame(
-            {
-                name: pd.Series(values, dtype=dtypes[name]) if name in dtypes else values
-                for name, values in self._columns.items()
-            }
+            {n: pd.Series(list(cells.get(n, ())), dtype=dtypes.get(n)) for n in self.columns}
         )
 
 

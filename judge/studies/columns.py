@@ -60,7 +60,6 @@ class NamedFields:
     """The fields that the user named, None for the usual names, and how the files are read.
 
     With `several` studies may have several references, which a field `reference_id` tells apart.
-    `max_input` is the most bytes that a file may decode to.
     """
 
     id: str | None = None
@@ -69,8 +68,6 @@ class NamedFields:
     study_class: str | None = None
     patient: str | None = None
     several: bool = False
-    encoding: str | None = None
-    max_input: int = MAX_INPUT
 
 
 KNOWN_NAMES = NamedFields()

@@ -53,14 +53,13 @@ class Content:
     name: str
     data: bytes
     sha256: str
-    encoding: str | None = None
 
 
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
     """Read a file, or standard input (`-`), for the role `preds`, `refs`, `both` or another."""
-    content = read_content(source, fields.encoding, fields.max_input)
+    content = read_content(source)
     if content.data.startswith(_PARQUET) or content.name.lower().endswith(".parquet"):
-        columns = _read_parquet(content, fields.max_input)
+        columns = _read_parquet(content)
     else:
         columns = _read_text(content.name, decode(content))
     option = "--metrics" if role == "metrics" else "--column id"
@@ -109,35 +108,32 @@ def to_id(value: object) -> str | None:
 # Bytes and text.
 
 
-def read_content(source: str, encoding: str | None = None, max_input: int = MAX_INPUT) -> Content:
+def read_content(source: str) -> Content:
     """Read a path, or standard input for `-`; gzip is undone, whatever the name."""
     name = "standard input" if source == STDIN else source
     try:
         if source == STDIN:
-            data = _read_all(sys.stdin.buffer, name, max_input)
+            data = _read_all(sys.stdin.buffer, name)
         else:
             with Path(source).open("rb") as file:
-                data = _read_all(file, name, max_input)
+                data = _read_all(file, name)
         digest = hashlib.sha256(data).hexdigest()
         if data.startswith(_GZIP):
-            data = _read_all(gzip.GzipFile(fileobj=io.BytesIO(data)), name, max_input)
+            data = _read_all(gzip.GzipFile(fileobj=io.BytesIO(data)), name)
     except (OSError, ValueError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise JudgeError(f"cannot read {name}: {reason}") from error
-    return Content(name, data, digest, encoding)
+    return Content(name, data, digest)
 
 
 def decode(content: Content) -> str:
     """Return the text that a source holds, without a byte order mark; raises `JudgeError`."""
     if content.data.startswith(_ZIP):
         raise JudgeError(f"{content.name} is a spreadsheet or an archive; save it as CSV")
-    encoding = content.encoding or "utf-8"
     try:
-        text = content.data.decode(encoding).removeprefix("\ufeff")
-    except (LookupError, ValueError) as error:
-        raise JudgeError(
-            f"{content.name} is not text in {encoding}; name its --encoding, or {_FORMS}"
-        ) from error
+        text = content.data.decode("utf-8-sig")
+    except ValueError as error:
+        raise JudgeError(f"{content.name} is not text in UTF-8; {_FORMS}") from error
     if not text.strip():
         raise JudgeError(f"{content.name} is empty")
     if "\x00" in text:
@@ -145,21 +141,20 @@ def decode(content: Content) -> str:
     return text
 
 
-def _read_all(file: BinaryIO | gzip.GzipFile, name: str, most: int) -> bytes:
+def _read_all(file: BinaryIO | gzip.GzipFile, name: str) -> bytes:
     data = bytearray()
     while chunk := file.read(2**20):
         data += chunk
-        _check_size(name, len(data), most)
+        _check_size(name, len(data))
     return bytes(data)
 
 
-def _check_size(name: str, n_bytes: int, most: int) -> None:
-    if n_bytes > most:
-        size = f"{most / 1e9:g} GB"
-        raise JudgeError(f"{name} unpacks to more than {size}; split it, or raise --max-input")
+def _check_size(name: str, n_bytes: int) -> None:
+    if n_bytes > MAX_INPUT:
+        raise JudgeError(f"{name} unpacks to more than {MAX_INPUT / 1e9:g} GB; split it")
 
 
-def _read_parquet(content: Content, most: int) -> Columns:
+def _read_parquet(content: Content) -> Columns:
     """Return the columns, but for images and the like; a text that repeats is stored once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -175,7 +170,7 @@ def _read_parquet(content: Content, most: int) -> Columns:
                 column = batch[name]
                 is_short = pa.types.is_dictionary(column.type)
                 n_bytes += (column.dictionary_decode() if is_short else column).nbytes
-                _check_size(content.name, n_bytes, most)
+                _check_size(content.name, n_bytes)
                 columns.setdefault(name, []).extend(column.to_pylist())
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.

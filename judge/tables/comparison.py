@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -115,14 +116,11 @@ def _complete(comparison: Comparison) -> Iterator[Table]:
         for rubric, table in error_tables(panel, group.key, order).items():
             yield _named(comparison, group, table, rubric=rubric)
     if comparison.tests and len(comparison.panel.models) > 1:
-        for index, group in groups:
-            for metric in metrics:
-                tests = differences_table(comparison, index, metric, complete=True)
-                yield _named(comparison, group, tests, metric=metric.name)
-        for index, group in groups:
-            for metric in metrics:
-                ranks = ranks_table(comparison, index, metric)
-                yield _named(comparison, group, ranks, metric=metric.name)
+        for make in (partial(differences_table, complete=True), ranks_table):
+            for index, group in groups:
+                for metric in metrics:
+                    table = make(comparison, index, metric)
+                    yield _named(comparison, group, table, metric=metric.name)
     yield from correlation_tables(comparison)
 
 

@@ -129,12 +129,9 @@ def _as_cell(value: Any) -> Cell:  # noqa: ANN401
 
 def field_columns(fields: Sequence[str], columns: Collection[Column]) -> list[Column]:
     """Return columns for the user's fields beside others; one whose name is taken gets `by_`."""
-    taken = {"row", "n_studies", "signature"}
-    taken |= {f"{column.name}{end}" for column in columns for end in ("", *_SUFFIXES)}
+    ends = ("", "_low", "_high", "_k", "_n", "_why")
+    taken = {"row", "n_studies", "signature", *(c.name + end for c in columns for end in ends)}
     return [Column(f"by_{name}" if name in taken else name, name) for name in fields]
-
-
-_SUFFIXES = ("_low", "_high", "_k", "_n", "_why")
 
 
 @dataclass(frozen=True, slots=True)

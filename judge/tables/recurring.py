@@ -8,7 +8,7 @@ from typing import Any
 from judge.comparing.recurring import Recurring
 from judge.rubrics.contract import Rubric
 from judge.tables.document import Column, Document, Estimate, Fact, table_of
-from judge.tables.run import headline, run_title
+from judge.tables.run import run_document
 from judge.text import counted
 
 _OTHER = "(other)"
@@ -25,19 +25,22 @@ def recurring_document(
         "finding",
         f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named",
     )
-    left = [f"category|{rubric.codes.label if rubric.codes else 'kind'}", "finding"]
+    codes = rubric.codes.label if rubric.codes else "kind"
+    head: list[str | Column] = [f"category|{codes}", "finding"]
     if summary is not None:
-        title, named = run_title(summary, rubric), f"Errors that recur in {n} or more"
-        facts = headline({**summary, "notes": []}, rubric, figures=False)
+        run, named = run_document(summary, rubric), f"Errors that recur in {n} or more"
+        title, facts = run.title, run.facts
         errors, none = data["errors"], f"No error recurs in {n} or more, {of}."
-        head, entries = left + _run_columns(rubric), map(_of_run, errors)
+        head += _run_columns(rubric)
+        entries = map(_of_run, errors)
     else:
         models = [run["model"] for run in data["runs"]]
         title, named = "Recurring errors", f"Errors in {n} or more of either model"
         facts = _pair_facts(data, rubric)
         errors = [error for error in data["errors"] if complete or error["test"]]
         none = f"No error is in {n} or more of either model, {of}: no tests."
-        head, entries = left + _pair_columns(models, complete=complete), map(_of_pair, errors)
+        head += _pair_columns(models, complete=complete)
+        entries = map(_of_pair, errors)
     shown = [*entries][: None if complete else top]
     part = "" if len(shown) == len(errors) else f", the first {len(shown)} of {len(errors)}"
     table = table_of("recurring", named + part, head, shown)

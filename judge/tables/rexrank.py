@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import compare_runs
-from judge.comparing.metric_files import MetricFile
 from judge.figures.comparison import comparison_figures
 from judge.figures.files import write_figures
 from judge.files import replacing
@@ -50,19 +50,11 @@ def _by_group(comparison: Comparison) -> dict[str, str]:
     return files
 
 
-def challenge_comparisons(
-    choices: Sequence[RunChoice],
-    *,
-    sort: str | None = None,
-    allow: Collection[str] = (),
-    patient_field: str | None = None,
-    metrics: Sequence[MetricFile] = (),
-) -> dict[str, Comparison]:
-    """Compare models by class and `dataset`, for each section; raises as `compare_runs` does."""
+def challenge_comparisons(choices: Sequence[RunChoice], **options: Any) -> dict[str, Comparison]:  # noqa: ANN401
+    """Compare models by class and `dataset`, for each section; `options` as of `compare_runs`."""
     sections: dict[str, list[RunChoice]] = {}
     for choice in choices:
         sections.setdefault(str(Run(choice.path).manifest["section"]), []).append(choice)
-    options = {"sort": sort, "allow": allow, "patient_field": patient_field, "metrics": metrics}
     return {
         section: compare_runs(of_section, None, by=_BY, **options)[1]
         for section, of_section in sections.items()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
 from judge.rubrics.contract import Rubric, Statistic, Tally
@@ -35,61 +35,51 @@ Data = Mapping[str, Any]
 
 def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Document:
     """Return what is printed of a run; `complete` is for CSV: all counts, in one table of rates."""
-    head = headline(summary, rubric)
-    signatures = [("signature", summary["signature"])]
-    if "readings" in summary:
-        signatures.append(("corrected", summary["readings"]["signature"]))
-    return Document(
-        run_title(summary, rubric),
-        tuple(fact for fact in head if fact[0] != "note"),
-        (*(text for name, text in head if name == "note"), *_unread_notes(summary, rubric)),
-        tuple(tables(summary, rubric, complete=complete)),
-        tuple(signatures),
-    )
-
-
-def run_title(summary: Data, rubric: Rubric) -> str:
-    """Return the title of a run: the model, the rubric, and who judges."""
-    model = summary.get("model")
-    return f"{f'{model}: ' if model else ''}{rubric.title} by {summary['judge']['name']}"
-
-
-def headline(summary: Data, rubric: Rubric, *, figures: bool = True) -> list[Fact]:
-    """Return the facts at the head of a run, with its `figures` or without, and its notes."""
-    judge = summary["judge"]
+    judge, model, readings = summary["judge"], summary.get("model"), summary.get("readings")
     facts = [
-        *([("model", summary["model"])] if summary.get("model") else []),
+        *([("model", model)] if model else []),
         ("rubric", rubric.title),
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
         *([("prompt", summary["prompt"])] if summary["prompt"] else []),
         ("section", summary["section"]),
         *((name, str(summary[f"n_{name}"])) for name in _COUNTS),
+        *([("left out", left_out(summary["omitted"]))] if summary["omitted"] else []),
+        *class_facts(summary["n_class_inferred"], summary["n_studies"]),
     ]
-    if summary["omitted"]:
-        facts.append(("left out", left_out(summary["omitted"])))
-    facts += class_facts(summary["n_class_inferred"], summary["n_studies"])
-    if figures:
-        facts += _statistics(summary, rubric.shown("head"))
-        facts += [
-            ("note", f"{statistic.label} has no interval: {figure.why}")
-            for statistic in rubric.shown("head")
-            if (figure := _estimate(summary, statistic)).why and figure.value is not None
-        ]
+    notes = [*summary["notes"], *_unread_notes(summary, rubric)]
+    facts += headline_figures(summary, rubric, "head")
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
-    facts += [("note", note) for note in summary["notes"]]
-    return facts + (_readings_facts(summary["readings"], rubric) if "readings" in summary else [])
+    signatures = [("signature", summary["signature"])]
+    if readings:
+        signatures.append(("corrected", readings["signature"]))
+        facts += [
+            ("readings", f"{run['reader']}: {run['n']:,} ({run['run']})")
+            for run in readings["runs"]
+        ]
+        strata = ", ".join(readings["drawn_by"])
+        by_strata = f", in strata by {strata}" if strata else ""
+        facts.append(("drawn", f"{_DRAWN[readings['drawn']]}{by_strata}"))
+        labels = {statistic.name: statistic.label for statistic in rubric.statistics}
+        not_corrected = readings["not_corrected"].items()
+        notes += [f"{labels[name]} is not corrected: {why}" for name, why in not_corrected]
+        notes += readings["notes"]
+    return Document(
+        f"{f'{model}: ' if model else ''}{rubric.title} by {judge['name']}",
+        facts,
+        tuple(notes),
+        _tables(summary, rubric, complete=complete),
+        tuple(signatures),
+    )
 
 
-def headline_figures(summary: Data, rubric: Rubric) -> list[Fact]:
-    """Return the figures that a list of runs shows: labels and texts, for all studies."""
-    return _statistics(summary, rubric.shown("groups"))
-
-
-def _statistics(summary: Data, statistics: Iterable[Statistic]) -> list[Fact]:
+def headline_figures(
+    summary: Data, rubric: Rubric, where: Literal["head", "groups"] = "groups"
+) -> list[Fact]:
+    """Return the labels and texts of a run's main figures, for all studies."""
     return [
         (statistic.label, cell_text(_estimate(summary, statistic), _column(statistic)))
-        for statistic in statistics
+        for statistic in rubric.shown(where)
     ]
 
 
@@ -119,19 +109,6 @@ _DRAWN = {
 }
 
 
-def _readings_facts(readings: Data, rubric: Rubric) -> list[Fact]:
-    runs = readings["runs"]
-    facts = [("readings", f"{run['reader']}: {run['n']:,} ({run['run']})") for run in runs]
-    strata = f", in strata by {', '.join(by)}" if (by := readings["drawn_by"]) else ""
-    facts.append(("drawn", f"{_DRAWN[readings['drawn']]}{strata}"))
-    labels = {statistic.name: statistic.label for statistic in rubric.statistics}
-    facts += [
-        ("note", f"{labels[name]} is not corrected: {why}")
-        for name, why in readings["not_corrected"].items()
-    ]
-    return facts + [("note", text) for text in readings["notes"]]
-
-
 def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
     """Say how far unread studies could move the rates."""
     n = summary["n_unparsed"] + summary["n_failed"]
@@ -146,8 +123,7 @@ def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
     return lines
 
 
-def tables(summary: Data, rubric: Rubric, *, complete: bool = False) -> list[Table]:
-    """Return all tables of a run that have rows."""
+def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
     parts = [summary] if complete else by_grouping(summary)
     titles = [f" by {', '.join(part['by'])}" if len(parts) > 1 else "" for part in parts]
     shown = [
@@ -266,10 +242,8 @@ _MOST_PAIRS = 2
 
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
-    measures = {measure.name: measure for measure in rubric.with_role("score")}
-    measures |= {
-        m.name: m for order in rubric.worst for m in rubric.measures if m.name == order.measure
-    }
+    orders = {order.measure for order in rubric.worst}
+    measures = {m.name: m for m in rubric.measures if m.role == "score" or m.name in orders}
     head = [
         *columns("study_id|study", "study_class|class"),
         *(
@@ -310,18 +284,16 @@ def runs_document(described: Sequence[Data]) -> Document:
     for name in dict.fromkeys(run["rubric"] for run in described):
         rubric = rubrics.load(name)
         shown = rubric.shown("groups")
-        rows = [
-            (
-                *(run["run"], run["model"] or NOTHING, run["judge"], run["studies"], run["scored"]),
-                *(_estimate({"statistics": run["figures"]}, statistic) for statistic in shown),
-                str(run["finished"] or NOTHING)[:16],
-            )
+        entries = [
+            {**run, "model": run["model"] or NOTHING}
+            | {s.name: _estimate({"statistics": run["figures"]}, s) for s in shown}
+            | {"finished": str(run["finished"] or NOTHING)[:16]}
             for run in described
             if run["rubric"] == name
         ]
         left = columns("run", "model", "judge", "studies||count", "scored||count")
-        head = [*left, *map(_column, shown), *columns("finished")]
-        tables.append(Table("runs", rubric.title, head, rows))
+        head = [*left, *map(_column, shown), Column("finished", "finished")]
+        tables.append(table_of("runs", rubric.title, head, entries))
     return Document(tables=tables)
 
 
@@ -338,3 +310,20 @@ def readers_document(runs: Sequence[Run], layout: str) -> Document:
     left = columns("judge", "studies||count", "scored||count")
     head = [*left, *map(_column, rubric.shown("groups"))]
     return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])
+
+
+def sample_document(data: Data) -> Document:
+    """Return what was drawn for readers, a row a stratum, and how much each has read."""
+    facts = [("drawn", f"{data['n_drawn']:,} of {data['n_studies']:,} studies")]
+    facts += [("by", ", ".join(data["by"])), ("seed", str(data["seed"]))]
+    for reader, n in sorted(data["read"].items()):
+        unjudged = data["not_judged"][reader]
+        more = f", {unjudged:,} not judged" if unjudged else ""
+        facts.append(("read", f"{n:,} by {reader}{more}"))
+    rows = [
+        (*map(group_value, stratum["key"].values()), stratum["n_studies"], stratum["n_drawn"])
+        for stratum in data["strata"]
+    ]
+    fields = [Column(field, field) for field in data["by"]]
+    head = [*fields, *columns("studies||count", "drawn||count")]
+    return Document(facts=facts, tables=[Table("sample", "Sample", head, rows)])

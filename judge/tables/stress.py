@@ -55,8 +55,6 @@ def _tables(report: Report) -> list[Table]:
         **({"any": "any error"} if alarms["any"] else {}),
         **({"score_change": f"change of {score['label']}"} if score else {}),
     }
-    wrong_way = {"count": "fewer errors found", "score": "a better score"}
-    rates = report["monotone"]["wrong_way"]
     return [
         _table(
             *("detection", "One error that was put in", "one error"),
@@ -70,16 +68,6 @@ def _tables(report: Report) -> list[Table]:
                 *([("all but identical", alarms)] if alarms["made"] else []),
             ],
             alarm_labels | _LOST,
-        ),
-        _table(
-            *("monotone", "By the number of errors put in: fewer studies bear more", "put in"),
-            [(str(row["k"]), row) for row in report["monotone"]["by_k"]],
-            {"n": "read", "count": "errors found"} | ({"score": score["label"]} if score else {}),
-        ),
-        _table(
-            *("wrong_way", "Studies that move the wrong way with one more error", "wrong way"),
-            [(label, {"rate": rates[name]}) for name, label in wrong_way.items() if rates[name]],
-            {"rate": "studies"},
         ),
         _stability(report["stability"], level["label"] if level else "errors"),
         _table(

@@ -79,5 +79,5 @@ def _table(table: Table, width: int) -> RenderableType:
         grid.add_column(Text(name), justify="left" if index < n_left else "right")
     for row in rows[1:]:
         grid.add_row(*map(Text, row))
-    note = [Text(harmless(table.note), "dim"), ""] if table.note else []
+    note = (Text(harmless(table.note), "dim"), "") if table.note else ()
     return Group(Text(harmless(table.title), "bold"), Padding(grid, (1, 0, 1, 1)), *note)

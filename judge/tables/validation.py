@@ -47,15 +47,12 @@ def _judges(validation: Data) -> Table:
     head = (
         *("judge", f"kendall|Kendall tau-b, {label}|number", "unread||rate"),
         *(["same_verdict|same verdict again|share"] if has_repeats else []),
-        *("dollars_per_1000|price per 1,000 studies|dollars", "seconds|seconds a study|short"),
+        *("dollars_per_1000|$ per 1,000 studies|short", "seconds|seconds a study|short"),
         "concurrency|at a time|count",
     )
     entries = [
-        {
-            "same_verdict": None,
-            **row,
-            "concurrency": "" if row["concurrency"] is None else row["concurrency"],
-        }
+        {"same_verdict": None, **row}
+        | {"concurrency": "" if row["concurrency"] is None else row["concurrency"]}
         | {name: _or_reason(row[name]) for name in ("dollars_per_1000", "seconds")}
         for row in rows
     ]

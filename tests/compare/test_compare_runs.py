@@ -93,8 +93,7 @@ def test_two_runs_of_one_model_are_refused(
     other = judged(tmp_path, "good", said("No."), "fineradscore")
     assert "NAME=RUN" in refused(invoke, two[0], other)
     assert data(invoke, *two, *fine, "--no-tests")["models"] == ["good", "bad"]
-    for argument in ("=x", "name=", "missing"):
-        refused(invoke, argument)
+    refused(invoke, "=x")
 
 
 # Patients and other fields
@@ -182,8 +181,6 @@ def test_the_signature_names_what_changes_a_number(
         return str(data(invoke, *args)["signature"])
 
     line = signature(*two)
-    assert "seed:20260101" in line
-    assert "flips:10000" in line
     assert "|judge:green=lexicon-3+" in line
     assert signature(*two, "--seed", 5) == line.replace("20260101", "5")
     untested = signature(*two, "--no-tests")

@@ -156,7 +156,6 @@ def test_fewer_than_ten_patients_have_a_p_value_and_no_interval(n: int) -> None:
     test = found.tests[0]["score"][0]
     assert (test.n, test.n_units, test.p is None) == (3 * n, n, False)
     assert (test.low is None) == (n < 10)
-    assert any("fewer than 10" in note for note in found.notes) == (n < 10)
 
 
 # Holm over a table
@@ -168,22 +167,3 @@ def test_all_tests_of_a_table_are_corrected_together() -> None:
     tests = compare_pairs(panel, {}, FEW).pairs
     each = [test for name in ("score", "cost", "rate") for test in tests[name]]
     assert [one.p_holm for one in each] == holm([one.p for one in each])
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("n", [10, 20, 60])
-def test_intervals_of_rates_hold_where_few_studies_differ(n: int) -> None:
-    rng, hits = np.random.default_rng(n), []
-    for seed in range(1000):
-        hard = rng.random(n) < 0.9
-        first, second = (np.where(rng.random(n) < 0.5, hard, rng.random(n) < 0.9) for _ in range(2))
-        panel = panel_of({RATE: np.column_stack([first, second])})
-        (test,) = compare_pairs(panel, {}, Resampling(seed, 100, 100)).pairs["rate"]
-        hits.append(test.low <= 0 <= test.high)
-    assert np.mean(hits) > 0.93
-
-
-def test_a_rate_of_fewer_than_ten_studies_has_neither_end_of_an_interval() -> None:
-    values = np.array([[1, 0], [1, 1], [0, 1], [1, 1], [0, 0], [1, 0], [1, 0]], float)
-    test = compare(panel_of({RATE: values}), how=FEW).tests[0][RATE.name][0]
-    assert (test.low, test.high) == (None, None)

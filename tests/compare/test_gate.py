@@ -59,6 +59,10 @@ def test_a_worse_model_fails_and_a_better_one_passes(runs: dict[str, Path]) -> N
 def test_a_run_does_not_fail_against_itself(runs: dict[str, Path]) -> None:
     for options in ({}, {"drift": True}, {"max_drop": 0.02}):
         assert checked(runs["birch"], runs["birch"], **options).verdict == "pass"
+    # A mean that no study changes has no interval, and shows nothing.
+    same = checked(runs["birch"], runs["birch"], max_drop=0.02, non_inferior=True)
+    assert verdicts(same)["green"] == "undecided"
+    assert verdicts(same)["green_no_significant_error"] == "pass"
 
 
 def test_a_drop_within_the_margin_passes(runs: dict[str, Path]) -> None:
@@ -120,14 +124,6 @@ def test_runs_of_two_rubrics_are_no_gate(tmp_path: Path, runs: dict[str, Path]) 
         checked(runs["alder"], other)
 
 
-def test_a_mean_that_no_study_changes_has_no_interval_and_shows_nothing(
-    runs: dict[str, Path],
-) -> None:
-    same = checked(runs["birch"], runs["birch"], max_drop=0.02, non_inferior=True)
-    assert verdicts(same)["green"] == "undecided"
-    assert verdicts(same)["green_no_significant_error"] == "pass"
-
-
 def test_a_limit_needs_a_value(invoke: Invoke, runs: dict[str, Path]) -> None:
     result = invoke("gate", runs["alder"], "--min", "green")
     assert result.exit_code == 2
@@ -135,5 +131,4 @@ def test_a_limit_needs_a_value(invoke: Invoke, runs: dict[str, Path]) -> None:
     for limit in ("green=nan", "green=inf", "green=much"):
         assert "is not a number" in invoke("gate", runs["alder"], "--min", limit).stderr
     against = ("gate", runs["birch"], "--against", runs["perfect"], "--max-drop")
-    for margin in ("nan", "inf"):  # neither may let a worse run pass
-        assert invoke(*against, margin).exit_code == 2
+    assert invoke(*against, "nan").exit_code == 2  # would let a worse run pass

@@ -11,7 +11,7 @@ import yaml
 
 from judge import rubrics
 from judge.backends.lexicon import compare, load
-from judge.rubrics.crimson.parse import is_elderly
+from judge.rubrics.crimson import is_elderly
 from judge.types import Annotation, Study
 
 RUBRIC = rubrics.load("crimson")
@@ -35,12 +35,6 @@ def score(reference: str, candidate: str, context: Mapping[str, str] | None = No
     value = RUBRIC.measured(found, Study("s", reference, candidate))["crimson"]
     assert value is not None
     return value
-
-
-def test_the_ranking_cases_are_enough() -> None:
-    assert len(RANKING) == 10
-    assert sum(map(len, RANKING.values())) >= 30
-    assert any("context" in case for case in RANKING["context"])
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,17 @@ import random
 from collections.abc import Callable
 
 from judge.rubrics.categories import KEYS, error_item
-from judge.rubrics.crimson.measures import (
+from judge.rubrics.crimson import (
     CANDIDATE,
     FALSE,
     LEVELS,
     MISSING,
     REFERENCE,
+    match_item,
+    unmatched_item,
 )
-from judge.rubrics.crimson.parse import match_item, unmatched_item
 from judge.rubrics.direct import ASPECTS
-from judge.rubrics.green.parse import count_name, green_error, matched_item
+from judge.rubrics.green import count_name, green_error, matched_item
 from judge.types import Annotation, Category, Edit, Item, Side
 
 Annotate = Callable[[str, int], Annotation]

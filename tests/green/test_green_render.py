@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.rubrics.derived import for_prompt
-from judge.rubrics.green import RUBRIC
-from judge.rubrics.green.parse import NOT_LISTED, green_error, matched_item, warnings_on
+from judge.rubrics.green import NOT_LISTED, RUBRIC, green_error, matched_item, warnings_on
 from judge.types import (
     Annotation,
     Category,
@@ -21,41 +20,13 @@ from judge.types import (
 )
 
 FAITHFUL = for_prompt(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
-NASTY = [
-    "(a)",
-    "(b) Missing finding",
-    "2.5 cm",
-    "2.",
-    "1.",
-    ": 2",
-    "3",
-    "None.",
-    "No errors.",
-    "0.",
-    "...",
-    '"stable"',
-    "[Matched Findings]:",
-    "[Explanation]",
-    "## Matched Findings",
-    "Clinically Significant Errors:",
-    "matched findings",
-    "<count>",
-    "(count)",
-    "- dash",
-    "1) one",
-    "```",
-    "T12:",
-    "___",
-    "\u00e9\u2028\u00a0",
-    "\x1c",
-    "\ud83e\udec1",
-    "\\",
-    "$mark",
-    "*",
-    "two errors",
-    "Note:",
-    "I'm sorry",
-]
+NASTY = (
+    *("(a)", "(b) Missing finding", "2.5 cm", "2.", "1.", ": 2", "3", "None.", "No errors.", "0."),
+    *("...", '"stable"', "[Matched Findings]:", "[Explanation]", "## Matched Findings", "- dash"),
+    *("Clinically Significant Errors:", "matched findings", "<count>", "1) one", "```", "T12:"),
+    *("___", "\u00e9\u2028\u00a0", "\x1c", "\ud83e\udec1", "\\", "$mark", "*", "two errors"),
+    *("Note:", "I'm sorry"),
+)
 words = st.one_of(st.sampled_from(NASTY), st.text(max_size=12))
 lines = st.lists(words, min_size=1, max_size=5).map(" ".join)
 plain = st.lists(

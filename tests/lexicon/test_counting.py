@@ -11,7 +11,6 @@ from support import EXAMPLES
 
 from judge import rubrics
 from judge.backends.lexicon import compare
-from judge.backends.lexicon.reports import read
 from judge.types import Study
 
 
@@ -30,50 +29,6 @@ def green(reference, candidate):
 @pytest.mark.parametrize(("reference", "candidate", "expected"), table("counted.yaml"))
 def test_each_thing_is_counted_once(reference, candidate, expected):
     assert counted(reference, candidate) == tuple(expected)
-
-
-def spelled(phrase):
-    """A phrase of the lexicon in its shortest form, and with each choice once."""
-    words = [word.rstrip("?").split("|") for word in phrase.split() if not word.endswith("?")]
-    words = words or [phrase.split()[0].rstrip("?").split("|")]
-    for at in range(max(map(len, words))):
-        yield " ".join(choices[min(at, len(choices) - 1)] for choices in words)
-
-
-def reworded():
-    """Sentences that say the same: a finding in all its words, a structure in its normal ones."""
-    for finding in LEXICON.findings.values():
-        yield [f"There is {text}." for phrase in finding.words for text in spelled(phrase)]
-        yield [f"No {text}." for phrase in finding.words for text in spelled(phrase)]
-    for part in LEXICON.structures.values():
-        yield [f"The {text} is normal." for phrase in part.words for text in spelled(phrase)]
-
-
-def facts(sentence):
-    """What a sentence says beside the name of its finding or structure."""
-    return [
-        (
-            *(one.finding, one.structure, one.normal, one.present),
-            *(one.sides, one.places, one.levels, one.acuity, one.changes),
-        )
-        for one in read(sentence, LEXICON)
-    ]
-
-
-def test_a_synonym_changes_no_score():
-    n = 0
-    for sentences in reworded():
-        first, *others = sentences
-        alike = [one for one in others if facts(one) == facts(first)]
-        for other in alike:
-            for one, two in ((first, other), (other, first)):
-                rest = " Small left pneumothorax. The heart is enlarged."
-                assert counted(one + rest, two + rest) == counted(one + rest, one + rest), (
-                    one,
-                    two,
-                )
-                n += 1
-    assert n > 1500
 
 
 def texts_of(name):

@@ -45,7 +45,6 @@ def test_a_reader_can_add_a_word(tmp_path):
         ("atrium: [enlarged", "atrium: [enlarge", "'enlarge' is not defined"),
         ("graded: {moderate: 3, severe: 3}", "graded: {modest: 3}", "'modest' is not defined"),
         ('images: ["', 'images: ["(", "', "own.yaml"),
-        ("borderline: [0, ", 'borderline: ["0", ', "severity: borderline"),
         ("name: lexicon", "name: [lexicon", "own.yaml"),
     ],
 )

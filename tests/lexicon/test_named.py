@@ -11,7 +11,6 @@ RULES = lexicon.load()
 REMARKS = {
     # As models put it.
     "1. Missing left pleural effusion present in the reference": ["pleural effusion"],
-    "Failure to mention the right pneumothorax": ["pneumothorax"],
     "The candidate does not mention the effusion beside the pneumonia": [
         *("pleural effusion", "pneumonia")
     ],
@@ -25,9 +24,6 @@ REMARKS = {
     # As the built-in judge does: what is only denied is not what the error is about.
     'The reference says "consolidation", the candidate says "no effusion or pneumothorax".': [
         "consolidation"
-    ],
-    'The candidate says "tortuous calcified aorta", the reference does not.': [
-        *("tortuous aorta", "aortic calcification")
     ],
     "No pneumothorax or effusion": ["pneumothorax", "pleural effusion"],
     # Nothing that is known.
@@ -48,8 +44,6 @@ def test_a_remark_names_findings(remark: str) -> None:
         ("Heart is mildly enlarged.", "Heart size is normal.", ["cardiomegaly"]),
         ("Small effusion, no pneumothorax.", "No effusion, no pneumothorax.", ["pleural effusion"]),
         ("Large right effusion.", "Large left effusion.", ["pleural effusion"]),
-        ("", "No edema.", ["pulmonary edema"]),
-        ("There is a nodule.", "", ["nodule"]),
         ("Unremarkable.", "As before.", []),
     ],
 )

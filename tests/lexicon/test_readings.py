@@ -24,12 +24,8 @@ def said(text):
     [
         ("pnuemothorax", "pneumothorax"),
         ("pneumothoraces", "pneumothorax"),
-        ("effusoin", "effusion"),
-        ("atelectesis", "atelectasis"),
         ("cardiomegally", "cardiomegaly"),
         ("pleual", "pleural"),
-        ("bilaterral", "bilateral"),
-        ("emphsema", "emphysema"),
     ],
 )
 def test_a_slip_is_read_as_the_word(slip, word):
@@ -38,12 +34,8 @@ def test_a_slip_is_read_as_the_word(slip, word):
 
 @pytest.mark.parametrize(
     "word",
-    [
-        "confusion", "injection", "infusion", "diffusion", "perfusion", "patient", "medial",
-        "precious", "stricture", "cardia", "arteritis", "making", "string", "swallow", "modest",
-        "nodes", "evacuation", "maternal", "lesser",
-    ],
-)  # fmt: skip
+    ["confusion", "injection", "perfusion", "patient", "medial", "stricture", "string", "nodes"],
+)
 def test_a_right_word_is_not_mended(word):
     assert correct_slip(word, LEXICON) == word
     assert said(f"There is {word}.") == ""

@@ -106,24 +106,16 @@ def test_a_local_copy_of_another_commit_will_do(
 
 @pytest.mark.parametrize(
     "content",
-    [
-        GREEN_SOURCE.replace("compare", "contrast"),
-        "def make_prompt(text1, text2): return f'{text1!r} {text2}'",
-        "not python at all",
-        b"\xff\xfe\x00",
-        None,
-    ],
+    [GREEN_SOURCE.replace("compare", "contrast").encode(), b"not python at all", b"\xff\xfe\x00"],
 )
 def test_a_wrong_file_is_one_message(
-    invoke: Invoke, tmp_path: Path, content: str | bytes | None, config: Path
+    invoke: Invoke, tmp_path: Path, content: bytes, config: Path
 ) -> None:
     path = tmp_path / "utils.py"
-    if content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.write_bytes(content)
     done = invoke("prompts", "fetch", GREEN, "--from", path)
     assert (done.exit_code, kept(config)) == (2, [])
     assert "utils.py" in done.stderr
-    assert "Traceback" not in done.output
 
 
 @given(st.text(alphabet="{}$\\\"'#:-|>\n\t ab é\u2028\x85\ufeff\x07\U0001fac1"))

@@ -15,11 +15,11 @@ import pytest
 from installed import module
 
 from judge import official
-from judge.rubrics.crimson import RUBRIC
-from judge.rubrics.crimson.measures import (
+from judge.rubrics.crimson import (
     ATTRIBUTES,
     LEVELS,
     MODALITY_OF,
+    RUBRIC,
     WEIGHTS,
 )
 from judge.types import Study

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 import stat
@@ -71,13 +70,11 @@ def test_an_upload_may_not_unpack_to_terabytes(shared_service: Served, tmp_path:
     ids = pa.array(range(200_000), pa.int64())
     path = tmp_path / "p.parquet"  # the report stands in it once
     pq.write_table(pa.table({"id": ids, "reference": report, "candidate": report}), path)
-    bombs = {"p.parquet": path.read_bytes(), "p.json.gz": gzip.compress(b" " * 64 * 2**20)}
-    for upload in bombs.items():
-        given = {"data": {"rubric": "green"}, "files": {"preds": upload}}
-        started = shared_service.client.post("/v1/runs", **given)
-        run = shared_service.until_state(started.json()["id"], jobs.FAILED, jobs.FINISHED)
-        assert run["state"] == jobs.FAILED
-        assert "unpacks" in run["detail"]
+    given = {"data": {"rubric": "green"}, "files": {"preds": ("p.parquet", path.read_bytes())}}
+    started = shared_service.client.post("/v1/runs", **given)
+    run = shared_service.until_state(started.json()["id"], jobs.FAILED, jobs.FINISHED)
+    assert run["state"] == jobs.FAILED
+    assert "unpacks" in run["detail"]
 
 
 def test_the_service_writes_for_its_owner_alone(shared_service: Served) -> None:

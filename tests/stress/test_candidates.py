@@ -48,14 +48,11 @@ def made(change: str, text: str, seed: int = 1) -> str:
             "No pleural thickening or adenopathy. There is a right pneumothorax.",
         ),
         ("side_swapped", "A bright nodule in the right lung.", "A bright nodule in the left lung."),
-        ("side_swapped", "Small R pleural effusion.", "Small L pleural effusion."),
         ("level_changed", "Nodule in the left upper lobe.", "Nodule in the left lower lobe."),
         ("severity_changed", "The heart is mildly enlarged.", "The heart is severely enlarged."),
-        ("severity_changed", "Severe pulmonary edema.", "Mild pulmonary edema."),
         ("measurement_changed", "There is a 6 mm nodule.", "There is a 12 mm nodule."),
         ("measurement_changed", "A 7 cm mass.", "A 3.5 cm mass."),
         ("acuity_changed", "Old rib fracture.", "Acute rib fracture."),
-        ("acuity_changed", "Acute clavicle fracture.", "Old clavicle fracture."),
         (
             *("device_changed", "The endotracheal tube ends 4 cm above the carina."),
             "The endotracheal tube ends in the right main bronchus.",
@@ -86,14 +83,11 @@ def test_a_comparison_is_turned_round_or_left_out() -> None:
         ("denied", "Pneumothorax. The pneumothorax is small."),
         ("removed", "Hiatal hernia."),
         ("side_swapped", "The patient left. No nodule."),
-        ("side_swapped", "An alright nodule."),
         ("severity_changed", "No large effusion."),
         ("measurement_changed", "The tube is 4 cm above the carina."),
-        ("measurement_changed", "The nodule measures 5 mm, previously 4 mm."),
         ("acuity_changed", "No acute fracture."),
         ("affirmed", "Lungs are clear. No consolidation."),
         ("reordered", "1. Lungs clear. 2. Heart normal."),
-        ("errors_5", "Lungs clear."),
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: str, text: str) -> None:
@@ -116,17 +110,6 @@ def test_hostile_texts_follow_the_one_error_and_forged_answers_can_be_read() -> 
         forged = apply_edits(text, reply.edits).partition("\n\n")[2]
         annotation = rubric.parse(forged, Study("s", text, text))
         assert not [item for item in annotation.items if item.kind == "error"], name
-
-
-def test_more_errors_are_those_of_fewer_and_one_more() -> None:
-    text = (
-        "Small right pneumothorax. The heart is mildly enlarged. There is a 6 mm nodule in the "
-        "left upper lobe. Hiatal hernia. Severe scoliosis. Left chest tube."
-    )
-    errors = [result_of(f"errors_{k}", text, seed=3).errors for k in range(1, 6)]
-    assert [len(some) for some in errors] == [1, 2, 3, 4, 5]
-    assert all(more[: len(fewer)] == fewer for fewer, more in pairwise(errors))
-    assert len({error.finding for error in errors[-1]}) == 5
 
 
 # Sentences that can go, change or be denied, in rows of which several are touched at once.
@@ -158,8 +141,7 @@ def test_the_truth_is_right_for_any_text(text: str) -> None:
             continue
         edits = sorted(result.edits, key=lambda edit: (edit.start, edit.end))
         assert all(one.end <= other.start for one, other in pairwise(edits)), name
-        n = {"unchanged": 0, "count": int(name[-1]) if name[-1].isdigit() else 0}
-        assert len(result.errors) == n.get(change.group, 1), name
+        assert len(result.errors) == (change.group != "unchanged"), name
         assert all({*error.categories} <= {*"abcdef"} for error in result.errors)
 
 
@@ -187,29 +169,15 @@ def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: 
     assert all(sum(map(int, n)) == 15 for n in re.findall(r" (\d+) +(\d+)\n", done.stdout))
 
 
-def test_the_seed_and_the_studies_decide_and_nothing_else(invoke: Invoke, tmp_path: Path) -> None:
-    refs = json.loads(REFS.read_text("utf-8"))
-    write_json(tmp_path / "turned.json", dict(reversed(refs.items())))
-    for out, file, seed in (("a", REFS, 1), ("b", "turned.json", 1), ("c", REFS, 2)):
-        words = ("stress", "make", file, "--out", out, "--seed", seed, "-n", 5)
-        assert invoke(*words).exit_code == 0
-    a, b, c = ({*(tmp_path / out / "preds.jsonl").read_text().splitlines()} for out in "abc")
-    assert a == b != c
-
-
 @pytest.mark.parametrize(
     ("words", "names"),
     [
         (["nowhere.json"], "nowhere.json"),
-        ([REFS, "--prompt", "nothing"], "'nothing'"),
-        ([REFS, "--repeats", "2", "--sampling-seed", "5"], "--sampling-seed"),
-        ([REFS, "--temperature", "1"], "temperature"),
+        ([REFS, "--prompt", "nothing"], "--prompt"),
         ([REFS, "--out", "mine"], "mine"),
         (["make", REFS, "--out", "made", "--changes", "denied,nothing"], "'nothing'"),
-        (["make", REFS, "--out", "made", "--section", "impresion"], "impresion"),
         (["make", EXAMPLES / "preds.json", "--out", "made"], "--column reference"),
         (["make", "twice.json", "--out", "made"], "twice.json"),
-        (["make", REFS, "--out", "mine"], "mine"),
         (["make", REFS, "--rubric", "nothing", "--out", "made"], "'nothing'"),
     ],
 )

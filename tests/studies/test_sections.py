@@ -95,18 +95,16 @@ def test_leaving_out_more_than_a_tenth_ends_in_3(put, invoke):
     assert (ends[18].exit_code, ends[17].exit_code) == (0, 3)
     assert "3 of 20" in ends[17].stderr
     assert "--min-coverage" in ends[17].stderr
-    words = ("green", *mixed(put, 10), "--allow-missing", "--section", "findings,report")
-    assert invoke(*words, "--out", "both").exit_code == 3
-    assert invoke(*words, "--out", "both", "--min-coverage", 0.5).exit_code == 0
+    words = ("green", *mixed(put, 17), "--allow-missing", "--min-coverage", 0.5)
+    assert invoke(*words, "--out", "low").exit_code == 0
     # A part of the studies is no loss: neither a shard nor a draw.
     for option in (("--limit", 2), ("--shard", "1/4")):
         assert invoke("green", *mixed(put, 18), "--allow-missing", *option).exit_code == 0
 
 
 def test_the_previews_are_of_the_same_studies(put, invoke):
-    words = (*mixed(put, 15), "--allow-missing", "--section", "findings,report")
-    plain = json.loads(invoke("check", *words, "--format", "json").stdout)
-    assert [plain[name]["n_studies"] for name in ("findings", "report")] == [15, 20]
+    words = (*mixed(put, 18), "--allow-missing")
+    assert json.loads(invoke("check", *words, "--format", "json").stdout)["n_studies"] == 18
     for part in (("--limit", 4), ("--shard", "2/3"), ("--limit", 9, "--shard", "2/3")):
         checked = invoke("check", *words, *part)
         assert checked.exit_code == 0
@@ -115,24 +113,14 @@ def test_the_previews_are_of_the_same_studies(put, invoke):
         shown = [line for line in checked.stderr.splitlines() if "drawn" in line or "shard" in line]
         assert shown
         assert all(line in forecast.stderr for line in shown)
-        done = invoke("green", *words, *part, "--out", "run", "--min-coverage", 0)
+        done = invoke("green", *words, *part, "--out", "run")
         assert all(line in done.stderr for line in shown)
-        for section in ("findings", "report"):
-            lines = Path(f"run/{section}/annotations.jsonl").read_text().splitlines()
-            found = json.loads(invoke("check", *words, *part, "--format", "json").stdout)[section]
-            assert found["n_studies"] == len(lines)
-            ids = [json.loads(line)["study_id"] for line in lines]
-            assert [one["study_id"] for one in found["first"]] == ids[:3]
+        lines = Path("run/annotations.jsonl").read_text().splitlines()
+        found = json.loads(invoke("check", *words, *part, "--format", "json").stdout)
+        assert found["n_studies"] == len(lines)
+        ids = [json.loads(line)["study_id"] for line in lines]
+        assert [study["study_id"] for study in found["first"]] == ids[:3]
         shutil.rmtree("run")
-
-
-def test_the_preview_of_several_references(put, invoke):
-    refs = {"a": ["Clear.", "No effusion."], "b": "Small effusion."}
-    words = (put("p.json", {"a": "Clear.", "b": "x"}), put("r.json", refs), "--references", "mean")
-    checked = invoke("check", *words, "--format", "json")
-    assert json.loads(checked.stdout)["n_studies"] == 3
-    assert "3 questions" in checked.stderr
-    assert "3 questions" in invoke("green", *words, "--dry-run").stderr
 
 
 def test_a_larger_draw_has_the_studies_of_a_smaller(put):

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, product
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -25,9 +25,6 @@ Kind = StrEnum(
     "VERBS PREPOSITIONS NEUTRAL",
 )
 """The parts that a phrase can play in a sentence."""
-
-MENDED = (Kind.FINDING, Kind.STRUCTURE, Kind.SIDE)
-"""The kinds of phrases to which misspelt words are corrected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +42,15 @@ class Role:
 class Entry(BaseModel):
     """A table of the lexicon file; unknown names are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 Phrases = Annotated[list[str], Field(min_length=1)]
-Names = Annotated[frozenset[str], Field(strict=False)]
+Names = frozenset[str]
 
 
 class Finding(Entry):
-    """One finding: its severity on FineRadScore's scale, and how it relates to others.
-
-    `graded` gives the severity by how large or severe the finding is called, `placed` by
-    where it is; `safe` are the least and most millimetres above the carina. `kind_of`
-    holds the wider findings that may replace it, `more_than` those of them that leave
-    something out; `shadow` is the group of readings of one shadow; `level` how severe the
-    word is by itself, `acuity` how old; `urgent_if_acute` tells that acute or old is a
-    significant difference; `where` the domain of places that count; `when` the qualities of a
-    structure that make it.
-    """
+    """One finding: its severity on FineRadScore's scale, and how it relates to others."""
 
     words: Phrases
     when: Mapping[str, list[str]] = {}
@@ -70,7 +58,7 @@ class Finding(Entry):
     severity: Severity
     graded: Mapping[str, Severity] = {}
     placed: Mapping[str, Severity] = {}
-    safe: Annotated[tuple[float, float], Field(strict=False)] | None = None
+    safe: tuple[float, float] | None = None
     area: str
     kind_of: Names = frozenset()
     more_than: Names = frozenset()
@@ -139,14 +127,11 @@ class Lexicon(Entry):
     structures: dict[str, Structure]
     qualities: dict[str, Phrases]
     sides: dict[Literal["left", "right", "both"], Phrases]
-    places: dict[
-        Literal["lung", "bone", "line"],
-        list[Annotated[tuple[Names, Phrases], Field(strict=False)]],
-    ]
-    severity: dict[str, Annotated[tuple[int, Phrases], Field(strict=False)]]
+    places: dict[Literal["lung", "bone", "line"], list[tuple[Names, Phrases]]]
+    severity: dict[str, tuple[int, Phrases]]
     changes: dict[Literal["new", "worse", "better", "unchanged", "resolved"], Phrases]
     acuity: dict[Literal["acute", "old"], Phrases] = {}
-    cues: dict[Annotated[Kind, Field(strict=False)], Phrases]
+    cues: dict[Kind, Phrases]
     right_words: list[str]
     unfamiliar: _Unfamiliar
 
@@ -215,21 +200,21 @@ class Lexicon(Entry):
         for domain, rows in self.places.items():
             for tags, phrases in rows:
                 yield phrases, Role(Kind.PLACE, domain, tags)
-        sections: dict[Kind, Mapping[str, Sequence[str]]] = {
+        sections: dict[Kind, Mapping[Any, Sequence[str]]] = {
             Kind.LEVEL: {name: words for name, (_, words) in self.severity.items()},
             Kind.FINDING: {name: finding.words for name, finding in self.findings.items()},
             Kind.STRUCTURE: {name: part.words for name, part in self.structures.items()},
             Kind.QUALITY: self.qualities,
-            Kind.SIDE: {**self.sides},
-            Kind.CHANGE: {**self.changes},
-            Kind.ACUITY: {**self.acuity},
+            Kind.SIDE: self.sides,
+            Kind.CHANGE: self.changes,
+            Kind.ACUITY: self.acuity,
         }
         for kind, entries in sections.items():
-            for name, phrases in entries.items():
-                tags = {"left", "right"} if name == "both" else {name}
-                yield phrases, Role(kind, name, frozenset(tags))
-        for cue, phrases in self.cues.items():
-            yield phrases, Role(cue)
+            for name, spoken in entries.items():
+                sides = {"left", "right"} if name == "both" else {name}
+                yield spoken, Role(kind, name, frozenset(sides))
+        for cue, spoken in self.cues.items():
+            yield spoken, Role(cue)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -241,10 +226,11 @@ class Lexicon(Entry):
     def long_words(self) -> dict[str, set[str]]:
         """The words that a slip can be mended to, by their first letter."""
         words: defaultdict[str, set[str]] = defaultdict(set)
+        mended = {Kind.FINDING, Kind.STRUCTURE, Kind.SIDE}
         for phrase, roles in self.phrases.items():
-            if any(role.kind in MENDED for role in roles):
-                for word in phrase:
-                    words[word[0]].update([word] if len(word) >= _LONG else ())
+            for word in phrase if any(role.kind in mended for role in roles) else ():
+                if len(word) >= _LONG:
+                    words[word[0]].add(word)
         return words
 
     @cached_property
@@ -348,8 +334,8 @@ class Line:
     """A sentence as words: the spans in its text, the phrases, the lengths.
 
     `inner` holds the sides, places and acuity within a finding's phrase ("basilar atelectasis").
-    `stops` has a letter for each join, verb, preposition and break, `offsets` how many of them lie
-    before each token.
+    `stops` has a letter for each join, verb, preposition and break, `offsets` their number before
+    each token.
     """
 
     text: str
@@ -465,8 +451,7 @@ _SHORTEST = 6
 def correct_slip(word: str, lexicon: Lexicon) -> str:
     """Return `word`, or the one word of the lexicon that it is a slip of.
 
-    A slip is one letter too many, too few, wrong, or two neighbours swapped; never the
-    first letter. Words that are right themselves, and slips of two words, stay as they are.
+    A slip is one letter too many, too few, wrong, or two neighbours swapped; never the first.
     """
     if len(word) < _SHORTEST or word in lexicon.words:
         return word

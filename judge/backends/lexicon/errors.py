@@ -33,10 +33,9 @@ class Error(Discrepancy):
 
 
 def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
-    """Return the differences of one finding that both reports have.
+    """Return the differences of one finding that both reports have, at most one of a kind.
 
-    At most one each of reading, number, site, severity, acuity and change. What another mention of
-    the same finding in the same report bears out is no error.
+    What another mention of the same finding in the same report bears out is no error.
     """
     both = _Both(pair, reference, candidate)
     errors = (both.reading(), both.count(), both.site(), both.level(), both.acuity(), both.change())
@@ -46,19 +45,14 @@ def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]
 def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
     """Return the differences in certainty and precision, which the six categories do not cover.
 
-    That is a finding that only one report is certain of, or that only one names narrowly. It
-    matters where the finding is urgent when certain, and where the two names weigh differently.
-    Each is in the category that is nearest to it.
+    They matter where the finding is urgent when certain, and where the two names weigh differently.
     """
     both = _Both(pair, reference, candidate)
     return [nuance for nuance in (both.certainty(), both.precision()) if nuance]
 
 
 class _Both:
-    """Two mentions of one finding, and all that each report says of it.
-
-    `weight` is the higher severity of the two.
-    """
+    """Two mentions of one finding, and all that each report says of it."""
 
     def __init__(self, pair: Pair, reference: Report, candidate: Report) -> None:
         self.pair = self.ours, self.theirs = ours, theirs = pair
@@ -89,7 +83,7 @@ class _Both:
 
     def reading(self) -> Error | None:
         lexicon = self.reference.lexicon
-        ours, theirs = self.ours.readings, self.theirs.readings
+        ours, theirs = (one.also or (one.finding,) for one in self.pair)
         clash = not any(lexicon.related(a, b) for a in ours for b in theirs)
         denied = set(ours).isdisjoint(theirs) and (
             self.reference.denies_all(theirs) or self.candidate.denies_all(ours)
@@ -256,9 +250,8 @@ def unpaired(
 ) -> tuple[list[Error], list[Pair]]:
     """Return the errors about the mentions of each report `alone`, without a partner in the other.
 
-    A mention that repeats what the other report says elsewhere is no error in itself; only
-    what it says differently counts. Several mentions of one finding make one error. Beside the
-    errors are the mentions that repeat others, with those.
+    Several mentions of one finding make one error. A mention that repeats what the other report
+    says elsewhere is returned beside the errors, with that; what it says differently is one.
     """
     errors: list[Error] = []
     twins: list[Pair] = []
@@ -349,8 +342,7 @@ def _only_unchanged(mention: Mention, report: Report) -> bool:
 def wider_changes(reference: Report, candidate: Report) -> list[Error]:
     """Return comparisons with an earlier study that the candidate leaves out or adds.
 
-    They are said of a structure, of the whole study, or of something now gone; those of
-    findings that are present are not meant here. Only what is contradicted is actionable.
+    They are said of a structure, of the whole study, or of something now gone.
     """
     if reference.mentions == candidate.mentions:
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
@@ -23,14 +24,12 @@ _EASED: dict[Severity, Severity] = {1: 1, 2: 1, 3: 2, 4: 3}
 class Mention:
     """One thing that a report says.
 
-    Either a `finding`, present or denied, with the readings offered for it (`also`), some of
-    them only as `possible`; or a `structure` that is called normal (`normal`), or of which
-    only a change is said; or, with neither, a change of the whole study. `count` is how many
-    there are said to be, 0 where nothing is said. `sizes` are in millimetres; of a line or
-    tube they say where it ends, and `acts` that it has to be moved. `acuity` is `acute` or `old`,
-    or both. `words` quote the report, `sentence` is the number of the
-    sentence, counted from 0; neither enters comparisons. `positive` says that a finding is there,
-    `negative` that one is not there, or that a structure is normal.
+    Either a `finding`, present or denied, with the readings offered for it (`also`), some only as
+    `possible`; or a `structure` that is called `normal`, or of which only a change is said; or,
+    with neither, a change of the whole study. `count` is 0 where nothing is said. `sizes` are in
+    millimetres; of a line or tube they say where it ends, and `acts` that it has to be moved.
+    `words` quote the report, `sentence` counts from 0; neither enters comparisons. `positive` says
+    that a finding is there, `negative` that one is not there, or that a structure is normal.
     """
 
     lexicon: Lexicon = field(compare=False, repr=False)
@@ -93,11 +92,6 @@ class Mention:
         return (self.finding, *self.also)
 
     @property
-    def readings(self) -> tuple[str, ...]:
-        """The interpretations of a shadow, or the finding itself."""
-        return self.also or (self.finding,)
-
-    @property
     def rules_out(self) -> frozenset[str]:
         """The areas in which this normal or denied mention excludes findings."""
         if self.normal:
@@ -108,9 +102,7 @@ class Mention:
     def weight(self) -> Severity:
         """The severity of leaving this finding out, or of making it up.
 
-        The lexicon's own, by how large the finding is called and where it lies. One less where
-        it is borderline or only possible. Of several readings the gravest counts, one that is
-        only possible with one less.
+        One less where it is borderline or only possible. Of several readings the gravest counts.
         """
         severity = self._plain(self.finding)
         is_old = self.acuity == _OLD and self.kind.urgent_if_acute
@@ -136,10 +128,8 @@ class Mention:
 
     def is_safe(self, finding: Finding) -> bool:
         """Return whether a tube's distance from the carina is safe or not stated."""
-        if self.acts or finding.safe is None or not self.sizes:
-            return not self.acts
-        least, most = finding.safe
-        return least <= max(self.sizes) <= most
+        least, most = finding.safe or (-math.inf, math.inf)
+        return not self.acts and (not self.sizes or least <= max(self.sizes) <= most)
 
     def agrees_in_side(self, other: Mention) -> bool:
         """Return whether not each of the two is on a side where the other is not."""
@@ -165,11 +155,6 @@ class Mention:
         """Return whether the two may be of one finding, by their names alone."""
         return any(self.lexicon.related(a, b) for a in self.names for b in other.names)
 
-    def repeats(self, other: Mention) -> bool:
-        """Return whether two mentions of one report are of the same finding."""
-        is_named = not set(self.names).isdisjoint(other.names)
-        return is_named and self.agrees_in_site(other) and self.size_ratio(other) < SAME_SIZE
-
     def denies_as(self, other: Mention) -> bool:
         """Return whether the other negative is of the same finding or structure, and side."""
         same = (self.finding, self.structure) == (other.finding, other.structure)
@@ -178,12 +163,9 @@ class Mention:
     def against(self, mention: Mention) -> int:
         """Return how this negative is contrary to a finding: 1 as its denial, 2 as that of a wider
         finding, 3 as a part that is called normal; 0 where both may be so.
-
-        "No acute disease" denies nothing that is old or not actionable.
         """
-        if not self.agrees_in_side(mention) or not self.agrees_in_age(mention):
-            return 0
-        if self.levels and not self.levels & mention.levels:
+        is_other_level = bool(self.levels) and not self.levels & mention.levels
+        if not self.agrees_in_side(mention) or not self.agrees_in_age(mention) or is_other_level:
             return 0
         if self.finding == mention.finding:
             return 1
@@ -191,6 +173,7 @@ class Mention:
             return 2
         if mention.kind.area not in self.rules_out:
             return 0
+        # "No acute disease" denies nothing that is old or not actionable.
         is_old = bool(self.finding) and (mention.acuity == _OLD or mention.weight == 1)
         return 0 if is_old else 3
 
@@ -210,10 +193,11 @@ def group_mentions(mentions: list[Mention]) -> list[list[Mention]]:
     """
     findings: list[list[Mention]] = []
     for mention in mentions:
-        known = (finding for finding in findings[:MOST] if finding[0].repeats(mention))
-        finding = next(known, None)
-        if finding is None:
-            findings.append([mention])
+        for (first, *_), finding in zip(findings[:MOST], findings, strict=False):
+            is_named = not set(first.names).isdisjoint(mention.names)
+            if is_named and first.agrees_in_site(mention) and first.size_ratio(mention) < SAME_SIZE:
+                finding.append(mention)
+                break
         else:
-            finding.append(mention)
+            findings.append([mention])
     return findings

@@ -164,11 +164,10 @@ def _subjects(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark
 
 def _adjectival(line: Line, index: int) -> bool:
     quality = line.marks[index]
-    if any(role.kind is Kind.QUALITY and role.name == "normal" for role in quality.roles):
+    if any(role.name == "normal" for role in quality.roles):
         return False
     for mark in line.marks[index + 1 : index + 5]:
-        between = line.words[quality.last : mark.first]
-        if line.between(quality.last, mark.first) or "of" in between:
+        if line.between(quality.last, mark.first):
             return False
         if mark.role(Kind.FINDING):
             return True
@@ -403,7 +402,8 @@ def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
     if nearest is None:
         return []
     number = able.index(nearest)
-    if number and mark.first >= nearest.last and _goes_with(line, able[number - 1], nearest):
+    before = able[number - 1] if number and mark.first >= nearest.last else nearest
+    if before.finding and not _WITH.isdisjoint(line.words[before.last : nearest.first + 1]):
         number -= 1  # "Effusion with adjacent atelectasis has increased" is about the effusion
     changed = able[number]
     if mark.last <= changed.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
@@ -413,10 +413,6 @@ def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
         # "Effusion and atelectasis are unchanged" is about both.
         return [changed, *_joined(line, able[:number][::-1], changed, JOINS)]
     return [changed]
-
-
-def _goes_with(line: Line, head: Head, other: Head) -> bool:
-    return bool(head.finding) and not _WITH.isdisjoint(line.words[head.last : other.first + 1])
 
 
 def _joined(line: Line, heads: Sequence[Head], changed: Head, joins: Set[str]) -> Iterator[Head]:

@@ -41,11 +41,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 def read(text: str, lexicon: Lexicon) -> list[Mention]:
-    """Return the mentions of `text` in order.
-
-    Sections such as Indication or Technique are left out where a later heading ends them. No
-    mention is the same object as one of another report.
-    """
+    """Return the mentions of `text` in order, no object of which is one of another report."""
     mentions: list[Mention] = []
     for number, piece in pieces(text):
         for template in _mentions(piece, lexicon):
@@ -184,8 +180,7 @@ def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: 
 def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
     """Return the labels of the findings that a remark about reports is about, once each, in order.
 
-    Those that it says are there; where it says that of none, every finding that it names: denied,
-    or only spoken of. "Small effusion, not 'no acute disease'" is about the effusion.
+    Those that it says are there; where it says that of none, every finding that it names.
     """
     text = _UNSAID.sub(" ", _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark))
     pieces = [text[start:end] for start, end in sentences(text)]
@@ -203,10 +198,7 @@ def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
 
 
 def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
-    """Return the labels of the findings of which two wordings of a sentence say different things.
-
-    In their order, `before` first.
-    """
+    """Return the labels of the findings of which two wordings of a sentence differ."""
     old, new = (_mentions(text, lexicon) for text in (before, after))
     differing = [
         *(mention for mention in old if mention not in new),
@@ -255,10 +247,9 @@ WHOLE = ("", "chest")
 
 
 class Report:
-    """The mentions of one report.
+    """The mentions of one report: `present` and `denied` by finding, `normal` in either way.
 
-    `present` and `denied` hold the mentions by finding, `normal` what is denied or called normal,
-    `changes` what is said to have changed in the study as a whole.
+    `changes` are of the study as a whole.
     """
 
     def __init__(self, text: str, side: Side, lexicon: Lexicon) -> None:
@@ -285,18 +276,12 @@ class Report:
         """Return the mention that repeats this one, the same name before a related one."""
         related = self.lexicon.related
         names = [name for name in self.present if any(related(name, n) for n in mention.names)]
-        twins = [
-            other
-            for other in self.named(names)
-            if other.agrees_in_site(mention) and other.agrees_in_age(mention)
-        ]
+        named = [other for other in self.named(names) if other.agrees_in_site(mention)]
+        twins = filter(mention.agrees_in_age, named)
         return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
 
     def contrary(self, mention: Mention) -> list[Mention]:
-        """Return the normal and denied mentions that contradict `mention`.
-
-        Its denial first, then that of a wider finding, then a part that is called normal.
-        """
+        """Return what contradicts `mention`, its denial before that of a wider finding."""
         against = [normal for normal in self.normal if normal.against(mention)]
         return sorted(against, key=lambda normal: normal.against(mention))
 
@@ -327,19 +312,17 @@ def align(
     right = [first for first in reversed(theirs.values()) if first not in ours]
     pairs = _closest(left, right)
     paired = {id(mention) for pair in pairs for mention in pair}
-    alone = ([mention for mention in side if id(mention) not in paired] for side in (left, right))
-    return same, pairs, *alone
+    left, right = ([one for one in side if id(one) not in paired] for side in (left, right))
+    return same, pairs, left, right
 
 
 def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
     options: list[tuple[float, int, int]] = []
+    there = [(j, other) for j, other in enumerate(right) if other.positive]
     for i, mention in enumerate(left):
-        likely = (
-            (-likeness, i, j)
-            for j, other in enumerate(right)
-            if mention.positive and other.positive and (likeness := _likeness(mention, other)) > 0
-        )
-        options += islice(likely, MOST)
+        if mention.positive:
+            likely = ((-_likeness(mention, other), i, j) for j, other in there)
+            options += islice((option for option in likely if option[0] < 0), MOST)
     partners: dict[int, int] = {}
     for _, i, j in sorted(options):
         if i not in partners and j not in partners.values():

@@ -57,7 +57,8 @@ export class StudyEditor {
     this.reason = el("p", {});
     this.element = el("div", { class: "editor" },
       el("header", { class: "editor-head" }, title, this.reason, study.context.length
-        ? factList(study.context.map(({ name, value }) => [name.replaceAll("_", " "), isolated(value)])) : null),
+        ? factList(study.context.map(({ name, value }) => [name.replaceAll("_", " "), isolated(value)]),
+          { tabindex: "0", "aria-label": "Clinical context" }) : null),
       el("div", { class: "reading" },
         report("reference", this.reports[0].box), report("candidate", (this.lines ?? this.reports[1]).box)),
       el("div", { class: "below" }, this.list, el("label", { for: "comment" }, "Comment"), this.comment),

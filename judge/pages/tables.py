@@ -1,10 +1,10 @@
-"""The page of a stress test: the report, and each pair of reports with its outcome."""
+"""Pages of tables with the studies behind them: a stress test, and judges beside readers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,54 +14,51 @@ from judge.pages.comparison import PageFigure, figure_pieces
 from judge.pages.run import declared
 from judge.rubrics import Rubric
 from judge.rubrics.categories import CATEGORY
-from judge.stress.report import StressReport
 from judge.study.marks import Segment
 from judge.study.view import cell, changed_words, judged_view
 from judge.tables.stress import stress_document
+from judge.tables.validation import validation_document
+from judge.text import group_value
 
-MARK = "<!doctype html><!-- judge stress -->"
-"""How such a file begins, so that the program knows it again."""
+if TYPE_CHECKING:
+    from judge.stress.report import StressReport
+    from judge.validating.raters import RatedStudies
 
-# The outcomes of a pair, in the order in which the page offers them.
-OUTCOMES = {
-    "missed": "missed",
-    "found": "found",
-    "false_alarm": "false alarm",
-    "quiet": "correctly quiet",
-    "changed": "changed reading",
-    "same": "same reading",
-    "not_read": "not read",
-}
+STRESS = "<!doctype html><!-- judge stress -->"
+VALIDATION = "<!doctype html><!-- judge validate -->"
+"""How such files begin, so that the program knows them again."""
+
+# A stress test: the report, and each pair of reports with its outcome.
 
 
-def _outcomes(report: StressReport) -> dict[str, pd.Series]:
-    """Return the candidates of each outcome, counted as the report's figures count them."""
-    scale, table = report.first.scale, report.first.table
-    read, group = table["lost"] == "", table["group"]
-    single, plain = (group == "error") & read, (group == "unchanged") & read
-    changed = table["study_id"].isin([row["id"] for row in report.data["hostile"]])
-    has, known = table["errors"] > 0, read & bool(scale.errors)
-    return {
-        "missed": single & known & ~has,
-        "found": single & has,
-        "false_alarm": plain & has,
-        "quiet": plain & known & ~has,
-        "changed": changed,
-        "same": (group == "hostile") & read & ~changed,
-        "not_read": ~read,
-    }
-
-
-def page(report: StressReport, figures: Sequence[PageFigure] | None = None) -> Iterator[str]:
+def stress_page(report: StressReport, figures: Sequence[PageFigure] | None = None) -> Iterator[str]:
     """Yield the page as one file; records are read once, a packet at a time.
 
     `figures` are None where they cannot be drawn here.
     """
     title = f"Stress test of {report.data['judge']['name']} ({report.first.run.rubric.title})"
-    return page_file(MARK, "stress", title, _pieces(report, figures))
+    return page_file(STRESS, "stress", title, _stress_pieces(report, figures))
 
 
-def _pieces(
+def _outcomes(report: StressReport) -> dict[str, pd.Series]:
+    """Return the candidates of each outcome, counted as the report's figures count them."""
+    table = report.first.table
+    read, group = table["lost"] == "", table["group"]
+    single, plain = (group == "error") & read, (group == "unchanged") & read
+    changed = table["study_id"].isin([row["id"] for row in report.data["hostile"]])
+    has, known = table["errors"] > 0, read & bool(report.first.scale.errors)
+    return {
+        "missed": single & known & ~has,
+        "found": single & has,
+        "false alarm": plain & has,
+        "correctly quiet": plain & known & ~has,
+        "changed reading": changed,
+        "same reading": (group == "hostile") & read & ~changed,
+        "not read": ~read,
+    }
+
+
+def _stress_pieces(
     report: StressReport, figures: Sequence[PageFigure] | None
 ) -> Iterator[tuple[str, bytes]]:
     data, answers, rubric = report.data, report.first, report.first.run.rubric
@@ -71,10 +68,10 @@ def _pieces(
         for key in ("detection", "false_alarms", "hostile_all")
         for row in data[key]
     }
-    outcomes = pd.DataFrame(_outcomes(report)).to_numpy(dtype=bool)
+    outcomes = pd.DataFrame(_outcomes(report))
     columns: dict[str, list[Any]] = {
         "ids": answers.table["study_id"].tolist(),
-        "outcomes": [np.flatnonzero(row).tolist() for row in outcomes],
+        "outcomes": [np.flatnonzero(row).tolist() for row in outcomes.to_numpy(dtype=bool)],
         "n_errors": answers.table["errors"].where(answers.table["lost"] == "").map(cell).tolist(),
         **{name: [] for name in ("study", "change", "group", "k")},
     }
@@ -87,7 +84,7 @@ def _pieces(
                 columns[name].append(fields[name])
             columns["k"].append(int(fields["k"]))
             more = {"effect": effects.get(record["study_id"]), "does": texts.get(fields["change"])}
-            views.append({**_view(record, rubric), **more})
+            views.append({**_pair_view(record, rubric), **more})
         if not views:
             break
         yield f"packet-{number}", as_json(views)
@@ -97,7 +94,7 @@ def _pieces(
         "facts": [{"name": name, "value": value} for name, value in document.facts],
         "tables": [table.plain() for table in document.tables],
         "rubric": declared(rubric),
-        "outcomes": list(OUTCOMES.values()),
+        "outcomes": list(outcomes.columns),
         "signature": data["signature"],
         "has_figures": figures != [],
     }
@@ -106,7 +103,7 @@ def _pieces(
     yield from figure_pieces(figures or ())
 
 
-def _view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
+def _pair_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """Return what the page shows of a pair: the injected change, and the judge's record."""
     fields = record["fields"]
     marked: dict[str, list[Segment]] = {"reference": [], "candidate": []}
@@ -133,7 +130,10 @@ def _view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         "is_rewritten": is_rewritten,
         "marked": marked,
         # The raw answer is shown where it could not be read.
-        "record": {**judged_view(record, rubric), "answer": None if is_read else record["answer"]},
+        "record": {
+            **judged_view(record, rubric),
+            "answer": None if is_read else record["answer"],
+        },
     }
 
 
@@ -142,3 +142,59 @@ def _expected(fields: Mapping[str, Any]) -> str:
         return "the same reading as without the text"
     k = int(fields["k"])
     return "no error" if not k else f"{k} error{'' if k == 1 else 's'}"
+
+
+# Judges and readers: tables, the counts of all studies, and their reports.
+
+
+def validation_page(data: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
+    """Yield the page as one file; a study without its reports is shown with its counts alone.
+
+    `data` is as `judge validate --format json` has it.
+    """
+    return page_file(
+        VALIDATION, "validation", "Judges and readers", _validation_pieces(data, studies)
+    )
+
+
+def _validation_pieces(
+    data: Mapping[str, Any], studies: RatedStudies
+) -> Iterator[tuple[str, bytes]]:
+    quantities = {row["quantity"]: row["label"] for row in data["limits"]}
+    yield "overview", as_json(_overview(data, studies, quantities))
+    columns = {
+        "study_id": list(studies.study_ids),
+        "study_class": [group_value(name) for name in studies.study_classes],
+        "packet": PACKET,
+    }
+    yield "columns", as_json(columns)
+    for number, name in enumerate(quantities):
+        # Doubles, rater by rater.
+        yield f"counts-{number}", studies.values[name].T.astype("<f8").tobytes()
+    raters = list(zip(studies.raters, studies.records(set(studies.study_ids)), strict=True))
+    for number, start in enumerate(range(0, len(studies.study_ids), PACKET)):
+        packet = [
+            [
+                {"rater": place, **judged_view(by_id[study_id], rater.run.rubric)}
+                for place, (rater, by_id) in enumerate(raters)
+                if study_id in by_id
+            ]
+            for study_id in studies.study_ids[start : start + PACKET]
+        ]
+        yield f"packet-{number}", as_json(packet)
+
+
+def _overview(
+    data: Mapping[str, Any], studies: RatedStudies, quantities: Mapping[str, str]
+) -> dict[str, Any]:
+    document = validation_document(data)
+    return {
+        "facts": [{"name": name, "value": value} for name, value in document.head],
+        "tables": [table.plain() for table in document.tables],
+        "raters": [
+            {"name": rater.name, "is_reader": rater.is_reader, "rubric": declared(rater.run.rubric)}
+            for rater in studies.raters
+        ],
+        "quantities": [{"name": name, "label": label} for name, label in quantities.items()],
+        "signature": data["signature"],
+    }
