@@ -84,13 +84,7 @@ class _Output:
 
     figures: Path | None = figures_option("errors found by class, false alarms by change")
     html: Path | None = html_option("Write a page with the tables and each changed report.")
-<<<<<<< HEAD
     table: tuple[str, ...] = table_option(*("detection", "false_alarms", "stability", "hostile"))
-=======
-    table: tuple[str, ...] = table_option(
-        *("detection", "false_alarms", "monotone", "stability", "hostile")
-    )
->>>>>>> w-main35
     form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
 
