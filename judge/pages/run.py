@@ -213,7 +213,7 @@ def declared(rubric: Rubric) -> dict[str, Any]:
 
 
 def _measure(measure: Measure) -> dict[str, Any]:
-    names = ("name", "label", "unit", "higher_is_better", "undefined")
+    names = ("name", "label", "unit", "undefined")
     return {name: getattr(measure, name) for name in names}
 
 
