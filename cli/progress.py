@@ -9,13 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from math import floor
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from judge.cli.output import note
+from judge.cli.output import note, note_once
 from judge.text import counted, harmless
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from judge.types import Study
 
 _SECONDS_BETWEEN_LINES = 30.0
-_LONGEST_TROUBLE = 60
 _LOW_COVERAGE = 3
 _MOST_LEFT_OUT = 0.1
 
@@ -69,10 +67,10 @@ def _shown() -> Iterator[ProgressListener]:
         nonlocal last_shown
         now = time.monotonic()
         if is_terminal:
-            show(line(progress, now - began)[: shutil.get_terminal_size().columns - 1])
+            show(progress.line(now - began)[: shutil.get_terminal_size().columns - 1])
         elif now - last_shown >= _SECONDS_BETWEEN_LINES:
             last_shown = now
-            note(line(progress, now - began))
+            note(progress.line(now - began))
 
     try:
         yield ProgressListener(tick, (lambda text: show(text, "\n")) if is_terminal else note)
@@ -81,65 +79,19 @@ def _shown() -> Iterator[ProgressListener]:
             show("")
 
 
-def line(progress: Progress, seconds: float) -> str:
-    """Return a run's progress after so many seconds, in a line."""
-    rate = progress.done / seconds if seconds else 0.0
-    parts = [f"{progress.done:,}/{progress.total:,}"]
-    if progress.from_cache:
-        parts.append(f"{progress.from_cache:,} from cache")
-    parts += [f"{progress.unparsed:,} unparsed", f"{progress.failed:,} failed", f"{rate:,.1f}/s"]
-    if progress.asked:
-        tokens = progress.prompt_tokens + progress.completion_tokens
-        parts += [f"{tokens:,} tokens", f"cost {_cost(progress)}"]
-    if progress.trouble:
-        parts.append(f"waiting: {harmless(progress.trouble[:_LONGEST_TROUBLE])}")
-    if rate and progress.done < progress.total:
-        left = timedelta(seconds=round((progress.total - progress.done) / rate))
-        parts.append(f"{left} left")
-    return ", ".join(parts)
-
-
 def judge_studies(session: JudgeSession, studies: StudySet, **more: Any) -> RunResult:  # noqa: ANN401
     """Judge studies into a run folder, as `judge.running.session.run`; say what it cost."""
     from judge.running.session import run
 
     with session:
         finished = run(session, studies, **more)
-    note_effort(finished.progress)
+    note_once(finished.progress.effort())
     note(f"run folder  {finished.path}")  # first: whoever reads the table may close it early
     return finished
 
 
-def note_effort(progress: Progress) -> None:
-    """Say what a run asked, and what it cost."""
-    if not (progress.asked or progress.from_cache or progress.retries):
-        return
-    sent, cached = progress.prompt_tokens, progress.cached_tokens
-    note(f"asked {progress.asked:,}, from cache {progress.from_cache:,}")
-    note(
-        f"tokens {sent:,} in ({cached:,} of them cached by the provider), "
-        f"{progress.completion_tokens:,} out; cost {_cost(progress)}"
-    )
-    if progress.damaged:
-        note(
-            f"{progress.damaged:,} cached answers were damaged and asked for again "
-            "(judge cache info --check looks at the others)"
-        )
-    if progress.retries:
-        reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(progress.retries.items()))
-        note(f"sent again after: {reasons}")
-
-
-def _cost(progress: Progress) -> str:
-    return "unknown" if progress.dollars is None else f"${progress.dollars:,.2f}"
-
-
 def forecast(
-    session: JudgeSession,
-    studies: StudySet | Sequence[Study],
-    *,
-    in_batches: bool = False,
-    say: Callable[[str], None] = click.echo,
+    session: JudgeSession, studies: StudySet | Sequence[Study], *, in_batches: bool = False
 ) -> None:
     """Say what the judge would be asked about `studies`, and what it may cost; ask nothing."""
     from judge.running.cost import forecast as forecast_of
@@ -156,28 +108,28 @@ def forecast(
         at_a_time = None if in_batches else session.concurrency
         facts |= expected.facts(at_a_time)
     for name, value in facts.items():
-        say(f"{name:<16}{value}")
+        click.echo(f"{name:<16}{value}")
 
 
 def end_uncovered(
     summaries: Sequence[Mapping[str, Any]],
     min_coverage: float,
-    left_out: Sequence[tuple[int, int]] = (),
+    left_out: tuple[int, int] = (0, 0),
 ) -> None:
     """Exit with code 3, and say why, where too few studies were scored or too many left out.
 
-    `left_out` has how many studies each set had, and how many of them were left out.
+    `left_out` has how many studies there were, and how many of them were left out.
     """
     is_low = False
     least = min(min_coverage, 1 - _MOST_LEFT_OUT)
-    for n, n_left_out in left_out:
-        if n - n_left_out < least * n:
-            is_low = True
-            allowed = floor(100 * (n - n_left_out) / n) / 100
-            note(
-                f"{n_left_out:,} of {n:,} studies were left out (--allow-missing), more than "
-                f"{1 - least:.0%}; --min-coverage {allowed:g} allows it."
-            )
+    n, n_left_out = left_out
+    if n - n_left_out < least * n:
+        is_low = True
+        allowed = floor(100 * (n - n_left_out) / n) / 100
+        note(
+            f"{n_left_out:,} of {n:,} studies were left out (--allow-missing), more than "
+            f"{1 - least:.0%}; --min-coverage {allowed:g} allows it."
+        )
     for summary in summaries:
         n, scored = summary["n_studies"], summary["n_scored"]
         if n and scored / n < min_coverage:
@@ -197,7 +149,7 @@ def _end_stopped(error: RunStoppedError) -> NoReturn:
 
     progress, command = error.progress, ["judge", *sys.argv[1:]]
     note(f"Stopped ({error}) after {progress.done:,} of {progress.total:,} studies.")
-    note_effort(progress)
+    note_once(progress.effort())
     if progress.asked or progress.from_cache:
         note("Every answer is in the cache. Go on with the same command:")
     else:

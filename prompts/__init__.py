@@ -269,16 +269,12 @@ def _check_template(
     used = set(template.get_identifiers())
     if not template.is_valid():
         raise ValueError(f"a lone $ in {key}; write $$ for a dollar sign")
-    if unknown := sorted(used.difference(known)):
-        raise ValueError(f"unknown variable ${unknown[0]} in {key}; there are: {_listed(known)}")
-    if missing := [one_of for one_of in required if used.isdisjoint(one_of)]:
-        raise ValueError(
-            f"{key} lacks {' and '.join(_listed(variables, ' or ') for variables in missing)}"
-        )
-
-
-def _listed(variables: Iterable[str], joint: str = ", ") -> str:
-    return joint.join(f"${name}" for name in sorted(variables))
+    if unknown := used.difference(known):
+        there = ", ".join(f"${name}" for name in sorted(known))
+        raise ValueError(f"unknown variable ${min(unknown)} in {key}; there are: {there}")
+    for one_of in required:
+        if used.isdisjoint(one_of):
+            raise ValueError(f"{key} lacks {' or '.join(f'${name}' for name in sorted(one_of))}")
 
 
 def _mark(reference: str, candidate: str, *beside: str) -> str:

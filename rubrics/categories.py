@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic, Where
@@ -144,17 +144,20 @@ def _named(text: str) -> Category | None:
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
     """Return the measures that count a kind's items: `n_GRADE`, then `GRADE_CODE`."""
 
-    def counting(name: str, label: str, role: Literal["count", "other"], **facets: str) -> Measure:
-        return Measure(name, label, role=role, is_whole=True, counts=Counted(kind.name, facets))
+    def counting(
+        name: str, label: str, role: Literal["count", "other"], labels: Mapping[str, str]
+    ) -> Measure:
+        return Measure(name, label, role=role, is_whole=True, counts=Counted(kind.name, labels))
 
     by_grade = [
-        counting(f"n_{grade.name}", grade.label, "count", **{grades.name: grade.name})
+        counting(f"n_{grade.name}", grade.label, "count", {grades.name: grade.name})
         for grade in grades.labels
     ]
     by_both = [
         counting(
-            *(f"{grade.name}_{code.name}", f"{grade.label}: {code.label}", "other"),
-            **{grades.name: grade.name, codes.name: code.name},
+            *(f"{grade.name}_{code.name}", f"{grade.label}: {code.label}"),
+            role="other",
+            labels={grades.name: grade.name, codes.name: code.name},
         )
         for grade in grades.labels
         for code in codes.labels

@@ -123,13 +123,9 @@ class Measure:
     def has(self, value: float) -> bool:
         """Whether a study can have this value."""
         low, high = self.scale
-        return (
-            isinstance(value, (float, int, Real))
-            and (low is None or value >= low)
-            and (high is None or value <= high)
-            and math.isfinite(value)
-            and not (self.is_whole and value % 1)
-        )
+        is_number = isinstance(value, (float, int, Real)) and math.isfinite(value)
+        is_in = is_number and (low is None or value >= low) and (high is None or value <= high)
+        return is_in and not (self.is_whole and value % 1)
 
 
 Where = Literal["head", "groups", "compare"]
@@ -365,15 +361,10 @@ class Rubric:
                 raise ValueError(f"{self.name}: {wrong}")
         scales = {measure.name: measure.scale for measure in self.measures}
         for statistic in self.statistics:
-            # A mean's interval on another scale would leave it, or the values would.
             is_single = statistic.kind == "mean" and len(statistic.measures) == 1
             if is_single and statistic.scale != scales[statistic.measures[0]]:
                 raise ValueError(
                     f"{self.name} declares {statistic.name!r} on another scale than it has"
-                )
-            if not statistic.measures or bool(statistic.per) != (statistic.kind == "ratio"):
-                raise ValueError(
-                    f"{self.name} declares the {statistic.kind} {statistic.name!r} incompletely"
                 )
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:

@@ -94,7 +94,9 @@ def quantities_of(
     quantities = []
     if known.issuperset(_ERRORS):
         quantities.append(Quantity("errors", "errors", "count", _ERRORS))
-    levels = {name: (measure,) for name, measure in _LEVELS.items() if measure in known}
+    levels: dict[str, tuple[str, ...]] = {
+        name: (measure,) for name, measure in _LEVELS.items() if measure in known
+    }
     if level is not None:
         levels = {SIGNIFICANT: measures_at_level(rubric, level, lacks)}
     quantities += [

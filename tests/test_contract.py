@@ -58,7 +58,6 @@ def error(site: tuple[str, ...], weight: str) -> Item:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"statistics": (mean("x"),)}, "x"),
         ({"statistics": (mean("x", "score", scale=(0, None)),)}, "'x' on another scale"),
         ({"measures": (SCORE, *COUNTS, Measure("n", "n", counts=Counted("fact")))}, "'fact'"),
         (

@@ -24,6 +24,7 @@ from openai.types import Batch as RemoteBatch
 
 from judge import jsonio
 from judge.backends.base import (
+    TIMEOUT,
     AskError,
     Mode,
     RefusedError,
@@ -452,8 +453,29 @@ class BatchRun:
         else:
             spent.paid(completion, self._prices.dollars(completion.usage))
             if cache.find(key) is None:  # it is, where a process was killed in between
-                cache.keep(key, record, completion).result()
+                cache.keep(key, record, completion)
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget and batch.id in self._reserved:
             self.session.budget.settle(batch.most, dollars)
+
+
+async def cancel(ledger: Ledger, batch_id: str, environ: Mapping[str, str]) -> str:
+    """Cancel a batch, and return what became of it; raises `JudgeError` for one that ended.
+
+    A batch that the provider no longer has is forgotten, and its questions are asked again.
+    """
+    batch = ledger.batch(batch_id)
+    if batch.state != RUNNING:
+        raise JudgeError(f"batch {batch.id} is {batch.state} and cannot be cancelled")
+    connection = Connection(batch.server, TIMEOUT)
+    try:
+        async with Provider(connection, connection.key(environ)) as provider:
+            remote = await provider.look(str(batch.remote_id))
+            if remote.status not in ENDED:
+                remote = await provider.cancel(remote.id)
+    except GoneError:
+        ledger.drop(batch)
+        return f"{batch.server} does not have batch {batch.id} any more, and it is forgotten."
+    command = f"This command collects its answers:\n  {batch.command}"
+    return f"Batch {batch.id} is {remote.status}. {command}"

@@ -154,3 +154,14 @@ class Ledger:
 def _known(data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a batch; an earlier version wrote more."""
     return {field.name: data[field.name] for field in fields(Batch) if field.name in data}
+
+
+def pending(cache: Path, kind: str) -> str:
+    """Return the ids of the batches in which questions of a kind are being answered."""
+    with Ledger(cache, create=False) as ledger:
+        batches = [
+            batch.id
+            for state in (CREATING, RUNNING)
+            for batch in ledger.batches(kind=kind, state=state)
+        ]
+    return ", ".join(batches)

@@ -220,12 +220,12 @@ class AnnotationTable:
         self.items.setdefault(key, []).extend([item] * count)
 
     @contextmanager
-    def checking(self, *key: str) -> Iterator[None]:
+    def checking(self, reader: str, study_id: str) -> Iterator[None]:
         """Leave the study of a reader out if a `FaultError` is raised inside."""
         try:
             yield
         except FaultError as fault:
-            self.leave_out(*key, str(fault))
+            self.leave_out(reader, study_id, str(fault))
 
     def leave_out(self, reader: str, study_id: str, why: str) -> None:
         """Leave a study out, for all readers if `reader` is ""; the first reason is kept."""

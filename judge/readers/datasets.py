@@ -372,12 +372,6 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         )
         for error in study_errors:
             table.add((reader, name), **error)
-        comments = [
-            f"{row['impression_original']}: {row['notes']}"
-            for row in lines_read
-            if row["notes"] and _is_kept(row)
-        ]
-        table.fields[reader, name] = {"comment": "\n".join(comments)}
     return table
 
 

@@ -105,8 +105,15 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     """Return how the studies `read` were drawn; None unless they are the first of the sample."""
     if {*sample.order[: len(read)]} != {*read}:
         return None
-    drawn = _strata(_columns(run, sample.by), sample.by, read)
-    return {"seed": sample.seed, "by": [*sample.by], "strata": [asdict(one) for one in drawn]}
+    strata = _strata(_columns(run, sample.by), sample.by, read)
+    return {
+        "seed": sample.seed,
+        "by": [*sample.by],
+        "strata": [
+            {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": one.n_drawn}
+            for one in strata
+        ],
+    }
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import timedelta
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,44 @@ class Progress:
         self.trouble = None
         used = asdict(completion.usage or Usage(0, 0))
         self.add_spent(Progress(0, asked=1, dollars=dollars, **used))
+
+    @property
+    def cost(self) -> str:
+        """The price so far, as text."""
+        return "unknown" if self.dollars is None else f"${self.dollars:,.2f}"
+
+    def line(self, seconds: float) -> str:
+        """Return how far the run is after so many seconds, in a line."""
+        rate = self.done / seconds if seconds else 0.0
+        parts = [f"{self.done:,}/{self.total:,}"]
+        if self.from_cache:
+            parts.append(f"{self.from_cache:,} from cache")
+        parts += [f"{self.unparsed:,} unparsed", f"{self.failed:,} failed", f"{rate:,.1f}/s"]
+        if self.asked:
+            tokens = self.prompt_tokens + self.completion_tokens
+            parts += [f"{tokens:,} tokens", f"cost {self.cost}"]
+        if self.trouble:
+            parts.append(f"waiting: {harmless(self.trouble[:60])}")
+        if rate and self.done < self.total:
+            parts.append(f"{timedelta(seconds=round((self.total - self.done) / rate))} left")
+        return ", ".join(parts)
+
+    def effort(self) -> list[str]:
+        """Return what the run asked and what it cost, a sentence each."""
+        if not (self.asked or self.from_cache or self.retries):
+            return []
+        cached = f"{self.cached_tokens:,} of them cached by the provider"
+        texts = [
+            f"asked {self.asked:,}, from cache {self.from_cache:,}",
+            f"tokens {self.prompt_tokens:,} in ({cached}), {self.completion_tokens:,} out",
+            f"cost {self.cost}",
+        ]
+        if self.damaged:
+            texts.append(f"{self.damaged:,} cached answers were damaged and asked for again")
+        if self.retries:
+            reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(self.retries.items()))
+            texts.append(f"sent again after: {reasons}")
+        return texts
 
 
 @dataclass(frozen=True, slots=True)

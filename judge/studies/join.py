@@ -53,18 +53,11 @@ def read_pair(
     model: str | None = None,
     reserved: Collection[str] = (),
 ) -> StudySet:
-    """Read candidates and references from files and join them by study id.
+    """Read candidates and references from files, or `-`, and join them by study id.
 
-    Args:
-        preds, refs: Paths, or `-` for standard input. Without `refs`, `preds` holds both sides,
-            or is the folder of a run, whose reports are judged again.
-        fields: The fields that have unusual names, and how the files are read.
-        section: By default findings where most references have them, else the whole report.
-        allow_missing: Leave out, and count, studies that are on one side only or lack a text.
-        model: By default the field `model`, else what the file of `preds` is named after.
-        reserved: A field of such a name is kept as `field_<name>`.
-
-    Raises `JudgeError` for what is wrong with the input.
+    Without `refs`, `preds` holds both sides, or is the folder of a run, whose reports are judged
+    again. `allow_missing` leaves out studies that are on one side only or lack a text; a field
+    named as one of `reserved` is kept as `field_<name>`. Raises `JudgeError` for a wrong input.
     """
     known_section(section)  # before the files, which may be large
     how: dict[str, Any] = {"allow_missing": allow_missing, "reserved": reserved}

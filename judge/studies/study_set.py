@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Self, TypeVar
@@ -43,13 +43,12 @@ class JudgeContext:
 
     def read(self, fields: Mapping[str, object]) -> dict[str, Any]:
         """Return `context`, `prior` and `modality` of the study with these fields."""
-        parts = [
-            (field, name, value)
-            for field in self.context
-            for name, value in read_context(field, fields[field]).items()
-        ]
+        context: dict[str, str] = {}
+        for shown in self.context:
+            for name, value in read_context(shown, fields[shown]).items():
+                context.setdefault(name, value)
         prior = prior_report(fields[self.prior]) if self.prior else None
-        return {"context": _merge(parts), "prior": prior, "modality": self.modality}
+        return {"context": context, "prior": prior, "modality": self.modality}
 
     @property
     def signature(self) -> list[str]:
@@ -96,20 +95,14 @@ def attach_context(
             raise JudgeError(f"unknown modality {modality!r}; there are: {', '.join(MODALITIES)}")
         modality = code
     shown = JudgeContext(tuple(dict.fromkeys(names)), prior or None, modality)
-    for row, study_id in enumerate(studies.study_ids) if names else ():
-        try:
-            shown.read({name: column[row] for name, column in studies.fields.items()})
-        except JudgeError as error:
-            raise JudgeError(f"study {study_id}: {error}") from None
     return replace(studies, judge_context=shown)
 
 
 @lru_cache(maxsize=4096, typed=True)
 def read_context(field: str, value: object) -> Mapping[str, str]:
-    """Return the patient's data in a field's value, by name.
+    """Return the patient's data in a field's value by name: an object's, ReXrank's labels, its own.
 
-    An object gives its own names; ReXrank's text, `Age:50-60.Gender:M.Indication: ...`, those of
-    its labels; any other value that of the field.
+    Of two values of one name the first counts.
     """
     text = "" if value is None else as_text(value).strip()
     if text.startswith(("{", "[")):
@@ -119,14 +112,14 @@ def read_context(field: str, value: object) -> Mapping[str, str]:
         parts = [(m[1], text[m.end() : end]) for m, end in zip(labels, ends, strict=True)]
     else:
         parts = [(field, text)]
-    triples = []
+    said: dict[str, str] = {}
     for label, words in parts:
         name = re.sub(r"\W+", "_", label.strip().lower()).removeprefix("patient_")
         words = " ".join(words.split()).strip(" ;,")
         words = words.removesuffix(".") if name in ("age", "gender", "sex") else words
         if words.lower() not in _MISSING:
-            triples.append((field, "sex" if name == "gender" else name, words))
-    return _merge(triples)
+            said.setdefault("sex" if name == "gender" else name, words)
+    return said
 
 
 def prior_report(value: object) -> str | None:
@@ -139,23 +132,10 @@ def _parse_object(field: str, text: str) -> list[tuple[str, str]]:
     try:
         data = jsonio.read(text, nan=True)
     except jsonio.JsonError:
+        data = None
+    if not isinstance(data, dict):
         return [(field, text)]  # words that begin with a bracket: "[Clinical] cough"
-    if not isinstance(data, dict) or any(isinstance(value, dict | list) for value in data.values()):
-        raise JudgeError(f"the field {field} is no context: give text, or an object of texts")
     return [(name, as_text(value)) for name, value in data.items() if value is not None]
-
-
-def _merge(parts: Iterable[tuple[str, str, str]]) -> dict[str, str]:  # of field, name, value
-    merged: dict[str, tuple[str, str]] = {}
-    for source, name, value in parts:
-        first, known = merged.setdefault(name, (source, value))
-        if known != value:
-            fields = " and ".join(dict.fromkeys((first, source)))
-            raise JudgeError(
-                f"two values of {name} in {fields} ({known!r} and {value!r}): choose by "
-                "--column context"
-            )
-    return {name: value for name, (_, value) in merged.items()}
 
 
 def _quoted(name: str) -> str:

@@ -216,8 +216,8 @@ def triage(annotation: Annotation) -> dict[str, int | None]:
         and item.label(SIGNIFICANCE.name) == LEVELS[0]
     )
     reported, supported = counts[REFERENCE.name, True], counts[CANDIDATE.name, True]
-    numbers = (reported + counts[REFERENCE.name, False], reported)
-    numbers += (supported + counts[CANDIDATE.name, False], supported)
+    numbers = [reported + counts[REFERENCE.name, False], reported]
+    numbers += [supported + counts[CANDIDATE.name, False], supported]
     return dict(zip(TRIAGE, numbers, strict=True))
 
 

@@ -28,6 +28,7 @@ from judge.rubrics.contract import (
     Order,
     Rubric,
     Statistic,
+    mean_of,
     source,
 )
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
@@ -240,38 +241,41 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-_mean = partial(Statistic, kind="mean", higher_is_better=True, scale=(0, 1), shown=EVERYWHERE)
-_ratio = partial(Statistic, kind="ratio", scale=(0, 1), shown=EVERYWHERE - {"groups"})
-_CONTRADICTED = "candidate's facts that the reference contradicts"
-_MICRO = (
-    ("micro_precision", "precision (micro)", "precision of all facts", "candidate", ENTAILED),
-    ("micro_recall", "recall (micro)", "recall of all facts", "reference", ENTAILED),
-    ("contradicted", "contradicted", _CONTRADICTED, "candidate", CONTRADICTED),
-)
+def _ratio(name: str, label: str, side: Side, verdict: str, definition: str) -> Statistic:
+    return Statistic(
+        *(name, label, "ratio", (f"n_{side}_{verdict}",)),
+        higher_is_better=verdict == ENTAILED,
+        per=(f"n_{side}",),
+        scale=(0, 1),
+        definition=definition,
+        shown=EVERYWHERE - {"groups"},
+    )
+
+
 STATISTICS = (
     *(
-        _mean(
-            *(f"macro_{name}", f"{label} (macro)"),
+        mean_of(
+            *(f"macro_{name}", f"{label} (macro)", (0, 1)),
             measures=(name,),
             definition=f"{label} of facts, mean of studies",
         )
         for name, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ),
-    *(
-        _ratio(
-            *(name, label),
-            measures=(f"n_{side}_{verdict}",),
-            per=(f"n_{side}",),
-            higher_is_better=verdict == ENTAILED,
-            definition=definition,
-        )
-        for name, label, definition, side, verdict in _MICRO
+    _ratio(
+        *("micro_precision", "precision (micro)", "candidate", ENTAILED),
+        definition="precision of all facts",
     ),
-    _mean(
-        *("penalised_precision", f"length-penalised precision (g={FEWEST})"),
-        measures=("penalised_precision",),
+    _ratio(
+        *("micro_recall", "recall (micro)", "reference", ENTAILED),
+        definition="recall of all facts",
+    ),
+    _ratio(
+        *("contradicted", "contradicted", "candidate", CONTRADICTED),
+        definition="candidate's facts that the reference contradicts",
+    ),
+    mean_of(
+        *("penalised_precision", f"length-penalised precision (g={FEWEST})", (0, 1), ()),
         definition=f"precision of facts, lowered below {FEWEST} facts, mean of studies",
-        shown=frozenset(),
     ),
 )
 

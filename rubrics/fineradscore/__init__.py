@@ -508,7 +508,9 @@ def _parse_for(prompt: str, _model: str) -> Parse | None:
 
 _STATISTICS = (
     mean_of(
-        *("fineradscore", "highest severity", (1, 4), ["head", "groups"]), higher_is_better=False
+        *("fineradscore", "highest severity", (1, 4)),
+        shown=("head", "groups"),
+        higher_is_better=False,
     ),
     mean_of(
         *("inverse_fineradscore", "1/FineRadScore", (1, 4)),

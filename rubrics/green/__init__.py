@@ -120,12 +120,6 @@ def warnings_on(
     )
 
 
-_REFUSAL = re.compile(
-    r"\W*(?:i(?:['\u2019]m| am) (?:so |very )?(?:sorry|afraid|unable|not able)|sorry|i apologi[sz]e"
-    r"|my apologies|unfortunately|as an? (?:ai|language|large)"
-    r"|i (?:can(?:not|['\u2019]t| not)|won['\u2019]t|will not|must decline))\b",
-    re.IGNORECASE,
-)
 _SECTIONS = (*LEVELS, MATCHED)
 _KIND = {TITLES[kind].lower(): kind for kind in _SECTIONS}
 # A line that opens with a title of a section, in whatever form; `_HEADING` is the form.
@@ -223,8 +217,6 @@ def _sections(text: str) -> tuple[str, dict[str, str]]:
     headings = [_HEADING.fullmatch(title[0]) for title in titles]
     kinds = [_KIND.get(heading[1].lower()) if heading else None for heading in headings]
     if lacking := [TITLES[kind] for kind in _SECTIONS if kind not in kinds]:
-        if not titles and _REFUSAL.match(text):
-            raise UnparsedError("refusal", " ".join(text.split())[:80])
         raise UnparsedError("missing section", f"no line with the heading {', '.join(lacking)}")
     if kinds != [*_SECTIONS] or "<|" in text:
         raise UnparsedError(

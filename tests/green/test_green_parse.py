@@ -132,7 +132,7 @@ def test_an_edited_answer_is_honest_or_unparsed(
         ("\u00e9" * 32_769, "too long"),
         ("", "empty"),
         ("</s>", "empty"),
-        ("I'm sorry, but I can't help with that.", "refusal"),
+        ("I'm sorry, but I can't help with that.", "missing section"),
         ("Two errors.", "missing section"),
         (answer(matched=""), "missing section"),
         (answer(significant="(b) Missing finding: some. x"), "unreadable count"),

@@ -422,4 +422,4 @@ def test_what_a_reader_was_not_asked_for_is_never_counted_as_none(
     assert {(row["false_finding_n"], row["false_finding_k"]) for row in rows} == {("0", "")}
     done = invoke("errors", *runs)
     assert done.exit_code == 2
-    assert "categories" in done.stderr
+    assert "not compared" in done.stderr

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import Invoke
 
-from judge.readers.sample import LEAST, SAMPLE, Sample, draw, kept_sample, read_of
+from judge.readers.sample import LEAST, SAMPLE, Sample, draw, kept_sample
 from judge.running.folder import Run
 from judge.types import JudgeError
 
@@ -134,20 +134,3 @@ def test_what_cannot_be_drawn(invoke: Invoke, example_run: Path) -> None:
         assert done.exit_code == 2, args
         assert names in done.stderr
     assert not (example_run / SAMPLE).exists()
-
-
-def test_what_was_read_is_random_where_it_is_the_first_of_the_sample(
-    invoke: Invoke, example_run: Path
-) -> None:
-    assert invoke("sample", example_run, "-n", 12).exit_code == 0
-    run = Run(example_run)
-    sample = kept_sample(run)
-    classes = {record["study_id"]: record["study_class"] for record in run.records()}
-    for n in range(1, 13):
-        drawn = Counter(classes[one] for one in sample.order[:n])
-        strata = read_of(run, sample, sample.order[:n])["strata"]
-        assert {one["key"]["study_class"]: one["n_drawn"] for one in strata} == {
-            name: drawn[name] for name in ("abnormal", "normal")
-        }
-    assert read_of(run, sample, sample.order[1:4]) is None
-    assert read_of(run, sample, [*sample.order, "ex-999"]) is None

@@ -91,16 +91,12 @@ def test_the_question_shows_it_between_marks_before_the_reports() -> None:
 @pytest.mark.parametrize(
     ("fields", "asked", "message"),
     [
-        ({"context": ['["cough"]']}, {"context": ["context"]}, "study 0: the field context"),
-        ({"context": ['{"age": [50]}']}, {"context": ["context"]}, "study 0: the field context"),
-        ({"age": [61], "patient_age": [20]}, {}, "study 0: .* age and patient_age .*'61' and '20'"),
-        ({"context": ["Age:80.Age:20."]}, {}, "study 0: .*two values of age"),
         ({"site": ["A"]}, {"context": ["nope"]}, "no field 'nope', for --column context; .* site"),
         ({"old": ["N/A"]}, {"prior": "old"}, "old of --column prior is empty"),
         ({"site": ["A"]}, {"modality": "pet"}, "unknown modality 'pet'; .* xr, ct"),
     ],
 )
-def test_a_wrong_context_names_study_and_field(fields, asked, message) -> None:  # type: ignore[no-untyped-def]
+def test_a_wrong_context_names_the_field(fields, asked, message) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(JudgeError, match=message):
         attach_context(_studies(**fields), **{"context": None, **asked})
 

@@ -123,15 +123,6 @@ def test_the_previews_are_of_the_same_studies(put, invoke):
         shutil.rmtree("run")
 
 
-def test_the_preview_of_several_references(put, invoke):
-    refs = {"a": ["Clear.", "No effusion."], "b": "Small effusion."}
-    words = (put("p.json", {"a": "Clear.", "b": "x"}), put("r.json", refs), "--references", "mean")
-    checked = invoke("check", *words, "--format", "json")
-    assert json.loads(checked.stdout)["n_studies"] == 3
-    assert "3 questions" in checked.stderr
-    assert "3 questions" in invoke("green", *words, "--dry-run").stderr
-
-
 def test_a_larger_draw_has_the_studies_of_a_smaller(put):
     studies = read_pair(*mixed(put, 0))
     assert set(studies.sample(5, 1).study_ids) < set(studies.sample(9, 1).study_ids)
