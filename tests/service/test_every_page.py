@@ -323,8 +323,8 @@ def test_an_error_is_marked_in_the_reports(page: Page, made: Path, view: str) ->
     page.keyboard.press("j")
     assert page.locator("mark.lit").count() == 2
     if view == "fineradscore":
-        assert page.locator(".edit-rows del").all_inner_texts() == ["Mild"]
-        assert page.locator(".edit-rows ins").all_inner_texts() == ["Severe"]
+        assert page.locator(".edit-rows del").inner_text().strip() == "Mild"
+        assert page.locator(".edit-rows ins").inner_text().strip() == "Severe"
     page.click(".answer summary")
     assert page.locator(".answer pre").inner_text().strip()
     page.keyboard.press("d")
