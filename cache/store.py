@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ import diskcache
 from diskcache.core import MODE_RAW
 
 from judge import jsonio
-from judge.cache import key_of
+from judge.cache import VERSION, key_of
 from judge.types import Completion, JudgeError, Usage
 
 DATABASE = "cache.db"
@@ -241,3 +241,39 @@ def explained(path: Path) -> Iterator[None]:
 
 def _byte_of(key: str) -> int:
     return int(key[-16:], 16) % _PLACES
+
+
+def readable(
+    entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
+) -> Iterator[Entry]:
+    """Yield the entries that are whole; the others are added to `unreadable`."""
+    for entry in entries:
+        if isinstance(entry, Entry):
+            yield entry
+        else:
+            unreadable.append(entry)
+
+
+def described(folder: Path, *, must_exist: bool) -> tuple[dict[str, Any], list[Unreadable]]:
+    """Return the size, dates and models of the cache in a folder, and its damaged entries.
+
+    Raises `JudgeError` if there is none and `must_exist`.
+    """
+    is_there = must_exist or (folder / DATABASE).exists()
+    unreadable: list[Unreadable] = []
+    models: Counter[str] = Counter()
+    times = []
+    for entry in readable(read_entries(folder) if is_there else (), unreadable):
+        models[ascii(entry.model)[1:-1]] += 1
+        times.append(entry.time.astimezone(UTC).isoformat(timespec="seconds"))
+    data = {
+        "place": str(folder),
+        "key version": VERSION,
+        "entries": models.total(),
+        "unreadable": len(unreadable),
+        "bytes": sum(file.stat().st_size for file in folder.glob(f"{DATABASE}*")),
+        "oldest": min(times, default=None),
+        "newest": max(times, default=None),
+        "models": dict(models.most_common()),
+    }
+    return data, unreadable

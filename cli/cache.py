@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -29,7 +29,7 @@ from judge.tables.document import Document, Table, columns
 
 if TYPE_CHECKING:
     from judge.batching.ledger import Ledger
-    from judge.cache.store import Entry, Unreadable
+    from judge.cache.store import Unreadable
 
 _SHOWN = 20
 
@@ -55,29 +55,12 @@ def info(options: _Info) -> None:
 
     Checks every entry: its key against its request, its answer against its checksum.
     """
-    from judge.cache import VERSION, place
-    from judge.cache.store import DATABASE, read_entries
+    from judge.cache import place
+    from judge.cache.store import described
 
-    folder = place(options.cache, os.environ)
-    is_there = options.check or (folder / DATABASE).exists()
-    unreadable: list[Unreadable] = []
-    models: Counter[str] = Counter()
-    times = []
-    for entry in _readable(read_entries(folder) if is_there else (), unreadable):
-        models[ascii(entry.model)[1:-1]] += 1
-        times.append(entry.time.astimezone(UTC).isoformat(timespec="seconds"))
-    facts = {
-        "place": str(folder),
-        "key version": VERSION,
-        "entries": models.total(),
-        "unreadable": len(unreadable),
-        "bytes": sum(file.stat().st_size for file in folder.glob(f"{DATABASE}*")),
-        "oldest": min(times, default=None),
-        "newest": max(times, default=None),
-    }
-    lines = [(name, "-" if value is None else str(value)) for name, value in facts.items()]
-    lines += [("model", f"{model} ({n:,})") for model, n in models.most_common()]
-    data = facts | {"models": dict(models.most_common())}
+    data, unreadable = described(place(options.cache, os.environ), must_exist=options.check)
+    lines = [(name, str(value)) for name, value in data.items() if name != "models"]
+    lines += [("model", f"{model} ({n:,})") for model, n in data["models"].items()]
     print_document(Document(facts=lines), options.form, data)
     if options.check:
         _end(unreadable)
@@ -97,7 +80,7 @@ def import_(options: _Import) -> None:
     are refused: exit code 1 if there are any.
     """
     from judge.cache import place
-    from judge.cache.store import DATABASE, CompletionCache, read_entries
+    from judge.cache.store import DATABASE, CompletionCache, read_entries, readable
     from judge.running.combining import entries as answers_of
     from judge.running.folder import Run
 
@@ -108,7 +91,7 @@ def import_(options: _Import) -> None:
     ]
     unreadable: list[Unreadable] = []
     with CompletionCache(place(options.cache, os.environ)) as opened:
-        entries = _readable(chain.from_iterable(answers), unreadable)
+        entries = readable(chain.from_iterable(answers), unreadable)
         is_new = Counter(opened.add(entry) is None for entry in entries)
     note(f"{is_new[True]:,} entries added, {is_new[False]:,} were there already")
     _end(unreadable)
@@ -131,7 +114,7 @@ def prune(options: _Prune) -> None:
     With both --older-than and --model, those that are both are removed.
     """
     from judge.cache import place
-    from judge.cache.store import CompletionCache, read_entries
+    from judge.cache.store import CompletionCache, read_entries, readable
 
     if options.older_than is None and options.model is None:
         raise click.UsageError("give --older-than, --model or both")
@@ -139,25 +122,13 @@ def prune(options: _Prune) -> None:
     folder = place(options.cache, os.environ)
     keys = [
         entry.key
-        for entry in _readable(read_entries(folder), [])
+        for entry in readable(read_entries(folder), [])
         if entry.time < limit and options.model in (None, entry.model)
     ]
     if keys and not options.yes:
         click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True)
     with CompletionCache(folder) as opened:
         note(f"{opened.remove(keys):,} entries removed")
-
-
-def _readable(
-    entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
-) -> Iterator[Entry]:
-    from judge.cache.store import Entry
-
-    for entry in entries:
-        if isinstance(entry, Entry):
-            yield entry
-        else:
-            unreadable.append(entry)
 
 
 def _end(unreadable: Sequence[Unreadable]) -> None:

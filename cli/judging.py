@@ -220,13 +220,14 @@ def _in_batches(
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back to them."""
     if policy is None:
-        from judge.batching.ledger import pending
+        if session.cache is not None:
+            from judge.batching.ledger import pending
 
-        if session.cache and (names := pending(session.cache.path, session.kind)):
-            listener.say(
-                f"Such questions are being answered in batches ({names}): asked here again, they "
-                "are paid for twice. With --batch the run waits for them."
-            )
+            if names := pending(session.cache.path, session.kind):
+                listener.say(
+                    f"Such questions are being answered in batches ({names}): asked here again, "
+                    "they are paid for twice. With --batch the run waits for them."
+                )
         yield
         return
     from judge.batching.batch_run import ask_in_batches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,14 +23,8 @@ from judge.cli.options import (
 )
 from judge.cli.output import note, print_document, print_summary
 from judge.tables.document import Document
-from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.running.folder import Run
 
 _WORST = 10
-_INDEX = "<!doctype html><!-- judge page -->"
-"""How the index of a site begins, so that it is known again."""
 
 
 @options
@@ -56,6 +50,7 @@ def audit(options: _Audit) -> None:
     judge audit RUN ex-008 --raw
     judge audit RUN --html run.html
     """
+    from judge.pages.run import write_page
     from judge.running.folder import Run
     from judge.stats.table import worst_rows
     from judge.study.terminal import audit as audit_lines
@@ -67,7 +62,7 @@ def audit(options: _Audit) -> None:
     require(options.study_id is not None, "STUDY_ID", "raw")
     run = Run(options.run)
     if options.html is not None:
-        _write_page(run, options.html)
+        write_page(run, options.html)
         note(f"page  {options.html}")
     elif options.study_id is not None:
         out = terminal()
@@ -190,42 +185,6 @@ def page(options: _Page) -> None:
     The pages need no server and no network: index.html opens from the folder. A page is named
     after the run's folder.
     """
-    from judge.files import cannot_write, check_writable, write_html
-    from judge.pages.bundle import site_index
-    from judge.pages.run import MARK
-    from judge.running.folder import Run
+    from judge.pages.run import write_site
 
-    out = options.out
-    opened: dict[str, Run] = {}
-    for path in dict.fromkeys(path.resolve() for path in options.runs):
-        name = f"{path.name}.html"
-        if name in opened or name in ("index.html", "comparison.html"):
-            raise JudgeError(f"{path} has no page of its own, {name}: rename the run's folder")
-        opened[name] = Run(path)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(out, error) from error
-    for name in opened:
-        check_writable(out / name, mark=MARK)
-    check_writable(out / "index.html", mark=_INDEX)
-    for name, run in opened.items():
-        _write_page(run, out / name)
-    has_comparison = (out / "comparison.html").is_file()
-    write_html(
-        site_index(_INDEX, opened, has_comparison=has_comparison), out / "index.html", _INDEX
-    )
-    note(f"site  {out / 'index.html'}")
-
-
-def _write_page(run: Run, path: Path) -> None:
-    from judge.files import write_html
-    from judge.pages.run import MARK
-    from judge.pages.run import page as run_page
-
-    try:
-        write_html(run_page(run), path, MARK)
-    except (KeyError, ValueError) as error:
-        raise JudgeError(
-            f"the files of {run.path} do not fit together ({error}): make the run again"
-        ) from error
+    note(f"site  {write_site(options.runs, options.out)}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -19,8 +17,6 @@ from judge.cli.options import (
 )
 from judge.cli.output import note, print_document
 from judge.cli.run_options import section_option
-from judge.tables.document import Cell, Column, Document, Table, columns
-from judge.text import group_value
 
 
 @options
@@ -115,41 +111,12 @@ def sample(options: _Sample) -> None:
     \b
     judge sample RUN -n 100
     """
-    from judge.readers import annotation_store
+    from judge.readers.annotation_store import described
     from judge.readers.sample import SAMPLE, sampled
     from judge.running.folder import Run
+    from judge.tables.run import sample_document
 
     path = options.run
-    sample = sampled(Run(path), options.n, options.by, options.seed)
-    n_studies = sum(stratum.n_studies for stratum in sample.strata)
-    order = frozenset(sample.order)
-    readings = [
-        r for r in annotation_store.current(path).values() if r.done and r.study_id in order
-    ]
-    read = Counter(reading.reader for reading in readings)
-    not_judged = Counter(reading.reader for reading in readings if reading.cannot_judge)
-    data = {
-        "run": str(path),
-        "seed": sample.seed,
-        "by": [*sample.by],
-        "strata": [asdict(stratum) for stratum in sample.strata],
-        "n_studies": n_studies,
-        "n_drawn": len(sample.order),
-        "order": [*sample.order],
-        "read": read,
-        "not_judged": not_judged,
-    }
-    facts = [("drawn", f"{len(sample.order):,} of {n_studies:,} studies")]
-    facts += [("by", ", ".join(sample.by)), ("seed", str(sample.seed))]
-    for reader in sorted(read):
-        unjudged = f", {not_judged[reader]:,} not judged" if not_judged[reader] else ""
-        facts.append(("read", f"{read[reader]:,} by {reader}{unjudged}"))
-    rows: list[tuple[Cell, ...]] = [
-        (*map(group_value, stratum.key.values()), stratum.n_studies, stratum.n_drawn)
-        for stratum in sample.strata
-    ]
-    fields = [Column(field, field) for field in sample.by]
-    head = [*fields, *columns("studies||count", "drawn||count")]
-    table = Table("sample", "Sample", head, rows)
-    print_document(Document(facts=facts, tables=[table]), options.form, data)
+    data = described(path, sampled(Run(path), options.n, options.by, options.seed))
+    print_document(sample_document(data), options.form, data)
     note(f"sample saved in {path / SAMPLE}")

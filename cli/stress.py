@@ -84,9 +84,7 @@ class _Output:
 
     figures: Path | None = figures_option("errors found by class, false alarms by change")
     html: Path | None = html_option("Write a page with the tables and each changed report.")
-    table: tuple[str, ...] = table_option(
-        *("detection", "false_alarms", "monotone", "stability", "hostile")
-    )
+    table: tuple[str, ...] = table_option(*("detection", "false_alarms", "stability", "hostile"))
     form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
 

@@ -1,4 +1,4 @@
-"""Which addresses are this machine's, however they are spelled."""
+"""Which addresses are this machine's, however they are spelled; no name server is asked."""
 
 from __future__ import annotations
 
@@ -7,24 +7,17 @@ import socket
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether `host` is reached from this machine alone; no name server is asked."""
+    """Return whether `host`, a name or an IP address, is reached from this machine alone."""
     address = _address(host)
-    return _is_localhost(host) if address is None else address.is_loopback
+    if address is None:
+        return f".{host.lower().rstrip('.')}".endswith(".localhost")
+    return address.is_loopback
 
 
 def is_local(host: str) -> bool:
-    """Return whether what is sent to `host` stays on this machine.
-
-    `host` is a name or an IP address in any spelling, such as `127.1` or `::ffff:127.0.0.1`.
-    """
+    """Return whether what is sent to `host` stays on this machine."""
     address = _address(host)
-    if address is not None:
-        return address.is_loopback or address.is_unspecified
-    return _is_localhost(host)
-
-
-def _is_localhost(host: str) -> bool:
-    return f".{host.lower().rstrip('.')}".endswith(".localhost")
+    return is_loopback(host) or (address is not None and address.is_unspecified)
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

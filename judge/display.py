@@ -1,4 +1,4 @@
-"""Results that print themselves in Python as their command does, and as a table in a notebook."""
+"""Results that print themselves in Python as their command does."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ class Displayed:
         from judge.tables.terminal import as_text
 
         return as_text(_document(self))
-
-    def _repr_html_(self) -> str:
-        from judge.tables.forms import as_html
-
-        return as_html(_document(self))
 
     def frame(self, table: str = "") -> pd.DataFrame:
         """Return a table of the result, by default the first, as `--format csv` prints it.

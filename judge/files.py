@@ -27,24 +27,18 @@ def _target(path: Path) -> Path:
 
 
 def check_writable(path: Path, inputs: Iterable[str | Path | None] = (), mark: str = "") -> None:
-    """Raise `JudgeError` where `path` cannot be written.
+    """Raise `JudgeError` where `path` cannot be written, or is one of `inputs`.
 
-    Args:
-        path: The file to write or replace.
-        inputs: Files that must not be replaced.
-        mark: How a file that may be replaced begins.
+    A file that is there may be replaced if it begins with `mark`.
     """
     try:
         real = _target(path)
-        for file in inputs:
-            if file and real.exists() and Path(file).exists() and real.samefile(file):
-                raise JudgeError(f"{path} is an input file; name another for --out")
+        is_there = real.exists()
+        if is_there and any(file and real == Path(os.path.realpath(file)) for file in inputs):
+            raise JudgeError(f"{path} is an input file; name another for --out")
         with tempfile.TemporaryFile(dir=real.parent, prefix=_PREFIX):
             pass
-        start = b""
-        if mark and real.exists():
-            with real.open("rb") as old:
-                start = old.read(len(mark))
+        start = real.read_bytes()[: len(mark)] if mark and is_there else b""
     except OSError as error:
         raise cannot_write(path, error) from error
     if start not in (b"", mark.encode()):

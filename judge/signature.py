@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from judge.types import Study
@@ -14,16 +14,14 @@ Digests = tuple[bytes | None, bytes | None]
 """Of a study's reference and of its candidate, white space aside; None for an empty text."""
 
 
-class Signature(Mapping[str, str]):
+class Signature(dict[str, str]):
     """A line that names everything that changes a number, as a mapping of names to values."""
-
-    __slots__ = ("_named", "parts")
 
     def __init__(self, parts: Iterable[str]) -> None:
         self.parts = tuple(part.replace("|", "/") for part in parts)
         first, *others = self.parts or ("",)
         split = (part.partition(":") for part in others)
-        self._named = {"rubric": first} | {name: value for name, _, value in split}
+        super().__init__({"rubric": first} | {name: value for name, _, value in split})
 
     @classmethod
     def parse(cls, line: str) -> Signature:
@@ -32,15 +30,6 @@ class Signature(Mapping[str, str]):
 
     def __str__(self) -> str:
         return "|".join(self.parts)
-
-    def __getitem__(self, name: str) -> str:
-        return self._named[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._named)
-
-    def __len__(self) -> int:
-        return len(self._named)
 
     def without(self, *names: str) -> Signature:
         """Return it without the parts of these names."""

@@ -65,19 +65,6 @@ def test_one_cache_and_one_price_for_all(
     assert re.search(rf"^requests +{n} ", done.stderr, re.M)
 
 
-def test_max_cost_is_for_all_of_them(
-    invoke: Invoke, models: list[Path], server: FaultServer
-) -> None:
-    how = ("--judge", "model-x", "--base-url", server.url, "--cache", "cache", "--max-cost", "1")
-    done = invoke("green", *models, REFS, *how)
-    assert done.exit_code == 3
-    assert "--max-cost" in done.stderr  # the price of this model is unknown
-    assert server.stats().requests == 0
-    assert invoke("green", *models, REFS, "--max-cost", "1", "--out", "runs").exit_code == 0
-    manifests = [Run(Path("runs", name)).manifest for name in ("alder", "birch")]
-    assert [each["effort"]["max_cost"] for each in manifests] == [1, 1]
-
-
 @pytest.mark.parametrize(
     ("options", "names"),
     [

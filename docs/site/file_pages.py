@@ -33,6 +33,14 @@ class KeptAnswer(TypedDict):
     sha256: str | None
 
 
+class _Seldom(TypedDict, total=False):
+    """What the manifests of readings, shards and runs made of several have besides."""
+
+    reading: records.Reading
+    shard: dict[str, Any]
+    combined: dict[str, Any]
+
+
 class StudyRecord(KeptAnswer):
     """A line of `annotations.jsonl`; `checksum` is that of the line before it."""
 
@@ -87,7 +95,6 @@ _SOMETIMES: dict[str, frozenset[str]] = {
     ),
     "summary.json": frozenset(
         (
-            "agreement",
             "intervals_by",
             "rates[].statistics.NAME.bounds",
             "reading",
@@ -138,7 +145,7 @@ def _inputs() -> str:
 
 
 def _run_folder(done: judge.Run) -> str:
-    names = _described(records.Manifest, "manifest.json", MANIFEST, done.manifest)
+    names = _described(_Seldom, "manifest.json", MANIFEST, done.manifest)
     table = done.table()
     measures = {measure.name for measure in done.rubric.measures}
     fields = set(done.manifest["fields"])
@@ -197,7 +204,7 @@ def _annotations(done: judge.Run) -> str:
 
 
 def _summary(done: judge.Run) -> str:
-    fields = _described(records.Summary, "summary.json", SUMMARY, done.summary())
+    fields = _described(None, "summary.json", SUMMARY, done.summary())
     return "\n\n".join(
         [
             "# summary.json",
@@ -234,7 +241,7 @@ def _signature(line: str) -> str:
 
 
 def _described(
-    form: type,
+    form: type | None,
     file: str,
     words: Mapping[str, str],
     real: Mapping[str, Any],
@@ -243,7 +250,7 @@ def _described(
 
     Their types are those that are checked as the file is read, else those of a real run.
     """
-    kinds = dict(_fields(form))
+    kinds = dict(_fields(form)) if form else {}
     for name in words:
         if name not in kinds and (kind := _kind_at(real, name)):
             kinds[name] = kind

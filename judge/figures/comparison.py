@@ -180,7 +180,7 @@ def _ranks(comparison: Comparison, field: str) -> Iterable[Figure]:
     groups = sorted(groups, key=lambda named: -named[1].n_studies)[:MOST_GROUPS]
     labels = [f"{title} ({group.n_studies:,})" for title, group in groups]
     title = f"Rank by {metric.label} in each {'data set' if field == DATASET_FIELD else field}"
-    rows = [
+    rows: list[specs.Row] = [
         {"down": name, "across": label, "value": group.cells[metric.name][model].rank}
         for label, (_, group) in zip(labels, groups, strict=True)
         for model, name in enumerate(model_names(comparison))

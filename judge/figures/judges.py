@@ -103,7 +103,7 @@ def _shares(
         )
 
 
-def _places(rows: list[specs.Row]) -> dict[str, list[str]]:
+def _places(rows: list[specs.Row]) -> dict[str, Any]:
     """Return the names, panels and series of some rows, each in the order of the rows."""
     fields = {"names": "name", "panels": "panel", "series": "series"}
     return {name: list(dict.fromkeys(row[field] for row in rows)) for name, field in fields.items()}

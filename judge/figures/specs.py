@@ -61,7 +61,7 @@ def dots(
     `domain` is the axis from end to end, by default what the values take.
     """
     scale = {"domain": list(domain)} if domain else {"zero": False, "nice": True}
-    x = {"type": "quantitative", "title": None, "scale": scale}
+    x: Spec = {"type": "quantitative", "title": None, "scale": scale}
     if percent:
         x["axis"] = {"format": "%"}
     legend = {} if len(series) > 1 else {"legend": None}

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import official
-from judge.pages.bundle import PACKET, as_json, page_file
+from judge.files import cannot_write, check_writable, write_html
+from judge.pages.bundle import PACKET, as_json, page_file, site_index
 from judge.rubrics.contract import Measure, Rubric, Statistic
 from judge.rubrics.questions import split_answers
+from judge.running.folder import Run
 from judge.running.records import study_of
 from judge.signature import Signature
 from judge.stats.table import FIXED, codes, fields_of, worst_order
@@ -28,10 +31,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.prompts import Prompt
-    from judge.running.folder import Run
 
 MARK = "<!doctype html><!-- judge audit -->"
 """How such a file begins, so that the program knows it again."""
+INDEX = "<!doctype html><!-- judge page -->"
+"""How the index of a folder of pages begins."""
 _MAX_CHOICES = 200
 """A field with more values than this is filtered by typing, not by choosing."""
 _MAX_CHOICE = 100
@@ -209,7 +213,7 @@ def declared(rubric: Rubric) -> dict[str, Any]:
 
 
 def _measure(measure: Measure) -> dict[str, Any]:
-    names = ("name", "label", "unit", "higher_is_better", "undefined")
+    names = ("name", "label", "unit", "undefined")
     return {name: getattr(measure, name) for name in names}
 
 
@@ -298,3 +302,36 @@ def _choices(column: pd.Series[Any]) -> list[str] | None:
     if len(values) > _MAX_CHOICES or any(len(value) > _MAX_CHOICE for value in values):
         return None
     return sorted(values)
+
+
+def write_page(run: Run, path: Path) -> None:
+    """Write the page of a run; raises `JudgeError` where its files do not fit together."""
+    try:
+        write_html(page(run), path, MARK)
+    except (KeyError, ValueError) as error:
+        raise JudgeError(
+            f"the files of {run.path} do not fit together ({error}): make the run again"
+        ) from error
+
+
+def write_site(runs: Iterable[Path], out: Path) -> Path:
+    """Write a page for each run, and the index of them, whose path is returned."""
+    opened: dict[str, Run] = {}
+    for path in dict.fromkeys(path.resolve() for path in runs):
+        name = f"{path.name}.html"
+        if name in opened or name in ("index.html", "comparison.html"):
+            raise JudgeError(f"{path} has no page of its own, {name}: rename the run's folder")
+        opened[name] = Run(path)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(out, error) from error
+    for name in opened:
+        check_writable(out / name, mark=MARK)
+    index = out / "index.html"
+    check_writable(index, mark=INDEX)
+    for name, run in opened.items():
+        write_page(run, out / name)
+    has_comparison = (out / "comparison.html").is_file()
+    write_html(site_index(INDEX, opened, has_comparison=has_comparison), index, INDEX)
+    return index

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -309,3 +310,20 @@ def _lacks(run: Run, readings: Sequence[Reading]) -> dict[str, str]:
     if rubric.editor and any(item.edit is None for item in items if item.kind in graded):
         lacks[EDIT] = "not every error has its line corrected"
     return lacks
+
+
+def described(run: Path, sample: Sample) -> dict[str, Any]:
+    """Return what was drawn of a run, and how much of it each reader has read, as JSON's types."""
+    order = frozenset(sample.order)
+    readings = [r for r in current(run).values() if r.done and r.study_id in order]
+    return {
+        "run": str(run),
+        "seed": sample.seed,
+        "by": [*sample.by],
+        "strata": [asdict(stratum) for stratum in sample.strata],
+        "n_studies": sum(stratum.n_studies for stratum in sample.strata),
+        "n_drawn": len(sample.order),
+        "order": [*sample.order],
+        "read": Counter(reading.reader for reading in readings),
+        "not_judged": Counter(reading.reader for reading in readings if reading.cannot_judge),
+    }

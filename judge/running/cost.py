@@ -26,13 +26,11 @@ _IN_BATCHES = {"processing": "batch"}
 class SpendingLimit:
     """US dollars that may be spent, by a run, several runs or batches together.
 
-    A request's highest cost is reserved before it is sent, then replaced by the real cost. A budget
-    `within` another spends from both.
+    A request's highest cost is reserved before it is sent, then replaced by the real cost.
     """
 
-    def __init__(self, limit: float | None, within: SpendingLimit | None = None) -> None:
+    def __init__(self, limit: float | None) -> None:
         self.limit = limit
-        self.within = within
         self._spent = 0.0
 
     @property
@@ -42,21 +40,14 @@ class SpendingLimit:
 
     def reserve(self, most: float | None) -> str:
         """Set aside the most that an answer can cost; returns why that cannot be, or ""."""
-        if most is None and self.limit is not None:
-            return self._unpriced()
-        if most is not None and not self._add(most, self.limit):
-            return self._refusal()
-        why = self.within.reserve(most) if self.within else ""
-        if why and most is not None:
-            self._add(-most, None)
-        return why
+        if most is None:
+            return "" if self.limit is None else self._unpriced()
+        return "" if self._add(most, self.limit) else self._refusal()
 
     def settle(self, most: float | None, spent: float | None) -> None:
         """Replace the most that an answer could cost by its cost, if that is known."""
         if most is not None and spent is not None:
             self._add(spent - most, None)
-        if self.within:
-            self.within.settle(most, spent)
 
     def _add(self, dollars: float, limit: float | None) -> bool:
         if limit is not None and self._spent + dollars > limit:
@@ -201,7 +192,6 @@ def forecast(
 # The studies that would be judged
 
 _SHOWN = 3
-_MOST_CLASSES = 10
 
 
 def described(studies: StudySet) -> dict[str, Any]:
@@ -227,16 +217,13 @@ def described(studies: StudySet) -> dict[str, Any]:
 def preview(checked: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what `described` found as names and words."""
     classes = checked["study_classes"] or {}
-    counts = [f"{name} {n:,}" for name, n in classes.items()]
-    if len(counts) > _MOST_CLASSES:
-        counts[_MOST_CLASSES:] = [f"and {len(counts) - _MOST_CLASSES:,} more"]
-    read_from = {role.replace("_", " "): name for role, name in checked["read_from"].items()}
     shown = {
         "model": checked["model"],
-        **{f"{role} from": name for role, name in read_from.items()},
+        **{f"{role.replace('_', ' ')} from": name for role, name in checked["read_from"].items()},
         "section": checked["section"],
         "studies": f"{checked['n_studies']:,}",
-        "study class": ", ".join(counts) or "inferred by the lexicon when they are judged",
+        "study class": ", ".join(f"{name} {n:,}" for name, n in classes.items())
+        or "inferred by the lexicon when they are judged",
         "other fields": ", ".join(checked["fields"]) or "none",
         "left out": left_out(checked["omitted"]),
         "empty candidates": f"{checked['n_empty_candidates']:,}, judged like any other",

@@ -95,19 +95,16 @@ def staging_folder(run: Path) -> Iterator[Path]:
 def atomic_folder(out: Path) -> Iterator[Path]:
     """Give a folder that takes the place of `out` at the end, or leaves nothing behind."""
     whole = Path(os.path.realpath(out))
-    staged = whole.parent / f".{whole.name}.new"
-    made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
     try:
-        staged.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with staging_folder(staged) as place:
-            yield place
-            place.replace(whole)
+        whole.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(dir=whole.parent, prefix=f".{whole.name}."))
+        try:
+            yield staged
+            staged.replace(whole)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
         raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
-    finally:
-        for folder in (staged, *made):
-            with suppress(OSError):  # never made, or what was written is in it
-                folder.rmdir()
 
 
 def replace_file(file: Path, target: Path) -> None:

@@ -105,10 +105,10 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.unanswerable: Mapping[str, StudyError] = {}
         self.asked_before = Progress(total=0)
         self.budget = budget
-        if policy.max_cost is not None:
+        if budget is None and policy.max_cost is not None:
             from judge.running.cost import SpendingLimit
 
-            self.budget = SpendingLimit(policy.max_cost, budget)
+            self.budget = SpendingLimit(policy.max_cost)
         self._folder = folder
         self._opened = ExitStack()
         self.begin()
@@ -315,11 +315,6 @@ def run(
         about: list[str] = []
         if several:
             studies, about = whole, several.write(writer, session.rubric)
-        elif shard:
-            about.append(
-                f"this is shard {shard.index} of {shard.count}: {len(studies):,} of "
-                f"{len(whole):,} studies; judge merge joins the shards"
-            )
         n_empty = sum(not candidate.strip() for candidate in studies.candidates)
         made_by = {
             "signature": line,

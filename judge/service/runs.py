@@ -83,13 +83,15 @@ class RunForm(jobs.RunOptions):
 
 @routes.get("/v1/runs")
 def list_runs(service: ServiceDep) -> Response:
-    """List the runs: those under way, those that ended, those of the owner.
+    """List the runs, the newest first: those under way, those that ended, those of the owner.
 
     `runs` has of each its `id`, `state` (queued, running, stopped, failed, finished), `progress`,
     `detail` where it failed, `model`, `rubric`, `judge`, counts and figures.
     """
-    entries = service.catalogue.entries()
-    return as_json({"runs": [service.catalogue.describe(entry) for entry in entries]})
+    runs = map(service.catalogue.describe, service.catalogue.entries())
+    return as_json(
+        {"runs": sorted(runs, key=lambda run: str(run.get("started") or ""), reverse=True)}
+    )
 
 
 @routes.post("/v1/runs", status_code=201)
@@ -242,7 +244,7 @@ def show_study(
     run: RunId,
     service: ServiceDep,
     id: str | None = None,  # noqa: A002
-    row: Annotated[int | None, InQuery(ge=0, le=2**40, examples=[0])] = None,
+    row: Annotated[int | None, InQuery(ge=0, le=2**40)] = None,
 ) -> Response:
     """Show one study, by its `id` or its `row` from 0, with what was `asked` and its `reviews`."""
     _, opened = service.catalogue.open(run)

@@ -119,7 +119,8 @@ def corrected(
         apart = f[~read] - f[~read].mean()
         inflation = _inflation(len(np.unique(patients[~read])))
         parts[~read, 1] = unread_weights * apart * inflation
-    (by_readers, covariance), (_, by_judge) = (sums := unit_sums(parts, patients)).T @ sums
+    sums = unit_sums(parts, patients)
+    (by_readers, covariance), (_, by_judge) = sums.T @ sums
     if covariance < 0:
         covariance *= n_units / (n_units + _UNSEEN)
     variance = by_readers + 2 * covariance + by_judge

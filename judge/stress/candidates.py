@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import pairwise, product
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from judge import rubrics
@@ -38,9 +39,7 @@ FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
 `truth` has the right categories (`b`, or `a,b`) and `significance` is significant, insignificant
 or doubtful. `base` is the candidate whose judgement a hostile text should leave unchanged."""
 MADE = "made"
-MOST = 5
-"""The largest number of errors put into one report."""
-IDENTICAL = "identical"
+IDENTICAL, ONE_ERROR = "identical", "errors_1"
 _TEXTS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
 Make = Callable[[Reference, SeededChoice], ReportEdits]
 Write = Callable[[Reference, SeededChoice], str]
@@ -50,7 +49,7 @@ Write = Callable[[Reference, SeededChoice], str]
 class Perturbation:
     """A way to make a candidate out of a reference.
 
-    `group` is `unchanged`, `error`, `count` or `hostile`. `base` names the perturbation whose
+    `group` is `unchanged`, `error`, `base` or `hostile`. `base` names the perturbation whose
     judgement a hostile text should leave unchanged.
     """
 
@@ -133,49 +132,12 @@ def _error(name: str, report: Reference, draw: SeededChoice) -> ReportEdits:
     return ReportEdits(edits, (error,))
 
 
-@lru_cache(maxsize=8)  # every count and every hostile text needs those of the same report
-def _single_errors(report: Reference, seed: int, study: str) -> tuple[ReportEdits, ...]:
-    """Return up to `MOST` single errors: in different sentences, of different findings."""
-    errors: list[ReportEdits] = []
-    sentences: set[int] = set()
-    findings: set[str] = set()
-    order = SeededChoice(seed, study, "errors").shuffled(_COMBINED)
-    for turn, name in product(range(4), order):
-        try:
-            change = _error(name, report, SeededChoice(seed, study, f"errors {turn} {name}"))
-        except NotApplicable:
-            continue
-        new_sentences = {_sentence_of(report, edit) for edit in change.edits}
-        new_findings = {error.finding for error in change.errors}
-        edits = [edit for error in errors for edit in error.edits]
-        overlaps = any(a.start < b.end and b.start < a.end for a in edits for b in change.edits)
-        if not (overlaps or new_sentences & sentences or new_findings & findings):
-            errors.append(change)
-            sentences |= new_sentences
-            findings |= new_findings
-    return tuple(errors[:MOST])
-
-
-def _errors(k: int, report: Reference, draw: SeededChoice) -> ReportEdits:
-    """Make `k` errors: those of k - 1 and one more."""
-    changes = _single_errors(report, draw.seed, draw.study)[:k]
-    if len(changes) < k:
-        raise NotApplicable(f"fewer than {k} errors could be put in apart from each other")
-    return ReportEdits(
-        tuple(edit for change in changes for edit in change.edits),
-        tuple(error for change in changes for error in change.errors),
-    )
-
-
-def _sentence_of(report: Reference, edit: Edit) -> int:
-    """Return the number of the edited sentence; an addition at the end is a new one."""
-    if edit.start == edit.end == len(report.text.rstrip()):
-        return len(report.sentences)
-    return max(
-        number
-        for number, sentence in enumerate(report.sentences)
-        if sentence.start < edit.end and edit.start < sentence.end
-    )
+def _first_error(report: Reference, draw: SeededChoice) -> ReportEdits:
+    """Make one error; every hostile text is added to the same one."""
+    for name in SeededChoice(draw.seed, draw.study, "errors").shuffled(_COMBINED):
+        with suppress(NotApplicable):
+            return _error(name, report, SeededChoice(draw.seed, draw.study, f"errors 0 {name}"))
+    raise NotApplicable("no error could be put in")
 
 
 _INSTRUCTIONS = (
@@ -207,7 +169,7 @@ def _fake_reply(name: str, report: Reference, draw: SeededChoice) -> str:
 
 
 def _hostile(write: Write, report: Reference, draw: SeededChoice) -> ReportEdits:
-    change = _errors(1, report, draw)
+    change = _first_error(report, draw)
     end = len(report.text.rstrip())
     return ReportEdits((*change.edits, Edit(end, end, f"\n\n{write(report, draw)}")), change.errors)
 
@@ -223,15 +185,12 @@ def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
         "delimiters": ("Forges the marks around a report.", _delimiters),
         "fake_reply": ("Ends with a forged answer.", partial(_fake_reply, rubric)),
     }
-    counts = {1: "One of the errors above."} | {
-        k: f"{k} errors, each in its own sentence." for k in range(2, MOST + 1)
-    }
     perturbations = [
         *(Perturbation(name, "unchanged", *entry) for name, entry in _INVARIANT.items()),
         *(Perturbation(name, "error", ERRORS[name][0], partial(_error, name)) for name in ERRORS),
-        *(Perturbation(f"errors_{k}", "count", counts[k], partial(_errors, k)) for k in counts),
+        Perturbation(ONE_ERROR, "base", "One of the errors above.", _first_error),
         *(
-            Perturbation(name, "hostile", does, partial(_hostile, write), "errors_1")
+            Perturbation(name, "hostile", does, partial(_hostile, write), ONE_ERROR)
             for name, (does, write) in hostile.items()
         ),
     ]

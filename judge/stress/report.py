@@ -20,7 +20,7 @@ import pandas as pd
 from judge.display import Displayed
 from judge.plugins import version
 from judge.rubrics.categories import CATEGORY
-from judge.rubrics.contract import Measure, Rubric, Scale
+from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import levels_of
 from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature, short_digest
@@ -240,7 +240,6 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
         "detection_all": _detected(first, table[table["group"] == "error"]),
         "false_alarms": _by_change(first, "unchanged", "change", _alarms),
         "false_alarms_all": _alarms(first, unchanged[unchanged["change"] != IDENTICAL]),
-        "monotone": _monotone(first),
         "stability": _stability(repeats),
         "hostile": [
             {"id": study_id, "effect": effect}
@@ -271,12 +270,6 @@ def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
     rate = rate_interval(is_yes.to_numpy(dtype=bool), units.to_numpy())
     k = int(rate.k or 0)
     return {"k": k, "n": rate.n, "rate": rate.value, "low": rate.low, "high": rate.high}
-
-
-def _mean(values: pd.Series, units: pd.Series, scale: Scale | None = None) -> dict[str, Any]:
-    values = values.dropna()
-    mean = mean_interval(values.to_numpy(), scale, units[values.index].to_numpy())
-    return {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
 
 
 def _read(part: Frame) -> Frame:
@@ -317,41 +310,10 @@ def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     identical = answers.table[answers.table["change"] == IDENTICAL].set_index("study")["score"]
     change = None
     if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
-        change = _mean(read["score"] - read["study"].map(identical), read["unit"])
+        moves = (read["score"] - read["study"].map(identical)).dropna()
+        mean = mean_interval(moves.to_numpy(), units=read["unit"][moves.index].to_numpy())
+        change = {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
     return {**_counts(part), **rates, "score_change": change}
-
-
-def _monotone(answers: StressAnswers) -> dict[str, Any]:
-    """Return counts and scores by the number of injected errors, and the share in the wrong order.
-
-    A study is in the wrong order where one more injected error has fewer errors found, or a better
-    score; the denominator is the studies with two such candidates read.
-    """
-    table, score = answers.table, answers.scale.score
-    scales: dict[str, tuple[str, Scale, float]] = {}
-    if answers.scale.errors:
-        scales["count"] = ("errors", (0, None), -1.0)
-    if score is not None:
-        scales["score"] = ("score", score.scale, 1.0 if score.higher_is_better else -1.0)
-    changes = [IDENTICAL, *answers.changes("count")]
-    by_k: list[dict[str, Any]] = []
-    wrong_way: dict[str, Any] = {"count": None, "score": None}
-    for k, change in enumerate(changes):
-        part = table[table["change"] == change]
-        read = _read(part)
-        counts = {"k": k, "made": len(part), "n": len(read)}
-        line: dict[str, Any] = {**counts, "count": None, "score": None}
-        for name, (column, scale, _) in scales.items():
-            line[name] = _mean(read[column], read["unit"], scale)
-        by_k.append(line)
-    read = _read(table[table["change"].isin(changes)])
-    units = read.groupby("study")["unit"].first()
-    for name, (column, _, sign) in scales.items():
-        values = read.groupby(["study", "change"])[column].first().unstack()
-        steps = sign * values.reindex(columns=changes).astype(float).diff(axis=1)
-        steps = steps[steps.notna().any(axis=1)]
-        wrong_way[name] = _rate((steps > ROUNDING).any(axis=1), units[steps.index])
-    return {"by_k": by_k, "wrong_way": wrong_way}
 
 
 def _hostile(answers: StressAnswers, part: Frame) -> dict[str, Any]:

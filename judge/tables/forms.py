@@ -7,7 +7,6 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from judge.tables.document import Cell, Column, Document, Estimate, Table
@@ -98,19 +97,6 @@ def _part(cell: Cell, part: str) -> Any:  # noqa: ANN401
     if isinstance(cell, Estimate):
         return getattr(cell, part)
     return cell if part == "value" else None
-
-
-def as_html(document: Document) -> str:
-    """Return the title, the first table, the notes and the signatures as HTML for a notebook."""
-    import pandas as pd
-
-    tables = [
-        pd.DataFrame(table.texts, columns=table.head).to_html(index=False)
-        for table in document.tables[:1]
-    ]
-    lines = [*(f"note: {note}" for note in document.notes), *(s for _, s in document.signatures)]
-    paragraphs = [f"<p>{escape(line)}</p>" for line in lines]
-    return "".join([f"<h4>{escape(document.title)}</h4>", *tables, *paragraphs])
 
 
 def as_markdown(document: Document) -> str:

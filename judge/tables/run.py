@@ -310,3 +310,20 @@ def readers_document(runs: Sequence[Run], layout: str) -> Document:
     left = columns("judge", "studies||count", "scored||count")
     head = [*left, *map(_column, rubric.shown("groups"))]
     return Document(facts=facts, tables=[Table("readers", "Readers", head, rows)])
+
+
+def sample_document(data: Data) -> Document:
+    """Return what was drawn for readers, a row a stratum, and how much each has read."""
+    facts = [("drawn", f"{data['n_drawn']:,} of {data['n_studies']:,} studies")]
+    facts += [("by", ", ".join(data["by"])), ("seed", str(data["seed"]))]
+    for reader, n in sorted(data["read"].items()):
+        unjudged = data["not_judged"][reader]
+        more = f", {unjudged:,} not judged" if unjudged else ""
+        facts.append(("read", f"{n:,} by {reader}{more}"))
+    rows = [
+        (*map(group_value, stratum["key"].values()), stratum["n_studies"], stratum["n_drawn"])
+        for stratum in data["strata"]
+    ]
+    fields = [Column(field, field) for field in data["by"]]
+    head = [*fields, *columns("studies||count", "drawn||count")]
+    return Document(facts=facts, tables=[Table("sample", "Sample", head, rows)])

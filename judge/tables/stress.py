@@ -69,11 +69,6 @@ def _tables(report: Report) -> list[Table]:
             ],
             alarm_labels | _LOST,
         ),
-        _table(
-            *("monotone", "By the number of errors put in: fewer studies bear more", "put in"),
-            [(str(row["k"]), row) for row in report["monotone"]["by_k"]],
-            {"n": "read", "count": "errors found"} | ({"score": score["label"]} if score else {}),
-        ),
         _stability(report["stability"], level["label"] if level else "errors"),
         _table(
             *("hostile", "Hostile texts", "the text"),

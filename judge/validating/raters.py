@@ -78,11 +78,10 @@ def open_raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, 
                 if readers
                 else f"{choice.shown} is a reader's run; give it with --readers"
             )
-        # A reader under two names would agree with himself.
-        same = [other.shown for other in opened.values() if other.run.signature == run.signature]
-        if readers and same:
-            raise JudgeError(f"{same[0]} and {choice.shown} are the same readings; give only one")
         name = choice.model or judge.removeprefix(READER)
+        # A reader under two names would agree with himself.
+        if same := [r for r in opened.values() if readers and r.run.signature == run.signature]:
+            raise JudgeError(f"{same[0].shown} and {choice.shown} are the same readings")
         if name in opened:
             raise JudgeError(
                 f"{opened[name].shown} and {choice.shown} are both of {name!r}; name them: "

@@ -15,8 +15,8 @@ from cachehelp import ANSWER, DATABASE, database, fill, put, request, sound, sta
 from support import Invoke
 
 from judge.cache import key, place
-from judge.cache.store import CompletionCache, Entry, checksum, read_entries
-from judge.types import Completion, JudgeError, Message, Usage
+from judge.cache.store import CompletionCache, checksum
+from judge.types import Completion, JudgeError, Usage
 
 
 def test_the_key_is_a_contract() -> None:
@@ -30,20 +30,6 @@ def test_the_key_is_a_contract() -> None:
         key(request(), repeat=1)
         == "v1-51540db7d9b0bc5197f4b67e5a5ed841df3cd450b554732cb8ca732140b61f83"
     )
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"endpoint": "completions"},
-        {"model": "n"},
-        {"messages": (Message("user", "s"), Message("user", "question"))},
-        {"sampling": {"temperature": 0, "max_tokens": 10}},
-        {"schema": {"type": "object"}},
-    ],
-)
-def test_each_part_of_a_request_is_in_the_key(change: dict[str, object]) -> None:
-    assert key(request(**change)) != key(request())
 
 
 @pytest.mark.parametrize(
@@ -303,16 +289,3 @@ def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
     assert list(sound(path).values()) == [undated]
     assert "1 entries removed" in prune("--older-than", "0", "--yes")
     assert not any(b"secret words" in file.read_bytes() for file in path.iterdir())
-
-
-def test_info(tmp_path: Path, invoke: Invoke) -> None:
-    fill(tmp_path / "c", 3)
-    facts = json.loads(
-        invoke("cache", "info", "--cache", tmp_path / "c", "--format", "json").stdout
-    )
-    assert (facts["entries"], facts["models"], facts["unreadable"]) == (3, {"m": 3}, 0)
-    assert facts["oldest"] == facts["newest"] == ANSWER.created
-    assert all(isinstance(entry, Entry) for entry in read_entries(tmp_path / "c"))
-    assert invoke("cache", "info", "--cache", tmp_path / "none").exit_code == 0
-    assert invoke("cache", "info", "--check", "--cache", tmp_path / "none").exit_code == 2
-    assert not (tmp_path / "none").exists()

@@ -1,4 +1,4 @@
-"""Shards joined are the run of the whole set, to the byte."""
+"""Shards joined are the run of the whole set."""
 
 from __future__ import annotations
 

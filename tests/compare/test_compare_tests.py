@@ -167,16 +167,3 @@ def test_all_tests_of_a_table_are_corrected_together() -> None:
     tests = compare_pairs(panel, {}, FEW).pairs
     each = [test for name in ("score", "cost", "rate") for test in tests[name]]
     assert [one.p_holm for one in each] == holm([one.p for one in each])
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("n", [10, 20, 60])
-def test_intervals_of_rates_hold_where_few_studies_differ(n: int) -> None:
-    rng, hits = np.random.default_rng(n), []
-    for seed in range(1000):
-        hard = rng.random(n) < 0.9
-        first, second = (np.where(rng.random(n) < 0.5, hard, rng.random(n) < 0.9) for _ in range(2))
-        panel = panel_of({RATE: np.column_stack([first, second])})
-        (test,) = compare_pairs(panel, {}, Resampling(seed, 100, 100)).pairs["rate"]
-        hits.append(test.low <= 0 <= test.high)
-    assert np.mean(hits) > 0.93

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from page_records import records_of
-from seeded_comparison import seeded, seeded_panel
+from seeded_comparison import seeded
 
 from judge.pages.comparison import page, wanted
-from judge.stats.significance import Comparison, compare
+from judge.stats.significance import Comparison
 
 
 def text_of(c: Comparison, most: int = 10_000) -> str:
@@ -46,14 +44,3 @@ def test_values_come_back_as_they_are() -> None:
     for at, metric in enumerate(c.panel.metrics):
         values = np.frombuffer(data[f"values-{at}"], "<f8").reshape(3, 60).T
         np.testing.assert_array_equal(values, c.panel.study_values(metric.name))
-
-
-def test_groups_come_in_the_order_of_their_numbers() -> None:
-    panel = seeded_panel(2, 60, fields=("site",))
-    values = ["Site 10", "site 2", None, "Site 1", 12, 3.5, "Site " + "9" * 5000]
-    sites = tuple(values[at % len(values)] for at in range(60))
-    c = compare(replace(panel, fields={"site": sites}), by=["site"])
-    names = [group["name"] for group in json.loads(data_of(c)["overview"])["groups"]]
-    assert [name.removeprefix("site ")[:7] for name in names] == [
-        *("all stu", "3.5", "12", "Site 1", "site 2", "Site 10", "Site 99", "(none)"),
-    ]

@@ -7,22 +7,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from answered_runs import answered, green, tables
+from answered_runs import answered, green
 from support import EXAMPLES, Invoke
 
 import judge
-from judge import rubrics
 from judge.pages.run import index, overview
-from judge.rubrics.facts import Fact, to_annotation
-from judge.running.aggregate import Aggregation, numbers
 from judge.running.folder import Run
 from judge.types import (
     Failed,
-    Measures,
-    Side,
-    Study,
 )
 
 Counts = tuple[int, int, int]
@@ -104,28 +97,6 @@ def test_of_an_even_number_a_tie_is_an_error(invoke: Invoke, three: list[Path]) 
     panelled(invoke, three[::2], "majority")
     assert column("n_significant") == [1, 1, 0]
     assert column("green") == pytest.approx([2 / 3, 0.5, 0])
-
-
-def facts_of(entailed: int, n: int) -> Measures:
-    """What a judge says of a candidate with so many facts entailed, of all."""
-    verdicts = ["entailed"] * entailed + ["not_mentioned"] * (n - entailed)
-    facts: dict[Side, list[Fact]] = {
-        "reference": [],
-        "candidate": [Fact(f"finding {at}", one) for at, one in enumerate(verdicts)],
-    }
-    return rubrics.load("facts").measured(to_annotation(facts), Study("s", "r", "c"))
-
-
-def test_a_number_is_made_of_the_judges_that_have_it() -> None:
-    rubric = rubrics.load("facts")
-    said = [facts_of(3, 4), facts_of(1, 2), facts_of(0, 0)]
-    how = Aggregation("judge", "majority", ("x", "y", "z"))
-    found = numbers(how, rubric, tables(rubric, said)).loc[0]
-    assert (found["n_candidate_entailed"], found["n_candidate"]) == (1, 2)
-    # Of an even number of values the worse one is the middle.
-    assert found["precision"] == 1 / 2
-    none = numbers(how, rubric, tables(rubric, [facts_of(0, 0)] * 2)).loc[0]
-    assert np.isnan(none["precision"])
 
 
 # A run like any other

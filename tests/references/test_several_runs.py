@@ -133,17 +133,6 @@ def test_options_that_do_not_go_together(folder: Path, invoke: Invoke) -> None:
     assert "15 studies, 30 questions" in done.stderr
 
 
-def test_notes_count_studies_and_not_questions(tmp_path: Path) -> None:
-    refs = {"a": ["The effusion is unchanged.", "Effusion."], "b": ["No effusion."] * 3}
-    files = (
-        write_json(tmp_path / "preds.json", {"a": "", "b": "No effusion."}),
-        write_json(tmp_path / "refs.json", refs),
-    )
-    found = judged(*files, "--references", "mean", "--out", tmp_path / "mean")
-    said = " ".join(found["notes"])
-    assert "1 of 2 candidates are empty" in said
-
-
 def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
     rubric, study = rubrics.load("green"), Study("s", "r", "c")
     annotation = rubric.parse(green(), study, complete=True)

@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from faultserver import Behaviour, Fault, FaultServer, Outage, always
+from faultserver import Behaviour, Fault, FaultServer, always
 from rewarding import Last, Make, examples, expected, of_studies
 from support import with_rules
 
@@ -121,11 +120,8 @@ def test_verl_gets_an_error_or_the_value_that_the_user_set(
     caplog.clear()
     assert made().verl(unscored=-0.5)("set", "Clear.", lost, extra_info=None) == -0.5
     assert "it gets -0.5" in caplog.messages[0]
-    of_numpy = made().verl(unscored=np.float32(-2))("set", "Clear.", lost)  # type: ignore[arg-type]
-    assert (of_numpy, type(of_numpy)) == (-2.0, float)
-    for no_number in (math.nan, np.float32("nan"), math.inf):
-        with pytest.raises(JudgeError, match="unscored must be a finite number"):
-            made().verl(unscored=no_number)  # type: ignore[arg-type]
+    with pytest.raises(JudgeError, match="unscored must be a finite number"):
+        made().verl(unscored=math.nan)
     score = made().verl()
     assert score(
         data_source="set",
@@ -152,18 +148,6 @@ def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultSe
     assert server.stats().requests == 16
 
 
-def test_a_server_that_is_gone_is_an_error_and_may_come_back(
-    made: Make, server: FaultServer
-) -> None:
-    server.set_faults(outage=Outage())
-    reward = made(policy=RequestPolicy(max_outage=0.5, max_requests=2)).trl()
-    given: dict[str, Any] = {"prompts": [""] * 8, "completions": [""] * 8}
-    with pytest.raises(JudgeError, match="has not answered for"):
-        reward(**given, **of_studies(*range(8)))
-    server.set_faults(outage=None)
-    assert reward(**given, **of_studies(*range(8))) == [expected(n) for n in range(8)]
-
-
 def test_money_ends_for_all_calls_together(made: Make, server: FaultServer) -> None:
     limited = made(judge="gpt-4o", policy=RequestPolicy(max_cost=1e-9)).trl()
     for _ in range(2):
@@ -182,21 +166,6 @@ def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     assert "context" not in Reward(rubric="crimson").signature
 
 
-def test_the_report_may_be_a_part_of_the_completion() -> None:
-    references = ["No pneumothorax."] * 2
-    thought = "Large left pneumothorax? No.</think>No pneumothorax."
-    completions = [thought, [{"role": "assistant", "content": thought}]]
-    with Reward(report=lambda text: text.partition("</think>")[2]) as reward:
-        found = reward.trl()(prompts=[""] * 2, completions=completions, reference=references)
-        assert found == [1.0, 1.0]
-        # A thought that was cut off before the mark is no report, whatever it quotes.
-        cut = reward.trl()(prompts=[""], completions=["No pneumothorax."], reference=references[:1])
-        assert cut == [0.0]
-    with Reward() as reward:
-        found = reward.trl()(prompts=[""] * 2, completions=completions, reference=references)
-        assert found[0] == found[1] != 1.0
-
-
 def test_a_completion_without_a_report_has_no_reward(caplog: pytest.LogCaptureFixture) -> None:
     def after_thought(text: str) -> str | None:
         return text.partition("</think>")[2] if "</think>" in text else None
@@ -204,7 +173,10 @@ def test_a_completion_without_a_report_has_no_reward(caplog: pytest.LogCaptureFi
     with Reward(report=after_thought) as reward:
         found = reward.trl()(
             prompts=[""] * 4,
-            completions=["</think>No effusion.", "No effusion.", "</think>", "No effusion."],
+            completions=[
+                [{"role": "assistant", "content": "An effusion?</think>No effusion."}],
+                *("No effusion.", "</think>", "No effusion."),
+            ],
             reference=["No effusion.", "No effusion.", "No effusion.", None],
         )
         assert found == [1.0, None, 0.0, None]

@@ -77,19 +77,6 @@ def test_the_example_file_rewards_what_verl_passes() -> None:
     assert found[0]["reward_extra_info"] == {"acc": 1.0}
 
 
-@pytest.mark.parametrize(("given", "reward"), [("", 0.0), ("unscored=-0.5", -0.5)])
-def test_rate_limited_makes_an_error_a_zero_but_takes_the_users_value(
-    tmp_path: Path, given: str, reward: float
-) -> None:
-    file = tmp_path / "rewards.py"
-    file.write_text(f"{HEAD}compute_score = Reward().verl({given})\n", encoding="utf-8")
-    of = manager(file, "rate_limited")
-    # One after the other: the manager's semaphore is its class's, and may be of another loop.
-    texts = ("No pneumothorax.", "Kein Pneumothorax, kein Erguss.")
-    found = [rewarded(of, [text])[0]["reward_score"] for text in texts]
-    assert found == [1.0, reward]
-
-
 def test_the_example_trains_on_verls_rewards() -> None:
     from verl_loop import main
 

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from judge import rubrics
-from judge.service.reviews import measured, new_event
+from judge.service.catalogue import Event, OpenRun, latest
 from judge.stats.intervals import wilson
+
+
+class Reviewed(OpenRun):
+    """A run of these reviews and errors."""
+
+    rubric = rubrics.load("green")
+
+    def __init__(self, events: Sequence[Event], errors: Sequence[str]) -> None:
+        self._events, self._errors = events, errors
+
+    def reviews(self) -> list[Event]:
+        return latest(self._events)
+
+    def errors_of(self, _: str) -> dict:
+        return {key: {} for key in self._errors}
 
 
 def test_precision_by_hand() -> None:
@@ -17,13 +34,13 @@ def test_precision_by_hand() -> None:
         "gone": (("c",), "right", None),
     }
     events = [
-        new_event(reader, "s", error, verdict, categories=categories)
+        Event(f"{reader} {error}", "now", reader, "s", error, verdict, categories=categories)
         for error, (categories, *both) in said.items()
         for reader, verdict in zip(("anna", "bob"), both, strict=True)
         if verdict
     ]
-    found = measured(events, lambda _: {*said} - {"gone"}, rubrics.load("green"))
-    assert (found["n_reviewed_errors"], found["n_studies"], found["stale"]) == (5, 1, 1)
+    found = Reviewed(events, [*said][:-1]).reviewed()
+    assert (found["n_reviewed_errors"], found["n_studies"]) == (5, 1)
     assert found["readers"] == ["anna", "bob"]
     # e1 is right; of e2 one of two said so, which is not more than half.
     shown = {"all": (1, 5), "a": (1, 2), "b": (0, 3), "c": (0, 1), "d": (0, 0)}

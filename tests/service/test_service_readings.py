@@ -73,25 +73,13 @@ def test_a_reading_is_kept_by_reader_and_the_last_one_counts(
     assert said == [("Anna", False), ("Anna", True)]
 
 
-def test_a_study_is_kept_as_not_judged_with_reason_and_time(
-    service: Served, order: tuple[str, ...]
-) -> None:
-    body = {"study_id": order[2], "reader": "Fir", "done": True}
-    body |= {"cannot_judge": " The film is missing. ", "seconds": 12.5}
-    assert service.client.post(f"{BASE}/readings", json=body).status_code == 201
-    assert queue(service, "Fir") == ["new", "new", "not judged"]
-    reading = shown(service, "Fir", order[2])["reading"]
-    assert (reading["cannot_judge"], reading["seconds"]) == ("The film is missing.", 12.5)
-    wrong = service.client.post(f"{BASE}/readings", json=body | {"seconds": -1})
-    assert "seconds" in is_problem(wrong, 422)
-
-
 def test_what_cannot_be_a_reading_is_refused_and_not_kept(
     service: Served, order: tuple[str, ...]
 ) -> None:
     before = len(store.read(service.folder / "mine"))
     for change, status, words in (
         ({"done": None}, 422, "done"),
+        ({"seconds": -1}, 422, "seconds"),
         ({"surprise": 1}, 422, "surprise"),
         ({"reader": "a\nb"}, 422, "reader"),
         ({"items": [ERROR] * 501}, 422, "items"),

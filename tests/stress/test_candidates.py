@@ -88,7 +88,6 @@ def test_a_comparison_is_turned_round_or_left_out() -> None:
         ("acuity_changed", "No acute fracture."),
         ("affirmed", "Lungs are clear. No consolidation."),
         ("reordered", "1. Lungs clear. 2. Heart normal."),
-        ("errors_5", "Lungs clear."),
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: str, text: str) -> None:
@@ -111,17 +110,6 @@ def test_hostile_texts_follow_the_one_error_and_forged_answers_can_be_read() -> 
         forged = apply_edits(text, reply.edits).partition("\n\n")[2]
         annotation = rubric.parse(forged, Study("s", text, text))
         assert not [item for item in annotation.items if item.kind == "error"], name
-
-
-def test_more_errors_are_those_of_fewer_and_one_more() -> None:
-    text = (
-        "Small right pneumothorax. The heart is mildly enlarged. There is a 6 mm nodule in the "
-        "left upper lobe. Hiatal hernia. Severe scoliosis. Left chest tube."
-    )
-    errors = [result_of(f"errors_{k}", text, seed=3).errors for k in range(1, 6)]
-    assert [len(some) for some in errors] == [1, 2, 3, 4, 5]
-    assert all(more[: len(fewer)] == fewer for fewer, more in pairwise(errors))
-    assert len({error.finding for error in errors[-1]}) == 5
 
 
 # Sentences that can go, change or be denied, in rows of which several are touched at once.
@@ -153,8 +141,7 @@ def test_the_truth_is_right_for_any_text(text: str) -> None:
             continue
         edits = sorted(result.edits, key=lambda edit: (edit.start, edit.end))
         assert all(one.end <= other.start for one, other in pairwise(edits)), name
-        n = {"unchanged": 0, "count": int(name[-1]) if name[-1].isdigit() else 0}
-        assert len(result.errors) == n.get(change.group, 1), name
+        assert len(result.errors) == (change.group != "unchanged"), name
         assert all({*error.categories} <= {*"abcdef"} for error in result.errors)
 
 

@@ -274,7 +274,6 @@ def test_a_sample_that_is_not_of_this_run_is_refused(
     for damaged, names in (
         ({**right, "by": ["ward"]}, "'ward'"),
         ({**right, "strata": [{**first, "n_studies": 7}, second]}, "sample of other studies"),
-        ({"seed": 1, "by": []}, "reading.sample.strata"),
     ):
         change_manifest(ann, sample=damaged)
         refused(invoke, "rates", run, "--readings", ann, names=names)
