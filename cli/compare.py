@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,17 +142,6 @@ def compare(options: _Compare) -> None:
         note_once(comparison.notes)
     else:
         _print(comparison, compared, options.form, columns, options.table)
-
-
-def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
-    """Print the models' leaderboard, as `judge compare` does without further options."""
-    from judge.comparing.alignment import RunChoice
-    from judge.comparing.comparison import compare_runs
-    from judge.stats.significance import Resampling
-
-    named = [RunChoice(path, str(path), model) for model, path in runs.items()]
-    compared, comparison = compare_runs(named, Resampling(), by=by)
-    _print(comparison, compared, form)
 
 
 def _print(
