@@ -332,15 +332,6 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     )
 
 
-@dataclass(slots=True, eq=False)
-class _Asked:
-    """The ids of a prompt, how many tokens its answer may have, and the answer's."""
-
-    ids: list[int]
-    room: int
-    answer: list[int] | None = None
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class TransformersJudge(LocalJudge):
     """A transformers model, asked in batches of whatever is waiting."""
@@ -352,7 +343,10 @@ class TransformersJudge(LocalJudge):
     say: Callable[[str], None]
     _model: Any = field(init=False, default=None)
     _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)  # one batch at a time
-    _waiting: list[_Asked] = field(init=False, default_factory=list)
+    # Ids, how many tokens the answer may have, and the answer's.
+    _waiting: list[tuple[list[int], int, asyncio.Future[list[int]]]] = field(
+        init=False, default_factory=list
+    )
 
     async def ready(self) -> None:
         """Load the model; raises `JudgeError` where it cannot be had or does not fit."""
@@ -387,23 +381,23 @@ class TransformersJudge(LocalJudge):
     async def complete(self, request: CompletionRequest) -> Completion:
         """Generate the answer, with those of other requests that are waiting."""
         await self.ready()
-        asked = _Asked(*self.encoded(request))
-        self._waiting.append(asked)
+        prompt, room = self.encoded(request)
+        answered = asyncio.get_running_loop().create_future()
+        self._waiting.append((prompt, room, answered))
         async with self._lock:
-            if asked.answer is None:  # else it was in another's batch
-                batch = self._waiting[:BATCH]
-                prompts, rooms = [one.ids for one in batch], [one.room for one in batch]
+            while not answered.done():  # else it was in another's batch
+                prompts, rooms, futures = zip(*self._waiting[:BATCH], strict=True)
                 answers = await asyncio.to_thread(self.generate, prompts, rooms)
-                for one, answer in zip(batch, answers, strict=True):
-                    one.answer = answer
-                    self._waiting.remove(one)
-        ids = asked.answer or []
+                del self._waiting[: len(futures)]
+                for future, answer in zip(futures, answers, strict=True):
+                    future.set_result(answer)
+        ids: list[int] = answered.result()
         ended = bool(ids) and ids[-1] == self.encoder.eos_id
         return Completion(
             text=self.encoder.decode(ids),
             finish_reason="stop" if ended else "length",
             model=self.version,
-            usage=Usage(prompt_tokens=len(asked.ids), completion_tokens=len(ids)),
+            usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(ids)),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 

@@ -7,20 +7,14 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from judge.address import is_local
 from judge.backends import options
-from judge.backends.base import (
-    Form,
-    Judge,
-    JudgeSettings,
-    Mode,
-    RefusedError,
-    UnreachableError,
-)
+from judge.backends.base import Form, Judge, JudgeSettings, Mode, RefusedError, UnreachableError
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
 from judge.rubrics.derived import on_scale
@@ -140,17 +134,23 @@ class Pool(Servers):
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request to the next server; the last one that is left is waited for."""
+        from judge.backends.openai_client import Client
+
         while True:
-            place = self._turn[0]
+            connection, key = place = self._turn[0]
             self._turn.rotate(-1)
+            if connection not in self._clients:
+                self._clients[connection] = Client(connection, key)
+                if not connection.is_local:
+                    self._say(f"Sending reports to {connection.base_url} (model {self._model}).")
             try:
-                return await self._client(*place).ask(body, path, mode)
+                return await self._clients[connection].ask(body, path, mode)
             except UnreachableError as error:
                 if [*self._turn] == [place]:
                     raise
                 if place in self._turn:
                     self._turn.remove(place)
-                    self._say(f"{place[0].base_url} does not answer ({error}); left out.")
+                    self._say(f"{connection.base_url} does not answer ({error}); left out.")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -158,15 +158,6 @@ class Pool(Servers):
         self._clients.clear()  # the next to ask has another event loop
         for client in clients:
             await client.aclose()
-
-    def _client(self, connection: Connection, key: str) -> Client:
-        if connection not in self._clients:
-            from judge.backends.openai_client import Client
-
-            self._clients[connection] = Client(connection, key)
-            if not connection.is_local:
-                self._say(f"Sending reports to {connection.base_url} (model {self._model}).")
-        return self._clients[connection]
 
 
 def repair_request(request: CompletionRequest, text: str, unparsed: Unparsed) -> CompletionRequest:
@@ -199,23 +190,24 @@ class Structured:
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model
         self.schema: Mapping[str, object] = model.model_json_schema()
-        self._by_schema: dict[str, Any] = {}
 
     def body(self, mode: Mode, turns: Sequence[Message]) -> dict[str, Any]:
         """Return the body's keys that `mode` needs, `messages` among them."""
         messages = _messages(turns)
         if mode is Mode.JSON_SCHEMA:
-            if not self._by_schema:
-                form = self._worded(mode)[FORM_KEY]
-                # Servers hold a reply to a form strictly where that is closed.
-                if self.schema.get("additionalProperties") is False:
-                    form["json_schema"]["strict"] = True
-                self._by_schema = {FORM_KEY: form}
-            return {"messages": messages, **self._by_schema}
+            return {"messages": messages, FORM_KEY: self._by_schema}
         # The form is described with the question, before the first answer that was not read.
         first = next((i - 1 for i, turn in enumerate(turns) if turn.role == UNREAD), len(turns))
         described = self._worded(mode, messages=messages[:first])["messages"]
         return {"messages": [*described, *messages[first:]]}
+
+    @cached_property
+    def _by_schema(self) -> dict[str, Any]:
+        form: dict[str, Any] = self._worded(Mode.JSON_SCHEMA)[FORM_KEY]
+        # Servers hold a reply to a form strictly where that is closed.
+        if self.schema.get("additionalProperties") is False:
+            form["json_schema"]["strict"] = True
+        return form
 
     def _worded(self, mode: Mode, **body: Any) -> dict[str, Any]:  # noqa: ANN401
         import instructor

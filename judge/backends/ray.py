@@ -21,14 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends import local, vllm
-from judge.backends.base import (
-    AskError,
-    Judge,
-    JudgeSettings,
-    Mode,
-    RefusedError,
-    UnavailableError,
-)
+from judge.backends.base import AskError, Judge, JudgeSettings, Mode, RefusedError, UnavailableError
 from judge.backends.openai import CHAT, Servers
 from judge.backends.vllm import Launch, Server
 from judge.plugins import install

@@ -25,15 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from judge.backends import local, options
 from judge.backends.base import TIMEOUT, Judge, JudgeSettings, Mode, UnavailableError
 from judge.backends.local import LocalJudge
-from judge.backends.openai import (
-    CHAT,
-    COMPLETIONS,
-    NO_KEY,
-    Connection,
-    OpenAIJudge,
-    Pool,
-    Servers,
-)
+from judge.backends.openai import CHAT, COMPLETIONS, NO_KEY, Connection, OpenAIJudge, Pool, Servers
 from judge.plugins import install
 from judge.prompts import GREEN, STRUCTURED
 from judge.rubrics import Rubric
@@ -252,11 +244,9 @@ class Server(Servers):
 def log_cause(log: bytes) -> str:
     """Return why a server ended: the last error in its log that follows from no other."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log.decode("utf-8", "replace"))
-    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    errors = [match[0] for line in lines if (match := _ERROR.search(line))]
-    causes = [error for error in errors if _CONSEQUENCE not in error]
-    cause = (causes or lines or ["its log is empty"])[-1][:300]
-    return "".join(filter(str.isprintable, cause))
+    causes = [error for error in _ERROR.findall(text) if _CONSEQUENCE not in error]
+    cause = causes[-1] if causes else "its log names no error"
+    return "".join(filter(str.isprintable, cause))[:300]
 
 
 def executable(environ: Mapping[str, str]) -> str:
