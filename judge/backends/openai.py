@@ -40,8 +40,7 @@ _ADDRESS = re.compile(r"https?://(\[[^\s/@?#]+\]|[^\s/@?#:\[\]]+)(:\d+)?(/[^\s?#
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
 # What instructor calls the modes: its plain JSON asks nothing of the server.
 _MODES = {Mode.JSON_SCHEMA: "JSON_SCHEMA", Mode.JSON: "MD_JSON"}
-# How much is shown of an answer that was cut: all of it again would leave less room.
-_SHOWN_OF_CUT = 500
+_SHOWN_OF_CUT = 500  # of an answer that was cut: all of it again would leave less room
 _AGAIN = (
     "Your answer could not be read ({}). Give the whole answer again, in exactly the form that "
     "was asked for and with nothing before or after it. Change only what is needed for that."
@@ -66,18 +65,14 @@ class Connection:
             )
 
     @property
-    def host(self) -> str:
-        """The name or number of the machine."""
-        return urlsplit(self.base_url).hostname or ""
-
-    @property
     def is_local(self) -> bool:
         """Whether the server is this machine."""
-        return is_local(self.host)
+        return is_local(urlsplit(self.base_url).hostname or "")
 
     def key(self, environ: Mapping[str, str]) -> str:
         """Return the key for this server; raises `JudgeError` where one is needed and not set."""
-        name = "AZURE_OPENAI_API_KEY" if self.host.endswith(".azure.com") else "OPENAI_API_KEY"
+        is_azure = (urlsplit(self.base_url).hostname or "").endswith(".azure.com")
+        name = "AZURE_OPENAI_API_KEY" if is_azure else "OPENAI_API_KEY"
         key = environ.get(name, "").strip() or (NO_KEY if self.is_local else "")
         if not key or not key.isascii() or not key.isprintable():
             raise JudgeError(f"{self.base_url} needs a key, in ASCII: set {name}")
@@ -263,8 +258,8 @@ class OpenAIJudge(Judge):
     _form: Structured | None = field(init=False, default=None)
 
     def __post_init__(self, rubric: Rubric, max_tokens: int) -> None:
-        form = on_scale(rubric, self.prompt.scale).reply_model if self.reply == STRUCTURED else None
-        if form:
+        form = on_scale(rubric, self.prompt.scale).reply_model
+        if form and self.reply == STRUCTURED:
             self._form, self.mode = self._formed(form()), Mode.JSON_SCHEMA
         self.sampling = {"temperature": 0, "max_tokens": max_tokens, **self.asked}
         self.billing_url = self.servers.billing_url

@@ -31,8 +31,7 @@ from judge.backends.base import (
 from judge.backends.openai import CHAT, FORM_KEY, NO_KEY, Connection
 from judge.types import Completion, JudgeError, Usage
 
-LONGEST_WAIT = 300.0
-"""Seconds: how long a server's `Retry-After` is obeyed; then it is asked again."""
+LONGEST_WAIT = 300.0  # seconds that a server's `Retry-After` is obeyed
 _MOST_TOKENS = 2**53
 
 _IS_LONG = "context_length_exceeded"

@@ -53,8 +53,7 @@ _ENDPOINT: Final = "/v1/chat/completions"
 _MARK = "judge_batch"
 ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 """The states of a batch to which nothing will happen any more."""
-# A file of 200 MB goes up, or comes down, in so many seconds.
-_FILE_TIMEOUT = 1800.0
+_FILE_TIMEOUT = 1800.0  # seconds in which a file of 200 MB goes up, or comes down
 _RETRIES = 4
 
 
@@ -161,8 +160,7 @@ class Provider:
 _MOST_FILE, _LONG_LINE = 200_000_000, 2**20
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
-# How often a question is asked that has had no answer.
-_TIMES = 3
+_TIMES = 3  # that a question is asked which has had no answer
 _NO_ROOM = "token_limit_exceeded"
 
 
