@@ -381,18 +381,6 @@ def test_rescore_reads_the_raw_answers(invoke: Invoke, example_run: Path) -> Non
     assert json.loads((example_run / "summary.json").read_text("utf-8"))["n_scored"] == 15
 
 
-@pytest.fixture
-def two_sections() -> tuple[str, str]:
-    refs = {
-        "a": {"findings": "No effusion.", "impression": "Pneumothorax."},
-        "b": {"findings": "Large effusion.", "impression": "Effusion."},
-    }
-    Path("refs.json").write_text(json.dumps(refs))
-    texts = dict.fromkeys(refs, "Findings: No effusion. Impression: Pneumothorax.")
-    Path("preds.json").write_text(json.dumps(texts))
-    return "preds.json", "refs.json"
-
-
 def test_metrics_have_a_table_for_each_field(invoke: Invoke) -> None:
     done = invoke("metrics", PREDS, REFS, "--by", "site", "--by", "site,study_class")
     assert done.exit_code == 0, done.stderr
