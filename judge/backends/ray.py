@@ -137,6 +137,7 @@ class Replicas(Servers):
     async def _start(self, actor: Any) -> str:  # noqa: ANN401 - Ray's
         from ray.exceptions import RayActorError
 
+        problem: str
         try:  # this waits for a place too
             host, problem = await actor.ready.remote()
         except RayActorError as error:
