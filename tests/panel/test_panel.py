@@ -171,7 +171,7 @@ def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: 
     assert ends["a"] == Failed("not scored by all judges", "x: failed, timeout; z: failed, timeout")
     cited = invoke("cite", "out").stdout
     assert "by the rule majority" in cited
-    assert "1 of 3 studies were scored; 2 that not all judges scored are in no figure" in cited
+    assert "1 of 3 studies were scored" in cited
 
 
 def test_means_of_rates_are_compared_with_such_means_alone(
