@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -37,11 +35,6 @@ from judge.cli.output import (
     tracked,
 )
 
-if TYPE_CHECKING:
-    from judge.comparing.comparison import ComparedRuns
-    from judge.stats.metric import Metric
-    from judge.stats.significance import Comparison
-
 
 @options
 class _Studies(AlignOptions):
@@ -73,6 +66,10 @@ class _Figures:
         "Rank by this metric: GREEN, 1/FineRadScore, green_errors, ... Default: the first that "
         "most models have.",
     )
+    model_info: str | None = option(
+        "--model-info FILE",
+        "A CSV or JSON file with model, date, institution and url, for ReXrank's columns.",
+    )
 
 
 @options
@@ -85,6 +82,9 @@ class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
     table: tuple[str, ...] = table_option("leaderboard", "errors", "tests", "ranks", "correlations")
     figures: Path | None = figures_option()
     html: Path | None = html_option("Write a page with leaderboard, figures and studies.")
+    out: Path | None = option(
+        "--out DIR", "With --format rexrank: a CSV of all studies and of each group of --by here."
+    )
     form: str = format_option(
         *("table", "md", "latex", "csv", "json", "rexrank"),
         text="csv has one table, rexrank has ReXrank's columns.",
@@ -109,9 +109,13 @@ def compare(options: _Compare) -> None:
     from judge.files import write_html
     from judge.pages.comparison import MARK, page, wanted
     from judge.stats.metric import find
+    from judge.tables.comparison import as_data, comparison_document
 
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
     require(options.tests, "--tests", "flips", "resamples", "seed")
+    require(options.form == "rexrank", "--format rexrank", "out", "model_info")
+    if options.form == "rexrank" and options.by and not options.out:
+        raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
     check_outputs(options.html, options.figures, MARK)
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
@@ -136,38 +140,21 @@ def compare(options: _Compare) -> None:
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
-        from judge.tables.rexrank import as_rexrank
+        from judge.tables.rexrank import as_rexrank, read_model_info, write_rexrank
 
-        emit(as_rexrank(comparison))
+        info = read_model_info(options.model_info) if options.model_info else {}
+        if options.out:
+            for file in write_rexrank(comparison, info, options.out):
+                note(f"ReXrank's columns  {file}")
+        else:
+            emit(as_rexrank(comparison, info))
         note_once(comparison.notes)
     else:
-        _print(comparison, compared, options.form, columns, options.table)
-
-
-def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
-    """Print the models' leaderboard, as `judge compare` does without further options."""
-    from judge.comparing.alignment import RunChoice
-    from judge.comparing.comparison import compare_runs
-    from judge.stats.significance import Resampling
-
-    named = [RunChoice(path, str(path), model) for model, path in runs.items()]
-    compared, comparison = compare_runs(named, Resampling(), by=by)
-    _print(comparison, compared, form)
-
-
-def _print(
-    comparison: Comparison,
-    compared: ComparedRuns,
-    form: str,
-    columns: Sequence[Metric] | None = None,
-    tables: Sequence[str] = (),
-) -> None:
-    from judge.tables.comparison import as_data, comparison_document
-
-    document = comparison_document(comparison, compared, columns, complete=form == "csv")
-    is_json = form == "json"
-    data = as_data(comparison, [run.described() for run in compared.runs]) if is_json else None
-    print_document(document, form, data, tables)
+        document = comparison_document(
+            comparison, compared, columns, complete=options.form == "csv"
+        )
+        data = as_data(comparison, [run.described() for run in compared.runs])
+        print_document(document, options.form, data, options.table)
 
 
 @click.group("reproduce")
@@ -188,14 +175,16 @@ class _Challenge(AllowOptions, MetricFileOptions, _Figures):
 def challenge(options: _Challenge) -> None:
     """Make every figure and table of the ReXrank challenge that comes from a judge.
 
-    Give one RUN for each model, section and rubric. The data sets are the values of the field
-    `dataset` of its studies.
+    Give one RUN for each model, data set, section and rubric. The data sets are the values of the
+    field `dataset`; without it a run is one data set, named after its file of references.
     """
     from judge.comparing.alignment import choice
+    from judge.comparing.challenge import challenge_comparisons
     from judge.figures import check_figures
-    from judge.tables.rexrank import challenge_comparisons, write_challenge
+    from judge.tables.rexrank import read_model_info, write_challenge
 
     check_figures(options.out)
+    info = read_model_info(options.model_info) if options.model_info else {}
     comparisons = challenge_comparisons(
         [choice(run) for run in options.runs],
         sort=options.sort,
@@ -203,6 +192,6 @@ def challenge(options: _Challenge) -> None:
         metrics=options.read_files(),
         patient_field=options.patient_field,
     )
-    files = write_challenge(comparisons, options.out)
+    files = write_challenge(comparisons, options.out, info)
     note_once(text for comparison in comparisons.values() for text in comparison.notes)
     note(f"challenge  {len(files)} files in {options.out}")

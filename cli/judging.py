@@ -5,8 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,12 +17,10 @@ from judge.cli.progress import (
     end_uncovered,
     forecast,
     judge_studies,
-    shared_servers,
     watching,
 )
 from judge.cli.run_options import ROLES, ReportOptions, RunOptions, StudyOptions, column_option
 from judge.rubrics import Rubric
-from judge.signature import safe_name
 from judge.tables.document import Document
 from judge.text import counted
 
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
     from judge.running.combining import Shard
     from judge.running.engine import ProgressListener
-    from judge.running.session import JudgeSession, RunResult
+    from judge.running.session import JudgeSession
     from judge.studies import StudySet
 
 _SEED = 20260101
@@ -40,26 +37,14 @@ _HELP = """
 
     PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV or
     Parquet; gzipped too; - is standard input. PREDS alone may have both.
-    With several files of candidates before REFS, each is a model, and a leaderboard follows.
 
     \b
     judge {name} preds.json refs.json
-    judge {name} maira2.json medversa.json refs.json --judge gpt-4o
+    judge {name} preds.json refs.json --judge gpt-4o --max-cost 20
 
     Exit codes: 0 success; 2 an error to fix; 3 too few studies scored, --max-cost reached, or most
     answers unreadable; 130 interrupted; 143 terminated; 141 output closed early, as by head.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """The studies of one model, and where their run goes."""
-
-    studies: StudySet
-    n_read: int
-    n_left_out: int
-    out: Path | None
-    arguments: Mapping[str, Any]
 
 
 def command_for(rubric: Rubric) -> click.Command:
@@ -67,6 +52,8 @@ def command_for(rubric: Rubric) -> click.Command:
 
     def run(options: RunOptions) -> None:
         from judge.backends import LEXICON
+        from judge.running.folder import Run
+        from judge.studies.join import ONLY_IN_PREDS
 
         shard, batches = options.chosen_shard(), options.batch_policy()
         owner = click.get_current_context().find_object(Owner)
@@ -76,81 +63,35 @@ def command_for(rubric: Rubric) -> click.Command:
             from judge.batching.batch_run import require_batch_judge
 
             require_batch_judge(session)
-        tasks = _read_tasks(rubric, options)
+        studies = read_context(rubric, options, options.preds, options.refs)
+        sides = (f"{side} from {studies.read_from[side]}" for side in ("candidate", "reference"))
+        note("; ".join(sides))
+        # REFS may have some of the studies alone: the others were not to be judged.
+        n_left_out = sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
+        n_read = len(studies) + n_left_out
+        studies = limited(studies, options.limit)
         if not options.judge:
             note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
-        questions = [_questions(task.studies, shard, options) for task in tasks.values()]
-        if options.dry_run or len(tasks) > 1:
-            every = [study for studies in questions for study in studies]
-            say = click.echo if options.dry_run else note
-            forecast(session, every, in_batches=batches is not None, say=say)
+        asked = _questions(studies, shard, options)
         if options.dry_run:
+            forecast(session, asked, in_batches=batches is not None)
             return
-        # --max-cost is for all runs together.
-        others = [options.session(rubric.name, name, session.budget) for _ in [*tasks][1:]]
-        finished = {}
-        with shared_servers([session, *others]):
-            for next_session, asked, (label, task) in zip(
-                [session, *others], questions, tasks.items(), strict=True
-            ):
-                if len(tasks) > 1:
-                    note(f"judging {label}")
-                with watching() as listener:
-                    finished[label] = judge_studies(
-                        *(next_session, task.studies),
-                        out=task.out,
-                        by=options.by,
-                        arguments=task.arguments,
-                        shard=shard,
-                        references=options.references,
-                        listener=listener,
-                        asking=_in_batches(next_session, asked, batches, listener),
-                    )
-        _print(finished, options)
-        left_out = [(task.n_read, task.n_left_out) for task in tasks.values()]
-        summaries = [result.summary for result in finished.values()]
-        end_uncovered(summaries, options.min_coverage, left_out)
+        with watching() as listener:
+            result = judge_studies(
+                *(session, studies),
+                out=options.out,
+                by=options.by,
+                arguments={**options.arguments, "judge_name": options.judge},
+                shard=shard,
+                references=options.references,
+                listener=listener,
+                asking=_in_batches(session, asked, batches, listener),
+            )
+        print_summary(result.summary, Run(result.path).rubric, options.form)
+        end_uncovered([result.summary], options.min_coverage, (n_read, n_left_out))
 
     run.__doc__ = rubric.summary + _HELP.format(name=rubric.name)
     return command(rubric.name, short_help=rubric.summary)(run)
-
-
-def _read_tasks(rubric: Rubric, options: RunOptions) -> dict[str, _Task]:
-    """Return the studies of each model by its name, and say how they were read."""
-    from judge.studies.join import ONLY_IN_PREDS
-
-    preds = options.files[:-1] or options.files
-    refs = options.files[-1] if len(options.files) > 1 else None
-    is_several = len(preds) > 1
-    if is_several and (options.model is not None or refs == "-"):
-        raise click.UsageError("several models go without --model, and with a file for REFS")
-    if is_several and options.form not in ("table", "json"):
-        raise click.UsageError("several models go with --format table and json")
-    tasks: dict[str, _Task] = {}
-    folders = {""}
-    for path in preds:
-        studies = read_context(rubric, options, path, refs)
-        label = studies.model or path
-        folder = safe_name(label)
-        if label in tasks or (is_several and options.out and folder in folders):
-            raise click.UsageError(
-                f"{path}: {label!r} has no folder of its own below --out; rename it"
-            )
-        folders.add(folder)
-        fields = "; ".join(
-            f"{side} from {studies.read_from[side]}" for side in ("candidate", "reference")
-        )
-        note(f"{label}: {fields}" if is_several else fields)
-        # REFS may have some of the studies alone: the others were not to be judged.
-        n_left_out = sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
-        tasks[label] = _Task(
-            limited(studies, options.limit),
-            len(studies) + n_left_out,
-            n_left_out,
-            options.out / folder if options.out and is_several else options.out,
-            {**options.arguments, "preds": path, "refs": refs, "judge_name": options.judge},
-        )
-    return tasks
 
 
 def read_studies(
@@ -245,19 +186,6 @@ def _in_batches(
     finally:
         signal.signal(signal.SIGINT, before)
     yield
-
-
-def _print(finished: Mapping[str, RunResult], options: RunOptions) -> None:
-    from judge.running.folder import Run
-
-    if len(options.files) > 2:
-        from judge.cli.compare import print_leaderboard
-
-        paths = {model: run.path for model, run in finished.items()}
-        print_leaderboard(paths, options.by, options.form)
-        return
-    (result,) = finished.values()
-    print_summary(result.summary, Run(result.path).rubric, options.form)
 
 
 @options

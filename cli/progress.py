@@ -91,11 +91,7 @@ def judge_studies(session: JudgeSession, studies: StudySet, **more: Any) -> RunR
 
 
 def forecast(
-    session: JudgeSession,
-    studies: StudySet | Sequence[Study],
-    *,
-    in_batches: bool = False,
-    say: Callable[[str], None] = click.echo,
+    session: JudgeSession, studies: StudySet | Sequence[Study], *, in_batches: bool = False
 ) -> None:
     """Say what the judge would be asked about `studies`, and what it may cost; ask nothing."""
     from judge.running.cost import forecast as forecast_of
@@ -112,28 +108,28 @@ def forecast(
         at_a_time = None if in_batches else session.concurrency
         facts |= expected.facts(at_a_time)
     for name, value in facts.items():
-        say(f"{name:<16}{value}")
+        click.echo(f"{name:<16}{value}")
 
 
 def end_uncovered(
     summaries: Sequence[Mapping[str, Any]],
     min_coverage: float,
-    left_out: Sequence[tuple[int, int]] = (),
+    left_out: tuple[int, int] = (0, 0),
 ) -> None:
     """Exit with code 3, and say why, where too few studies were scored or too many left out.
 
-    `left_out` has how many studies each set had, and how many of them were left out.
+    `left_out` has how many studies there were, and how many of them were left out.
     """
     is_low = False
     least = min(min_coverage, 1 - _MOST_LEFT_OUT)
-    for n, n_left_out in left_out:
-        if n - n_left_out < least * n:
-            is_low = True
-            allowed = floor(100 * (n - n_left_out) / n) / 100
-            note(
-                f"{n_left_out:,} of {n:,} studies were left out (--allow-missing), more than "
-                f"{1 - least:.0%}; --min-coverage {allowed:g} allows it."
-            )
+    n, n_left_out = left_out
+    if n - n_left_out < least * n:
+        is_low = True
+        allowed = floor(100 * (n - n_left_out) / n) / 100
+        note(
+            f"{n_left_out:,} of {n:,} studies were left out (--allow-missing), more than "
+            f"{1 - least:.0%}; --min-coverage {allowed:g} allows it."
+        )
     for summary in summaries:
         n, scored = summary["n_studies"], summary["n_scored"]
         if n and scored / n < min_coverage:

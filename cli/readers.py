@@ -57,7 +57,7 @@ def import_(options: _Import) -> None:
     judge validate RUN --readers readers
     """
     from judge.readers import annotation_store, datasets
-    from judge.readers.reader_runs import write_runs
+    from judge.readers.annotations import write_runs
     from judge.running.folder import Run
     from judge.studies.sections import known_section
     from judge.tables.run import readers_document

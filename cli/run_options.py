@@ -17,13 +17,13 @@ from judge.cli.options import (
     by_option,
     cache_option,
     format_option,
-    json_or_word,
     option,
     options,
     pairs_option,
     require,
 )
 from judge.cli.output import note
+from judge.jsonio import json_or_word
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MOST_REQUESTS = 50_000
 ROLES = ("id", "candidate", "reference", "class", "patient")
 _ALL_ROLES = (*ROLES, "prior", "context")
-_NOT_RECORDED = ("files", "columns", "judge", "form", "out", "cache")
+_NOT_RECORDED = ("columns", "judge", "form", "out", "cache")
 """Options that a manifest has in another form, or leaves out."""
 _AT_LEAST_0 = click.IntRange(min=0)
 
@@ -312,17 +312,15 @@ class RunOptions(StudyOptions, ContextOptions, RunningOptions, BatchOptions):
 
     GROUP = "Output"
 
-    files: tuple[str, ...] = argument("PREDS... [REFS]")
+    preds: str = argument()
+    refs: str | None = argument("[REFS]")
     columns: Mapping[str, Any] = column_option(
         *_ALL_ROLES, text="The judge is shown every context, and prior, the earlier report."
     )
     by: tuple[str, ...] = by_option(
         "Group the rates by this field; a,b by combinations.", default=("study_class",)
     )
-    out: Path | None = option(
-        "--out DIR",
-        "The run folder; with several models, their parent. Default: a new folder in judge-runs.",
-    )
+    out: Path | None = option("--out DIR", "The run folder. Default: a new folder in judge-runs.")
     form: str = format_option("table", "json", "csv", "md")
 
     @property

@@ -60,7 +60,7 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> None:
         arguments: Any = {"rubric": rubric, "judge": judge, "measure": measure, "report": report}
         self._copy = partial(type(self), **arguments, **options)
-        values: dict[str, Any] = {"context_fields": ()} | options
+        values: dict[str, Any] = {"context_fields": (), **options}
         self._context = context_of(rubric, values)
         values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)
         self._session = session_of(rubric, judge, values)

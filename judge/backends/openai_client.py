@@ -118,7 +118,7 @@ class Client:
             found = error.response
             reply = ErrorReply(self._url, error.status_code, found.headers, found.content)
             raise reply.meaning(body, mode, self._key) from error
-        except (OSError, openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
+        except (OSError, openai.APIConnectionError) as error:
             raise self._unsent(error) from error
         self._was_found = True
         try:

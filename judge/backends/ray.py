@@ -58,8 +58,8 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     number, gpus = flags.pop("--replicas", None), flags.pop("--gpus-per-replica", "1")
     if not gpus.isdecimal() or (number and not number.isdecimal()):
         raise JudgeError("--server: write replicas=N and gpus-per-replica=N with a whole number")
-    size = {"number": int(number or 0), "gpus": int(gpus)}
-    start = partial(Replicas, address=address, say=settings.say, **size)
+    n = int(number or 0)
+    start = partial(Replicas, address=address, number=n, gpus=int(gpus), say=settings.say)
     return vllm.served(model, rubric, settings, KIND, flags, start)
 
 

@@ -16,10 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Self
 
-import aiohttp
-import httpx2  # which openai brings
 import openai
-import tenacity
 from openai.types import Batch as RemoteBatch
 
 from judge import jsonio
@@ -57,13 +54,7 @@ ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 """The states of a batch to which nothing will happen any more."""
 # A file of 200 MB goes up, or comes down, in so many seconds.
 _FILE_TIMEOUT = 1800.0
-
-retry_transient = tenacity.retry(
-    retry=tenacity.retry_if_exception_type(TransientError),
-    wait=tenacity.wait_random_exponential(0.5, 60),
-    stop=tenacity.stop_after_attempt(5),
-    reraise=True,
-)
+_RETRIES = 4
 
 
 class GoneError(JudgeError):
@@ -92,7 +83,10 @@ class Provider:
     def __init__(self, connection: Connection, key: str) -> None:
         self.url, self._key = connection.base_url, key
         self._client = client(connection, key)
-        self._slow = self._client.with_options(timeout=max(_FILE_TIMEOUT, connection.timeout))
+        # What may be asked twice is asked again at once.
+        self._again = self._client.with_options(
+            max_retries=_RETRIES, timeout=max(_FILE_TIMEOUT, connection.timeout)
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -104,11 +98,10 @@ class Provider:
                 f"{self.url} does not answer ({error}); run the same command again later"
             ) from error
 
-    @retry_transient
     async def upload(self, path: Path, name: str) -> str:
         """Return the id of a file with the requests that lie at `path`."""
         with self._explained(), path.open("rb") as file:
-            return (await self._slow.files.create(file=(name, file), purpose="batch")).id
+            return (await self._again.files.create(file=(name, file), purpose="batch")).id
 
     async def create(self, file_id: str, mark: str) -> RemoteBatch:
         """Make the batch of an uploaded file; an error may leave it made or not."""
@@ -120,11 +113,10 @@ class Provider:
                 metadata={_MARK: mark},
             )
 
-    @retry_transient
     async def marked(self) -> dict[str, RemoteBatch]:
         """Return all the batches at the provider that were made here, by their ids here."""
         with self._explained():
-            batches = [batch async for batch in self._client.batches.list(limit=100)]
+            batches = [batch async for batch in self._again.batches.list(limit=100)]
             return {mark: batch for batch in batches if (mark := (batch.metadata or {}).get(_MARK))}
 
     async def look(self, remote_id: str) -> RemoteBatch:
@@ -137,13 +129,12 @@ class Provider:
         with self._explained():
             return await self._client.batches.cancel(remote_id)
 
-    @retry_transient
     async def lines(self, file_id: str | None) -> list[bytes]:
         """Return the lines of a file; none without one."""
         if not file_id:
             return []
         with self._explained():
-            return (await self._slow.files.content(file_id)).content.split(b"\n")
+            return (await self._again.files.content(file_id)).content.split(b"\n")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -160,7 +151,7 @@ class Provider:
             if isinstance(wrong, RefusedError):
                 wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
             raise wrong from error
-        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+        except (openai.APIConnectionError, OSError) as error:
             raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
         # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
         except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:

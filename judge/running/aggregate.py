@@ -258,7 +258,8 @@ def aggregate(
 
 
 def _not_scored(how: Aggregation, ends: Sequence[StudyResult]) -> Outcome:
-    reasons, kind = [], Unparsed
+    reasons: list[str] = []
+    kind: type[Unparsed | Failed] = Unparsed
     for end in ends:
         assert isinstance(end.outcome, Unparsed | Failed)
         if isinstance(end.outcome, Failed):

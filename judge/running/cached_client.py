@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from typing import TYPE_CHECKING
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    wait_random,
+    wait_random_exponential,
+)
 
 from judge.backends.base import (
     OverloadError,
@@ -157,22 +164,29 @@ class CachedClient:
                 self._cache.release(name)
 
     async def _ask(self, question: Question) -> Completion:
-        charged, longest = 0.0, _FIRST_PAUSE
-        while True:
-            try:
-                return await self._send(question.request)
-            except TransientError as error:
-                charged += self._weight(question.key, error)
-                if charged >= self._session.policy.max_requests:
-                    raise
-                if self._limiter.is_lost:
-                    # Of all that wait for a server that is gone a few try it each second.
-                    longest = min(_LONGEST_PAUSE, self._limiter.most / _TRIES_A_SECOND)
-                pause = random.uniform(0, longest)  # noqa: S311
-                longest = min(_LONGEST_PAUSE, 2 * longest)
-                if error.retry_after is not None:
-                    pause = error.retry_after
-            await self._sleep(pause)
+        charged = 0.0
+        jitter = wait_random_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
+        # Of all that wait for a server that is gone a few try it each second.
+        outage = wait_random(0, min(_LONGEST_PAUSE, self._limiter.most / _TRIES_A_SECOND))
+
+        def is_over(state: RetryCallState) -> bool:
+            nonlocal charged
+            charged += self._weight(question.key, _error(state))
+            return charged >= self._session.policy.max_requests
+
+        def wait(state: RetryCallState) -> float:
+            if (pause := _error(state).retry_after) is not None:
+                return pause
+            return outage(state) if self._limiter.is_lost else jitter(state)
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(TransientError),
+            stop=is_over,
+            wait=wait,
+            sleep=self._sleep,
+            reraise=True,
+        )
+        return await retrying(self._send, question.request)
 
     def _weight(self, key: str, error: TransientError) -> float:
         """Return how many of its requests an error costs the question; note what it tells."""
@@ -231,3 +245,9 @@ class CachedClient:
     async def _sleep(self, seconds: float) -> None:
         with self._stop.ends_waiting():
             await asyncio.sleep(seconds)
+
+
+def _error(state: RetryCallState) -> TransientError:
+    error = state.outcome and state.outcome.exception()
+    assert isinstance(error, TransientError)
+    return error

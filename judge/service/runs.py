@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, UploadFile
-from fastapi import Path as InPath
 from fastapi import Query as InQuery
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -216,12 +215,8 @@ class Review(BaseModel):
 
 
 @routes.get("/data/run/{run}/{piece}", include_in_schema=False)
-def run_piece(
-    run: RunId,
-    piece: Annotated[str, InPath(pattern=r"^(overview|index)$")],
-    service: ServiceDep,
-) -> Response:
-    """Return a piece of the run's page: `overview` or `index`."""
+def run_piece(run: RunId, piece: Literal["overview", "index"], service: ServiceDep) -> Response:
+    """Return a piece of the run's page."""
     return Response(service.catalogue.open(run)[1].piece(piece), media_type=JSON)
 
 

@@ -19,7 +19,7 @@ from judge.stats.intervals import Estimate as Counted
 from judge.stats.metric import Metric
 from judge.stats.scores import Cell as Score
 from judge.stats.scores import Cut, Group, ScoreMatrix, item_counts, parts_of
-from judge.stats.significance import Comparison, PairTest, model_order
+from judge.stats.significance import ALPHA, Comparison, PairTest, model_order
 from judge.stats.table import fields_of, row_name
 from judge.tables.document import (
     Cell,
@@ -181,24 +181,46 @@ def _models(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> 
 
 
 def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Table:
-    """Return the leaderboard of a group; a figure of fewer studies than the group's says so."""
+    """Return the leaderboard of a group; a figure of fewer studies than the group's says so.
+
+    A star marks a model that a test tells from the next in rank.
+    """
     group, by = comparison.groups[index], comparison.sorted_by
-    rows = [
-        (
-            *(group.cells[by.name][model].rank, comparison.panel.models[model]),
-            *(figure(group.cells[m.name][model], m, group.n_studies) for m in metrics),
-        )
-        for model in _models(comparison, group, metrics)
-    ]
+    models = _models(comparison, group, metrics)
+    ahead = _ahead(comparison, index, models) if by in metrics else set()
+    rows = []
+    for model in models:
+        figures = [figure(group.cells[m.name][model], m, group.n_studies) for m in metrics]
+        if model in ahead:
+            place = metrics.index(by)
+            figures[place] = replace(figures[place], note=f"{figures[place].note} *".strip())
+        rank = group.cells[by.name][model].rank
+        rows.append((rank, comparison.panel.models[model], *figures))
     title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
     names = {metric.rubric for metric in metrics}
     rubric = names.pop() if len(names) == 1 else None
     if rubric and (name := rubrics.load(rubric).title) not in by.label:
         title += f", {name}"
-    figures = [Column(m.name, m.short if rubric else m.label, _kinds(m)[0]) for m in metrics]
-    rank = Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank")
-    note = "" if index else definitions((m.label, m.definition) for m in metrics)
-    return Table("leaderboard", title, [rank, _MODEL, *figures], rows, note)
+    head = [Column("rank", "rank" if by in metrics else f"rank by {by.label}", "rank"), _MODEL]
+    for m in metrics:
+        better = "high" if m.higher_is_better else "low"
+        label = m.short if rubric else m.label
+        head.append(Column(m.name, label, _kinds(m)[0], better=better))
+    notes = ["" if index else definitions((m.label, m.definition) for m in metrics)]
+    if ahead:
+        notes.append(f"*: differs from the next in rank, p (Holm) < {ALPHA:g}")
+    return Table("leaderboard", title, head, rows, "; ".join(filter(None, notes)))
+
+
+def _ahead(comparison: Comparison, index: int, models: Sequence[int]) -> set[int]:
+    if not comparison.tests:
+        return set()
+    tests = {(test.a, test.b): test for test in comparison.tests[index][comparison.sort]}
+    return {
+        model
+        for model, following in pairwise(models)
+        if tests[min(model, following), max(model, following)].is_significant
+    }
 
 
 def error_tables(

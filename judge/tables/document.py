@@ -50,12 +50,16 @@ Cell = str | int | float | Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its `name` in CSV, the `label` that people read, and how its cells are printed."""
+    """A column: its `name` in CSV, the `label` that people read, and how its cells are printed.
+
+    Of a `better` column (high or low) LaTeX has the best figure in bold.
+    """
 
     name: str
     label: str
     kind: Kind = "text"
     digits: int = 3
+    better: str = ""
 
 
 def columns(*specs: str | Column) -> list[Column]:

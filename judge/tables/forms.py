@@ -140,15 +140,35 @@ def as_latex(document: Document) -> str:
 def _latex_table(table: Table) -> str:
     n_left = table.n_left
     rows = [[latex(cell) for cell in table.head]]
-    for cells in table.texts:
+    best = [_best(table, index) for index in range(len(table.columns))]
+    for cells, values in zip(table.texts, table.rows, strict=True):
         numbers = (_NEGATIVE.sub(_MINUS, cell) for cell in cells[n_left:])
-        rows.append([*map(latex, (*cells[:n_left], *numbers))])
+        texts = map(latex, (*cells[:n_left], *numbers))
+        rows.append(
+            [
+                rf"\textbf{{{text}}}" if _value(value) in figures else text
+                for text, value, figures in zip(texts, values, best, strict=True)
+            ]
+        )
     head, *body = map(_latex_row, rows)
     columns = "l" * n_left + "r" * (len(table.head) - n_left)
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
     note = [f"% {_one_line(table.note)}"] if table.note else []
     title = f"% {_one_line(table.title)}"
     return "\n".join([title, *lines, r"\bottomrule", r"\end{tabular}", *note])
+
+
+def _value(cell: Cell) -> float | None:
+    """Return a figure as far as rounding leaves it alone."""
+    value = cell.value if isinstance(cell, Estimate) else None
+    return None if value is None else round(value, 12)
+
+
+def _best(table: Table, index: int) -> set[float]:
+    """Return the best figure of a column, nothing where none is better."""
+    values = {value for row in table.rows if (value := _value(row[index])) is not None}
+    better = table.columns[index].better
+    return {max(values) if better == "high" else min(values)} if better and values else set()
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -4,34 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from judge.comparing.alignment import RunChoice
-from judge.comparing.comparison import compare_runs
+import pandas as pd
+
+from judge.comparing.challenge import NORMAL, challenge_figures, challenge_metrics
 from judge.figures.comparison import comparison_figures
 from judge.figures.files import write_figures
-from judge.files import replacing
-from judge.running.folder import Run
+from judge.files import cannot_write, replacing
 from judge.signature import safe_name
-from judge.stats.metric import REXRANK_COLUMNS
+from judge.stats.metric import REXRANK_COLUMNS, Metric
 from judge.stats.scores import Group
 from judge.stats.significance import Comparison, model_order
-from judge.tables.comparison import comparison_document
-from judge.tables.forms import as_csv, rows_as_csv
+from judge.studies.load import load
+from judge.tables.forms import latex, rows_as_csv
+from judge.types import JudgeError
 
-_BY = ("study_class", "dataset", "dataset,study_class")
+ModelInfo = Mapping[str, Mapping[str, str]]
+"""By model, the columns of ReXrank's tables that no run has."""
+
+_INFO_COLUMNS = {"Date": "date", "Institution": "institution", "Model URL": "url"}
 _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 
-def as_rexrank(comparison: Comparison, group: Group | None = None) -> str:
+def read_model_info(path: str) -> ModelInfo:
+    """Read the date, institution and URL of each model from a CSV or JSON file.
+
+    A CSV has the columns `model`, `date`, `institution` and `url`; JSON may have the same in
+    objects by model. Raises `JudgeError` for a file without any of the three.
+    """
+    frame = load(path, "model info")
+    columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
+    models = map(str, columns.get("model", frame.index))
+    known = {name: columns[key] for name, key in _INFO_COLUMNS.items() if key in columns}
+    if not known:
+        raise JudgeError(f"{path} needs the columns model, date, institution and url")
+    return {
+        model: {name: str(cells[row] or "") for name, cells in known.items()}
+        for row, model in enumerate(models)
+    }
+
+
+def as_rexrank(comparison: Comparison, info: ModelInfo, group: Group | None = None) -> str:
     """Return the figures of a group by rank in ReXrank's columns; others are empty."""
     group = group or comparison.groups[0]
     metrics = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
     rows = []
     for model in model_order(group, comparison.sort):
+        name = comparison.panel.models[model]
         row: dict[str, object] = dict.fromkeys((*_HEAD, *REXRANK_COLUMNS), "")
         row["Rank"] = group.cells[comparison.sort][model].rank or ""
-        row["Model Name"] = comparison.panel.models[model]
+        row["Model Name"] = name
+        row |= info.get(name, {})
         for column, metric in metrics.items():
             value = group.cells[metric][model].value
             row[column] = "" if value is None else f"{value:z.3f}"
@@ -39,37 +62,87 @@ def as_rexrank(comparison: Comparison, group: Group | None = None) -> str:
     return rows_as_csv(rows)
 
 
-def _by_group(comparison: Comparison) -> dict[str, str]:
-    """Return `rexrank.csv` of all studies and a `rexrank_GROUP.csv` for each group, by name."""
-    files: dict[str, str] = {}
+def write_rexrank(comparison: Comparison, info: ModelInfo, folder: Path) -> list[Path]:
+    """Write `rexrank.csv` of all studies and a `rexrank_GROUP.csv` for each group."""
+    texts: dict[str, str] = {}
     for group in comparison.groups:
         name = "_".join(["rexrank", *(safe_name(str(value)) for value in group.key.values())])
-        while f"{name}.csv".lower() in map(str.lower, files):
+        while f"{name}.csv".lower() in map(str.lower, texts):
             name += "-2"
-        files[f"{name}.csv"] = as_rexrank(comparison, group) + "\n"
-    return files
+        texts[f"{name}.csv"] = as_rexrank(comparison, info, group) + "\n"
+    return _write(texts, folder)
 
 
-def challenge_comparisons(choices: Sequence[RunChoice], **options: Any) -> dict[str, Comparison]:  # noqa: ANN401
-    """Compare models by class and `dataset`, for each section; `options` as of `compare_runs`."""
-    sections: dict[str, list[RunChoice]] = {}
-    for choice in choices:
-        sections.setdefault(str(Run(choice.path).manifest["section"]), []).append(choice)
-    return {
-        section: compare_runs(of_section, None, by=_BY, **options)[1]
-        for section, of_section in sections.items()
-    }
+def _write(texts: Mapping[str, str], folder: Path) -> list[Path]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    for name, text in texts.items():
+        with replacing(folder / name) as staged:
+            staged.write_text(text, "utf-8")
+    return [folder / name for name in texts]
 
 
-def write_challenge(comparisons: Mapping[str, Comparison], folder: Path) -> list[Path]:
-    """Write a folder for each section: figures, `tables.csv` and ReXrank's columns."""
+def write_challenge(
+    comparisons: Mapping[str, Comparison], folder: Path, info: ModelInfo
+) -> list[Path]:
+    """Write a folder for each section: figures, `tables.tex`, `tables.csv`, ReXrank's columns."""
     files: list[Path] = []
     for section, comparison in comparisons.items():
         place = folder / safe_name(section)
+        frame = challenge_figures(comparison)
         files += write_figures(comparison_figures(comparison), place)
-        tables = as_csv(comparison_document(comparison, complete=True)) + "\n"
-        for name, text in {**_by_group(comparison), "tables.csv": tables}.items():
-            with replacing(place / name) as staged:
-                staged.write_text(text, "utf-8")
-            files.append(place / name)
+        files += write_rexrank(comparison, info, place)
+        texts = {
+            "tables.csv": frame.assign(signature=comparison.signature).to_csv(index=False),
+            "tables.tex": _latex(comparison, frame, section),
+        }
+        files += _write(texts, place)
     return files
+
+
+def _latex(comparison: Comparison, frame: pd.DataFrame, section: str) -> str:
+    models = [comparison.panel.models[model] for model in comparison.order]
+    parts = {
+        f"{dataset}, {study_class}, {section}": part
+        for (dataset, study_class), part in frame.groupby(["dataset", "study_class"], sort=False)
+    }
+    gains = frame[frame["study_class"] == NORMAL].assign(value=frame["gain"], plus_minus=None)
+    parts |= {
+        f"relative gain of normal over abnormal, {dataset}, {section}": part
+        for dataset, part in gains.groupby("dataset", sort=False)
+    }
+    metrics = challenge_metrics(comparison)
+    head = [r"% needs \usepackage{booktabs}; $\pm$ is 1.96 standard errors, the best is bold"]
+    tables = [_table(title, part, metrics, models) for title, part in parts.items()]
+    return "\n\n".join([*head, *tables, f"% signature {comparison.signature}"]) + "\n"
+
+
+def _table(
+    title: str, frame: pd.DataFrame, metrics: Sequence[Metric], models: Sequence[str]
+) -> str:
+    """Return a row a model, in the order of the whole comparison, and a column a metric."""
+    cells = {metric.name: _column(frame, metric, models) for metric in metrics}
+    rows = [["model", *(latex(metric.label) for metric in metrics)]]
+    rows += [[latex(model), *(column[model] for column in cells.values())] for model in models]
+    head, *body = (f"{' & '.join(row)} \\\\" for row in rows)
+    begin = rf"\begin{{tabular}}{{l{'r' * len(metrics)}}}"
+    lines = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([f"% {title}", *lines])
+
+
+def _column(frame: pd.DataFrame, metric: Metric, models: Sequence[str]) -> dict[str, str]:
+    """Return a metric's figures by model as LaTeX, the best in bold."""
+    figures = frame[frame["metric"] == metric.name].set_index("model").loc[list(models)]
+    scale, digits = (100, 1) if metric.kind == "rate" else (1, 3)
+    values = (scale * figures["value"].astype(float)).round(digits)
+    best = values.max() if metric.higher_is_better else values.min()
+    cells = {}
+    for model, value, half in zip(models, values, figures["plus_minus"], strict=True):
+        text = f"{value:z.{digits}f}"
+        if not pd.isna(half):
+            text += rf" $\pm$ {scale * half:.{digits}f}"
+        text = rf"\textbf{{{text}}}" if value == best else text
+        cells[model] = "n/a" if pd.isna(value) else text
+    return cells

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from judge import rubrics
 from judge.comparing.alignment import SIDES, AlignedRuns, RunChoice, align, model_of_run
 from judge.comparing.metric_files import MetricFile
-from judge.readers.reader_runs import READER
+from judge.readers.annotations import READER
 from judge.rubrics.contract import Rubric
 from judge.rubrics.quantities import (
     RATING,

@@ -163,6 +163,7 @@ def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell
 
 
 def test_a_server_that_is_away_is_waited_for(server: FaultServer, ready: Shell) -> None:
+    server.batches.meet("upload_file", first(Fault.SERVER_ERROR))
     server.batches.meet("get_batch", first(Fault.DROP, Fault.UNAVAILABLE))
     code, _, err = ready.run(*BATCH)
     assert code == 0, err

@@ -15,7 +15,7 @@ from judge.running.folder import Run
 from judge.stats.metric import KNOWN
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Comparison, Resampling, compare
-from judge.tables.comparison import comparison_document
+from judge.tables.comparison import board, comparison_document
 from judge.tables.forms import as_csv, as_latex, as_markdown
 
 FEW = Resampling(1, resamples=100, flips=100)
@@ -142,3 +142,49 @@ def test_rexrank_has_the_figures_of_all_studies(invoke: Invoke, stock: dict[str,
     assert (bad["Rank"], bad["Date"], bad["BLEU"]) == ("2", "", "")
     summary = Run(stock["green-bad"]).summary()
     assert bad["GREEN"] == f"{summary['statistics']['green']['value']:.3f}"
+
+
+def test_a_star_marks_a_model_that_a_test_tells_from_the_next() -> None:
+    noise = np.random.default_rng(3).normal(0, 0.02, (60, 3))
+    comparison = compare(panel_of({SCORE: np.array([0.8, 0.5, 0.5]) + noise}), how=FEW)
+    table = board(comparison, 0, comparison.panel.metrics)
+    assert [row[2].endswith(" *") for row in table.texts] == [True, False, False]
+    assert "next in rank" in table.note
+
+
+def test_latex_has_the_best_of_each_column_in_bold_and_nothing_else(known: Comparison) -> None:
+    lines = [
+        line for line in as_latex(comparison_document(known)).splitlines() if line.endswith(r"\\")
+    ]
+    cells = [[cell.strip() for cell in line.split("&")] for line in lines[1:5]]
+    assert [line[1] for line in cells] == ["c", "a", "d", "b"]
+    assert {(line[1], at) for line in cells for at, c in enumerate(line) if r"\textbf" in c} == {
+        ("c", 2),
+        ("b", 3),
+    }
+
+
+def test_rexrank_has_a_file_a_group_and_what_is_known_of_the_models(
+    invoke: Invoke, stock: dict[str, Path], tmp_path: Path
+) -> None:
+    runs = [f"{name}={stock[f'green-{name}']}" for name in ("good", "bad")]
+    info = tmp_path / "models.csv"
+    info.write_text("model,date,institution,url\ngood,2026-11-01,A university,https://a.org\n")
+    words = ("compare", *runs, "--format", "rexrank", "--no-tests")
+    by = ("--by", "site", "--model-info", info)
+    assert "--out DIR" in invoke(*words, *by).stderr
+    out = tmp_path / "csv"
+    assert invoke(*words, *by, "--out", out).exit_code == 0
+    assert {file.name for file in out.iterdir()} == {
+        *("rexrank.csv", "rexrank_harbour.csv", "rexrank_riverside.csv")
+    }
+    printed = csv_rows(invoke(*words, "--model-info", info).stdout)
+    assert printed == csv_rows((out / "rexrank.csv").read_text("utf-8"))
+    good, bad = printed
+    assert (good["Model Name"], good["Date"], good["Model URL"]) == (
+        *("good", "2026-11-01", "https://a.org"),
+    )
+    assert (bad["Rank"], bad["Date"], bad["BLEU"]) == ("2", "", "")
+    frame = Run(stock["green-bad"]).rates("site").set_index("site")
+    harbour = csv_rows((out / "rexrank_harbour.csv").read_text("utf-8"))
+    assert harbour[1]["GREEN"] == f"{frame.loc['harbour', 'green']:.3f}"

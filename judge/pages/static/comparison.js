@@ -82,7 +82,8 @@ class ComparisonView {
     const { models, tested, definitions } = this.data;
     redraw(this.board, this.#board(group, metric, app), el("p", { class: "small" },
       `${count(group.n, "study", "studies")}. Mean or share with its 95% interval; n = scored studies if fewer. `
-      + `A heading ranks by its metric; a number lists its studies. ${definitions ? `${definitions}.` : ""}`));
+      + "A heading ranks by its metric; a number lists its studies. A line below a model: it differs significantly from the next. "
+      + `${definitions ? `${definitions}.` : ""}`));
     // A test as one of its two models sees it.
     const tests = (group.tests[metric.name] ?? []).filter(({ a, b }) => a === model || b === model).map((test) => {
       const { text, interval } = test.differences[test.a === model ? 0 : 1];
@@ -119,15 +120,19 @@ class ComparisonView {
         el("span", { class: "small", "aria-hidden": "true" }, trueMinus(interval)),
         n === group.n ? null : el("span", { class: "small" }, `n = ${n.toLocaleString("en")}`));
     };
-    const row = (model) => el("tr", {},
+    const order = ranking(group, metric.name);
+    const isGap = (model, next) => (group.tests[metric.name] ?? []).some(({ a, b, is_significant: isSignificant }) =>
+      isSignificant && [a, b].includes(model) && [a, b].includes(next));
+    const row = (model, place) => el("tr", { class: isGap(model, order[place + 1]) ? "gap" : null },
       el("td", { class: "numbers" }, group.cells[metric.name][model].rank ?? NO_VALUE),
       intervals ? el("td", { class: "numbers" }, intervals[model] ? `${intervals[model].low}–${intervals[model].high}` : NO_VALUE) : null,
-      el("th", { scope: "row" }, isolated(models[model])),
+      el("th", { scope: "row" }, isolated(models[model]), isGap(model, order[place + 1])
+        ? el("span", { class: "unseen" }, `, differs significantly from ${models[order[place + 1]]}`) : null),
       metrics.map((entry) => cell(model, entry)));
     const stub = (text, kind) => el("th", { scope: "col", class: kind }, text);
     return grid("board", "Leaderboard; a heading ranks by its metric, a number lists its studies",
       [stub("Rank", "numbers"), intervals ? stub("Rank, 95% interval", "numbers") : null, stub("Model", "words"), metrics.map(heading)],
-      ranking(group, metric.name).map(row));
+      order.map(row));
   }
 
   // The studies of a number: against the best other model, which leads or comes next.
