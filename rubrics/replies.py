@@ -201,6 +201,11 @@ def validate_reply(model: type[_Model], value: object) -> _Model:
         raise UnparsedError(reason, f"{where}: {first['msg']}") from error
 
 
+def read_reply(model: type[_Model], text: str) -> _Model:
+    """Return the reply of that form that an answer is; raises `UnparsedError`."""
+    return validate_reply(model, read_json(text))
+
+
 def check_round_trip(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:
     """Return an answer that reads as `annotation`; raises ValueError for one that does not."""
     try:

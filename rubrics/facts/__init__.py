@@ -14,33 +14,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from judge.rubrics.contract import (
-    EVERYWHERE,
-    Counted,
-    Facet,
-    Kind,
-    Label,
-    Measure,
-    Order,
-    Rubric,
-    Statistic,
-    mean_of,
-    source,
-)
+from judge.rubrics import Counted, Facet, Kind, Label, Measure, Order, Rubric, Statistic
+from judge.rubrics.contract import EVERYWHERE, mean_of, source
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
-from judge.rubrics.replies import (
-    Line,
-    ReplyModel,
-    WholeNumber,
-    first_repeat,
-    is_blank,
-    read_json,
-    validate_reply,
-)
+from judge.rubrics.replies import Line, ReplyModel, WholeNumber, first_repeat, is_blank, read_reply
 from judge.sentences import ITEM, lines
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
@@ -241,7 +222,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-def _ratio(name: str, label: str, side: Side, verdict: str, definition: str) -> Statistic:
+def _ratio(name: str, label: str, side: str, definition: str, verdict: str = ENTAILED) -> Statistic:
     return Statistic(
         *(name, label, "ratio", (f"n_{side}_{verdict}",)),
         higher_is_better=verdict == ENTAILED,
@@ -261,17 +242,11 @@ STATISTICS = (
         )
         for name, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ),
+    _ratio("micro_precision", "precision (micro)", "candidate", "precision of all facts"),
+    _ratio("micro_recall", "recall (micro)", "reference", "recall of all facts"),
     _ratio(
-        *("micro_precision", "precision (micro)", "candidate", ENTAILED),
-        definition="precision of all facts",
-    ),
-    _ratio(
-        *("micro_recall", "recall (micro)", "reference", ENTAILED),
-        definition="recall of all facts",
-    ),
-    _ratio(
-        *("contradicted", "contradicted", "candidate", CONTRADICTED),
-        definition="candidate's facts that the reference contradicts",
+        *("contradicted", "contradicted", "candidate"),
+        *("candidate's facts that the reference contradicts", CONTRADICTED),
     ),
     mean_of(
         *("penalised_precision", f"length-penalised precision (g={FEWEST})", (0, 1), ()),
@@ -285,17 +260,20 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
 
     A statement is a fact once a report, in the words that come first.
     """
-    texts = {"reference": lines(study.reference), "candidate": lines(study.candidate)}
-    report = {"reference": Quotable(study.reference), "candidate": Quotable(study.candidate)}
+    texts = _texts(study)
     facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
     for statement in comparison.statements:
-        other, sentence = OTHER[statement.side], statement.other_sentence
-        quote = None if sentence is None else report[other].find(texts[other][sentence])
+        other, sentence = texts[OTHER[statement.side]], statement.other_sentence
+        quote = None if sentence is None else _quotable(other).find(lines(other)[sentence])
         phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
             verdict, evidence = (statement.verdict, (quote,)) if quote else (NOT_MENTIONED, ())
             facts[statement.side].setdefault(phrase_key(phrase), Fact(phrase, verdict, evidence))
     return to_annotation({side: tuple(facts[side].values()) for side in SIDES})
+
+
+def _texts(study: Study) -> dict[Side, str]:
+    return {"reference": study.reference, "candidate": study.candidate}
 
 
 class Phrases(ReplyModel):
@@ -333,10 +311,9 @@ _ASKED = {REPORT: "phrases of the {}", PHRASES: "verdicts on the {}"}
 
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
     """Return the phrases of one report in an answer; blank and repeated ones are refused."""
-    phrases = validate_reply(Phrases, read_json(text)).phrases
-    for phrase in phrases:
-        if is_blank(phrase):
-            raise UnparsedError("empty phrase", phrase)
+    phrases = read_reply(Phrases, text).phrases
+    if blank := [phrase for phrase in phrases if is_blank(phrase)]:
+        raise UnparsedError("empty phrase", blank[0])
     if (again := first_repeat(phrases)) is not None:
         raise UnparsedError("phrase twice", again)
     return tuple(phrases)
@@ -350,18 +327,22 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     phrases = study.candidate.splitlines()
     report = _quotable(study.reference)
     facts: dict[int, Fact] = {}
-    for verdict in validate_reply(Verdicts, read_json(text)).verdicts:
+    for verdict in read_reply(Verdicts, text).verdicts:
         if not 1 <= verdict.phrase <= len(phrases):
             raise UnparsedError("phrase off the list", f"{verdict.phrase} of {len(phrases)}")
         if verdict.phrase in facts:
             raise UnparsedError("two verdicts", f"on phrase {verdict.phrase}")
-        quotes = [_find_quote(quote, report) for quote in verdict.evidence]
+        quotes: dict[str, None] = {}
+        for quote in verdict.evidence:
+            if (words := report.find(quote)) is None:
+                raise UnparsedError("evidence not in the report", quote)
+            quotes[words] = None
         if bool(quotes) == (verdict.verdict == NOT_MENTIONED):
             says = VERDICT[verdict.verdict].label
             reason = "evidence for nothing" if quotes else "no evidence"
             raise UnparsedError(reason, f"phrase {verdict.phrase} is {says}")
-        fact = Fact(phrases[verdict.phrase - 1], verdict.verdict, tuple(dict.fromkeys(quotes)))
-        facts[verdict.phrase] = fact
+        said = phrases[verdict.phrase - 1]
+        facts[verdict.phrase] = Fact(said, verdict.verdict, tuple(quotes))
     if missing := set(range(1, len(phrases) + 1)) - facts.keys():
         raise UnparsedError("no verdict", f"on phrase {min(missing)}")
     return [facts[number] for number in sorted(facts)]
@@ -370,19 +351,12 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
 _quotable = lru_cache(64)(Quotable)
 
 
-def _find_quote(quote: str, report: Quotable) -> str:
-    words = report.find(quote)
-    if words is None:
-        raise UnparsedError("evidence not in the report", quote)
-    return words
-
-
 def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
     """Return the steps that can be asked now: the phrases, and when they are there the verdicts.
 
     A report without a word has no phrases, and entails none: nothing is asked of it.
     """
-    texts = {"reference": study.reference, "candidate": study.candidate}
+    texts = _texts(study)
     steps = []
     for side in SIDES:
         first, then = (name.format(side) for name in _ASKED.values())
@@ -426,13 +400,14 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     Phrases are not mentioned by a report without a word.
     """
     answers = split_answers(text)
-    texts = {"reference": study.reference, "candidate": study.candidate}
+    texts = _texts(study)
     phrases: dict[Side, tuple[str, ...]] = {}
     for side in SIDES:
         with naming_step(step := _ASKED[REPORT].format(side)):
-            answer = _answer(answers, step, is_asked=_has_words(texts[side]))
+            is_asked = _has_words(texts[side])
+            answer = _answer(answers, step, is_asked=is_asked)
             phrases[side] = () if answer is None else read_phrases(answer, study)
-            if phrases[side] and not _has_words(texts[side]):
+            if phrases[side] and not is_asked:
                 raise UnparsedError("phrases of nothing")
     facts: dict[Side, Sequence[Fact]] = {}
     for side in SIDES:
@@ -459,22 +434,19 @@ def render(annotation: Annotation) -> str:
     facts = to_facts(annotation)
     if to_annotation(facts) != annotation:
         raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")
+    dump = partial(json.dumps, ensure_ascii=False)
     answers = {
-        _ASKED[REPORT].format(side): _dump("phrases", [fact.text for fact in facts[side]])
+        _ASKED[REPORT].format(side): dump({"phrases": [fact.text for fact in facts[side]]})
         for side in SIDES
     }
     for side in SIDES:
         verdicts = [
-            {"phrase": number, "evidence": list(fact.evidence), "verdict": fact.verdict}
+            {"phrase": number, "evidence": fact.evidence, "verdict": fact.verdict}
             for number, fact in enumerate(facts[side], 1)
         ]
         if verdicts:
-            answers[_ASKED[PHRASES].format(side)] = _dump("verdicts", verdicts)
-    return json.dumps(answers, ensure_ascii=False, indent=1)
-
-
-def _dump(name: str, entries: Sequence[Any]) -> str:
-    return json.dumps({name: entries}, ensure_ascii=False)
+            answers[_ASKED[PHRASES].format(side)] = dump({"verdicts": verdicts})
+    return dump(answers, indent=1)
 
 
 RUBRIC = Rubric(

@@ -18,39 +18,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from judge.jsonio import Pairs
-from judge.rubrics.categories import (
-    CATEGORY,
-    ERROR,
-    ERRORS,
-    ItemCounter,
-    category_of,
-    count_measures,
-    error_item,
-    name_words,
-    no_error,
-    no_urgent,
-)
-from judge.rubrics.contract import (
-    Facet,
-    Kind,
-    Label,
-    Measure,
-    Order,
-    Parse,
-    Rubric,
-    Tally,
-    mean_of,
-    source,
-)
-from judge.rubrics.replies import (
-    Line,
-    ReplyModel,
-    Verbatim,
-    WholeNumber,
-    read_json,
-    validate_reply,
-    whole_number,
-)
+from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Tally, categories, replies
+from judge.rubrics.categories import CATEGORY, ERROR, category_of, error_item
+from judge.rubrics.contract import Parse, mean_of, source
+from judge.rubrics.replies import Line, ReplyModel, Verbatim, WholeNumber, validate_reply
 from judge.sentences import lines, sentences
 from judge.types import (
     Annotation,
@@ -82,7 +53,7 @@ _LEAST_SIGNIFICANT = 3
 """The severity from which on an error is clinically significant, as in ReXrank's figures."""
 
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
-_COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
+_COUNTS = categories.count_measures(CORRECTION, SEVERITY, CATEGORY)
 URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
 """The categories of corrections that are about a missed or a false finding."""
 CLOSENESS = {
@@ -112,7 +83,7 @@ MEASURES = (
 )
 _PLAIN_WORD = re.compile(r"\w+")
 
-_counter = ItemCounter(_COUNTS)
+_counter = categories.ItemCounter(_COUNTS)
 
 
 def measure(annotation: Annotation, study: Study) -> Measures:
@@ -130,10 +101,6 @@ def measure(annotation: Annotation, study: Study) -> Measures:
     n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
     counts = _counter(annotation)
     urgent = NAMES[_LEAST_SIGNIFICANT - 1 :]
-    n_urgent = {
-        f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in urgent)
-        for mistake, category in URGENT.items()
-    }
     return {
         "fineradscore": float(max(severities, default=1)),
         "fineradscore_sum": float(sum(severities)),
@@ -142,7 +109,10 @@ def measure(annotation: Annotation, study: Study) -> Measures:
         "n_significant": n_significant,
         "n_insignificant": len(severities) - n_significant,
         "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
-        **n_urgent,
+        **{
+            f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in urgent)
+            for mistake, category in URGENT.items()
+        },
         **counts,
     }
 
@@ -162,12 +132,13 @@ def corrected(annotation: Annotation, study: Study) -> str:
     """Return the candidate with every correction made; unchanged text stays as it is."""
     text = study.candidate
     spans = sentences(text)
-    edits = [item.edit for item in annotation.items if item.edit is not None]
-    changed = {edit.line: edit for edit in edits if edit.kind != "insert"}
+    changed: dict[int | None, Edit] = {}
     inserted: dict[int, list[str]] = defaultdict(list)
-    for edit in edits:
+    for edit in filter(None, (item.edit for item in annotation.items)):
         if edit.kind == "insert":
             inserted[len(spans) if edit.line is None else edit.line].append(edit.corrected)
+        else:
+            changed[edit.line] = edit
     parts: list[str] = []
     end, touched = 0, False
     for number, (start, stop) in enumerate(spans):
@@ -202,7 +173,8 @@ def severity_of(value: object) -> object:
     """Return the severity that `value` names, None for another text."""
     if not isinstance(value, str):
         return value
-    return _SEVERITIES.get(" ".join(word for word in name_words(value) if word not in _FILLERS))
+    words = [word for word in categories.name_words(value) if word not in _FILLERS]
+    return _SEVERITIES.get(" ".join(words))
 
 
 _WORD = re.compile(r"\w+|\?")
@@ -237,7 +209,7 @@ class Correction(ReplyModel):
     )
     edit: Literal["change", "delete", "insert"] = Field(description="What is done to the line.")
     corrected: Line = Field(description="The line as it should read; empty for a deletion.")
-    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(whole_number)] = Field(
+    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(replies.whole_number)] = Field(
         description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
     )
     categories: Annotated[
@@ -280,7 +252,7 @@ def parse(
     Where the prompt is the original's, `published`, it may be the original's form instead, an
     object with an entry a line, in which the key None repeats.
     """
-    value = read_json(text, pairs=published)
+    value = replies.read_json(text, pairs=published)
     if isinstance(value, Pairs) and "corrections" not in dict(value):
         corrections = [validate_reply(Correction, entry) for entry in _published_corrections(value)]
     else:
@@ -297,8 +269,19 @@ def parse(
         is_idle = new in old or (new in _NOTHING and new not in real)
         if correction.edit != "delete" and is_idle:
             raise UnparsedError("correction changes nothing", correction.corrected)
-    _check_clashes(corrections)
-    annotation = Annotation(tuple(map(_correction_item, corrections)))
+    changed = [one.line for one in corrections if one.edit != "insert"]
+    texts = [word_sequence(one.corrected) for one in corrections if one.edit != "delete"]
+    if len(set(changed)) < len(changed) or len(set(texts)) < len(texts):
+        raise UnparsedError("corrected twice", f"of lines {changed} one, or of the new texts")
+    annotation = Annotation(
+        tuple(
+            error_item(
+                *(one.categories, SEVERITY.name, NAMES[one.severity - 1], one.comment),
+                Edit(one.edit, one.line, one.corrected),
+            )
+            for one in corrections
+        )
+    )
     if corrections and corrected(annotation, study) == study.candidate:
         raise UnparsedError("correction changes nothing", "all of them together")
     return annotation
@@ -345,23 +328,6 @@ def _check_line(correction: Correction, candidate: Sequence[str]) -> None:
         raise UnparsedError("line number in the text", text)
 
 
-def _check_clashes(corrections: Sequence[Correction]) -> None:
-    changed = [correction.line for correction in corrections if correction.edit != "insert"]
-    new = [word_sequence(one.corrected) for one in corrections if one.edit != "delete"]
-    if len(set(changed)) < len(changed) or len(set(new)) < len(new):
-        raise UnparsedError("corrected twice", f"of lines {changed} one, or of the new texts")
-
-
-def _correction_item(correction: Correction) -> Item:
-    return error_item(
-        correction.categories,
-        SEVERITY.name,
-        NAMES[correction.severity - 1],
-        correction.comment,
-        Edit(correction.edit, correction.line, correction.corrected),
-    )
-
-
 def render(annotation: Annotation) -> str:
     """Return the annotation as JSON, a line a correction.
 
@@ -369,23 +335,16 @@ def render(annotation: Annotation) -> str:
     """
     if annotation != Annotation(annotation.items):
         raise ValueError("FineRadScore has corrections and nothing beside them")
-    entries = [_entry(item) for item in annotation.items]
-    written = ",\n  ".join(map(json.dumps, entries))
+    entries = []
+    for error in annotation.items:
+        edit, letters = error.edit, error.labels.get(CATEGORY.name)
+        if error.kind != ERROR or edit is None or not letters:
+            raise ValueError(f"a correction has an edit and a category: {error.text}")
+        severity = NAMES.index(error.label(SEVERITY.name)) + 1
+        values = (edit.line, edit.kind, edit.corrected, severity, letters, error.text)
+        entries.append(json.dumps(dict(zip(Correction.model_fields, values, strict=True))))
+    written = ",\n  ".join(entries)
     return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'
-
-
-def _entry(error: Item) -> dict[str, object]:
-    categories = error.labels.get(CATEGORY.name)
-    if error.kind != ERROR or error.edit is None or not categories:
-        raise ValueError(f"a correction has an edit and a category: {error.text}")
-    return {
-        "line": error.edit.line,
-        "edit": error.edit.kind,
-        "corrected": error.edit.corrected,
-        "severity": NAMES.index(error.label(SEVERITY.name)) + 1,
-        "categories": list(categories),
-        "comment": error.text,
-    }
 
 
 _SILENCE = Discrepancy(Category.MISSING_FINDING, 1, "", "The candidate says nothing.")
@@ -414,21 +373,20 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     if not candidate:
         inserted = {text: _Draft({number}) for number, text in enumerate(reference)}
     for discrepancy in displaced:
-        source = discrepancy.reference_sentence
-        if source is not None:
-            draft = placed.get(reference[source]) or inserted.setdefault(
-                reference[source], _Draft({source})
-            )
+        if (source := discrepancy.reference_sentence) is not None:
+            text = reference[source]
+            draft = placed.get(text) or inserted.setdefault(text, _Draft({source}))
             draft.why.append(discrepancy)
-    partners = comparison.partners
-    made = [
-        (draft, _rewrite(line, draft, reference, candidate))
-        for line, draft in sorted(changed.items())
-    ]
-    made += [
-        (draft, Edit("insert", _place(draft, partners), text)) for text, draft in inserted.items()
-    ]
-    return Annotation(tuple(_to_item(draft, edit) for draft, edit in made))
+    items = []
+    for line, draft in sorted(changed.items()):
+        text = " ".join(reference[source] for source in sorted(draft.sources))
+        is_new = text not in ("", candidate[line])
+        edit = Edit("change", line, text) if is_new else Edit("delete", line, "")
+        items.append(_to_item(draft, edit))
+    for text, draft in inserted.items():
+        after = [pair for pair in comparison.partners if pair[0] > max(draft.sources)]
+        items.append(_to_item(draft, Edit("insert", min(after)[1] if after else None, text)))
+    return Annotation(tuple(items))
 
 
 def _changed(
@@ -480,17 +438,6 @@ def _homes(
     return homes
 
 
-def _rewrite(line: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]) -> Edit:
-    text = " ".join(reference[source] for source in sorted(draft.sources))
-    is_new = text not in ("", candidate[line])
-    return Edit("change", line, text) if is_new else Edit("delete", line, "")
-
-
-def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
-    after = [pair for pair in partners if pair[0] > max(draft.sources)]
-    return min(after)[1] if after else None
-
-
 def _to_item(draft: _Draft, edit: Edit) -> Item:
     why = draft.why or [_SILENCE]
     return error_item(
@@ -508,9 +455,7 @@ def _parse_for(prompt: str, _model: str) -> Parse | None:
 
 _STATISTICS = (
     mean_of(
-        *("fineradscore", "highest severity", (1, 4)),
-        shown=("head", "groups"),
-        higher_is_better=False,
+        *("fineradscore", "highest severity", (1, 4), ("head", "groups")), higher_is_better=False
     ),
     mean_of(
         *("inverse_fineradscore", "1/FineRadScore", (1, 4)),
@@ -521,13 +466,13 @@ _STATISTICS = (
     ),
     mean_of("fineradscore_sum", "severity sum", (0, None), higher_is_better=False),
     *(mean_of(name, label, (0, 1), ["head"]) for name, label in CLOSENESS.items()),
-    ERRORS,
-    no_error("significant", "errors of severity 3 or 4"),
-    no_error("actionable", "errors of severity 2 or more"),
-    no_urgent(
+    categories.ERRORS,
+    categories.no_error("significant", "errors of severity 3 or 4"),
+    categories.no_error("actionable", "errors of severity 2 or more"),
+    categories.no_urgent(
         *("missed", "n_missed_urgent", "missing findings of severity 3 or 4"), "groups", "compare"
     ),
-    no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4", "groups"),
+    categories.no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4", "groups"),
 )
 
 RUBRIC = Rubric(
