@@ -56,17 +56,13 @@ def restrict(
         counts = count_measures(rubric.kind(tally.kind), grades, replace(codes, labels=labels))
         added = counts[len(grades.labels) :]
     declared = (*rubric.measures, *added)
-    why = {measure.name: _why_undefined(measure, missing) for measure in declared}
-    undefined = [name for name, reason in why.items() if reason]
-    measures = tuple(
-        replace(measure, undefined=why[measure.name]) if why[measure.name] else measure
-        for measure in declared
-    )
-    of_items, count = rubric.measure, ItemCounter(added)
+    why = {one.name: reason for one in declared if (reason := _why_undefined(one, missing))}
+    measures = tuple(replace(one, undefined=why.get(one.name, one.undefined)) for one in declared)
+    count = ItemCounter(added)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
-        measures = {**of_items(annotation, study), **count(annotation)}
-        return measures | dict.fromkeys(undefined)
+        measures = {**rubric.measure(annotation, study), **count(annotation)}
+        return measures | dict.fromkeys(why)
 
     return replace(
         rubric,
