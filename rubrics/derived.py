@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.rubrics.categories import ItemCounter, count_measures
+from judge.rubrics.categories import count_items, count_measures
 from judge.rubrics.contract import Label, Measure, Rubric
 from judge.types import Annotation, JudgeError, Measures, Study
 
@@ -58,10 +58,9 @@ def restrict(
     declared = (*rubric.measures, *added)
     why = {one.name: reason for one in declared if (reason := _why_undefined(one, missing))}
     measures = tuple(replace(one, undefined=why.get(one.name, one.undefined)) for one in declared)
-    count = ItemCounter(added)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
-        measures = {**rubric.measure(annotation, study), **count(annotation)}
+        measures = {**rubric.measure(annotation, study), **count_items(added, annotation)}
         return measures | dict.fromkeys(why)
 
     return replace(

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -217,27 +218,17 @@ def check_round_trip(text: str, annotation: Annotation, read: Callable[[str], An
     return text
 
 
-def one_line(value: object) -> object:
-    """Return a text on one line, its white space made single; anything else as it is."""
-    return " ".join(replace_surrogates(value).split()) if isinstance(value, str) else value
-
-
 _DIGITS = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
 
 
-def stripped(value: object) -> object:
-    """Return a text without the white space around it and with half characters made visible."""
-    return replace_surrogates(value).strip() if isinstance(value, str) else value
-
-
-Text = Annotated[StrictStr, BeforeValidator(stripped)]
-"""A text of one or more lines."""
 Verbatim = Annotated[
     StrictStr,
     BeforeValidator(lambda text: replace_surrogates(text) if isinstance(text, str) else text),
 ]
-"""A text as it is."""
-Line = Annotated[StrictStr, BeforeValidator(one_line)]
+"""A text as it is, with half characters made visible."""
+Text = Annotated[Verbatim, AfterValidator(str.strip)]
+"""A text of one or more lines."""
+Line = Annotated[Verbatim, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that is brought on one line."""
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Tally, replies
-from judge.rubrics.categories import ERROR, ERRORS, ItemCounter, count_measures, no_error, no_urgent
+from judge.rubrics.categories import ERROR, ERRORS, count_items, count_measures, no_error, none_of
 from judge.rubrics.contract import EVERYWHERE, Counted, Statistic, mean_of, source
 from judge.rubrics.replies import Line, ReplyModel, denies
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
@@ -117,8 +117,6 @@ MEASURES = (
     *_COUNTS,
 )
 
-_count = ItemCounter((*_COUNTS, *_LISTS))
-
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's score, the weights it is made of, and its counts.
@@ -140,7 +138,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     crimson = None
     if reference is not None and matched is not None:
         crimson = score(reference, matched, false, missing)
-    counts = _count(annotation)
+    counts = count_items((*_COUNTS, *_LISTS), annotation)
     n_urgent, n_actionable = (counts[f"n_{level}"] for level in LEVELS[:2])
     return {
         "crimson": crimson,
@@ -537,7 +535,10 @@ RUBRIC = Rubric(
         no_error("actionable", "errors at urgent or actionable findings"),
         _ratio("urgent_recall", "n_urgent_reported", "n_urgent_reference"),
         _ratio("urgent_precision", "n_urgent_supported", "n_urgent_candidate"),
-        no_urgent("missed", "urgent_missing_finding", "missing urgent findings"),
+        none_of(
+            *("no_missed_urgent", "no missed urgent finding", "urgent_missing_finding"),
+            "missing urgent findings",
+        ),
     ),
     worst=(
         Order("n_urgent", largest_first=True),

@@ -83,8 +83,6 @@ MEASURES = (
 )
 _PLAIN_WORD = re.compile(r"\w+")
 
-_counter = categories.ItemCounter(_COUNTS)
-
 
 def measure(annotation: Annotation, study: Study) -> Measures:
     """Return the study's two scores, two numbers to check them by, and its counts.
@@ -99,7 +97,7 @@ def measure(annotation: Annotation, study: Study) -> Measures:
     """
     severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
     n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
-    counts = _counter(annotation)
+    counts = categories.count_items(_COUNTS, annotation)
     urgent = NAMES[_LEAST_SIGNIFICANT - 1 :]
     return {
         "fineradscore": float(max(severities, default=1)),
@@ -469,10 +467,14 @@ _STATISTICS = (
     categories.ERRORS,
     categories.no_error("significant", "errors of severity 3 or 4"),
     categories.no_error("actionable", "errors of severity 2 or more"),
-    categories.no_urgent(
-        *("missed", "n_missed_urgent", "missing findings of severity 3 or 4"), "groups", "compare"
+    categories.none_of(
+        *("no_missed_urgent", "no missed urgent finding", "n_missed_urgent"),
+        *("missing findings of severity 3 or 4", "groups", "compare"),
     ),
-    categories.no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4", "groups"),
+    categories.none_of(
+        *("no_false_urgent", "no false urgent finding", "n_false_urgent"),
+        *("false findings of severity 3 or 4", "groups"),
+    ),
 )
 
 RUBRIC = Rubric(
