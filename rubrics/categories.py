@@ -15,10 +15,8 @@ ERROR = "error"
 """The kind of the items that are errors of the candidate."""
 
 CATEGORY = Facet(
-    "category",
-    "category",
-    "categories",
-    tuple(Label(category.value, category.label) for category in CATEGORIES),
+    *("category", "category", "categories"),
+    labels=tuple(Label(category.value, category.label) for category in CATEGORIES),
     has_codes=True,
 )
 
@@ -63,10 +61,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def name_words(text: str) -> list[str]:
-    """Return the words of a name in lower case; they may be written without spaces, as `wrongSide`.
-
-    Nothing longer than the longest name there is is looked at.
-    """
+    """Return the first words of a name in lower case; it may be without spaces, as `wrongSide`."""
     return re.findall(r"[^\W_]+", _CAMEL.sub(" ", text[:_LONGEST]).lower())
 
 
@@ -176,10 +171,8 @@ MAX_COUNT = 9999
 """The largest count that is read; a longer digit run is no count."""
 
 GRADES = Facet(
-    SIGNIFICANCE,
-    "significance",
-    "significances",
-    (
+    *(SIGNIFICANCE, "significance", "significances"),
+    labels=(
         Label(SIGNIFICANT, "clinically significant", "serious", means="significant"),
         Label(INSIGNIFICANT, "clinically insignificant", "mild", means="insignificant"),
     ),

@@ -176,6 +176,11 @@ class Order:
     largest_first: bool
 
 
+def sorted_by(*measures: str) -> tuple[Order, ...]:
+    """Return the orders by these measures: smallest first, largest first with "-" before it."""
+    return tuple(Order(name.lstrip("-"), largest_first=name[0] == "-") for name in measures)
+
+
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
 """How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
 Meaning = Literal[

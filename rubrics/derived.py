@@ -21,10 +21,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,59}")
 
 
 def category_name(text: str) -> str | None:
-    """Return the name of a category that a rubric has not, `poor_wording` of `Poor wording`.
-
-    None for what is no name: a single letter or a number, which is a code off the list.
-    """
+    """Return `poor_wording` of `Poor wording`; None for a code, such as a letter or a number."""
     name = "_".join(re.findall(r"[^\W_]+", text.casefold()))
     return name if _NAME.fullmatch(name) else None
 
@@ -82,10 +79,7 @@ def _why_undefined(measure: Measure, missing: Mapping[str, str]) -> str | None:
 
 
 def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
-    """Return the rubric as it reads answers to a prompt that declares `scale`, None for none.
-
-    Raises `JudgeError` for a scale where the rubric has no use for one.
-    """
+    """Return the rubric on a prompt's `scale`; raises `JudgeError` where it has no use for one."""
     if scale is None:
         return rubric
     if rubric.on_scale is None:

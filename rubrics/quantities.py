@@ -36,11 +36,7 @@ class Quantity:
 
 
 def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the measures that together count the errors of a level or worse, for each level.
-
-    A level is there where the scale has it: `significant` of two, else some of `actionable`,
-    `urgent` and `emergent`. Without a table of items whose levels say what they mean it is empty.
-    """
+    """Return the measures that together count the errors of a level or worse, for each level."""
     tally = rubric.tally
     if tally is None:
         return {}
@@ -60,19 +56,13 @@ def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[st
 
 
 def measures_at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the measures that count the errors of a level or worse, if the rubric has it.
-
-    What is significant on a scale of two stands for `actionable`, the nearest of the other scale.
-    """
+    """Return the measures of a level or worse; `significant` of two stands for `actionable`."""
     levels = levels_of(rubric, lacks)
     return levels.get(level) or (levels.get(SIGNIFICANT, ()) if level == ACTIONABLE else ())
 
 
 def common_level(rubrics: Iterable[Rubric]) -> str | None:
-    """Return the level at which errors of scales of two and of four can both be significant.
-
-    None where all have one kind of scale, of which each has its own significant errors.
-    """
+    """Return the level that makes scales of two and of four alike, None where all have one kind."""
     scales = {SIGNIFICANT in levels for rubric in rubrics if (levels := levels_of(rubric))}
     return ACTIONABLE if len(scales) > 1 else None
 
@@ -84,10 +74,7 @@ def quantities_of(
 
     A level that a reader `lacks` (`rubrics.derived`) is in no category's count: no error has it.
     With a `level` significant errors are those of that level or worse, else the rubric's own.
-
-    `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
-    of their levels; `missed_urgent` counts the findings of the rate `no_missed_urgent`; `score` is
-    the rubric's first.
+    `missed_urgent` counts the findings of the rate `no_missed_urgent`; `score` is the first.
     """
     known = {measure.name for measure in rubric.measures}
     quantities = []

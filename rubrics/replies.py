@@ -11,16 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    StrictInt,
-    StrictStr,
-    ValidationError,
-    model_validator,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, BeforeValidator, StrictInt, StrictStr
 
 from judge import jsonio
 from judge.jsonio import replace_surrogates
@@ -195,7 +187,7 @@ def validate_reply(model: type[_Model], value: object) -> _Model:
     """Return `value` as a reply of that form; raises `UnparsedError` for its first fault."""
     try:
         return model.model_validate(value)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the reply"
         reason = _REASONS.get(first["type"], "unexpected form")
@@ -247,10 +239,10 @@ WholeNumber = Annotated[StrictInt, BeforeValidator(whole_number)]
 class ReplyModel(BaseModel):
     """An object of a reply with exactly its keys; those in `optional` may be missing."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = pydantic.ConfigDict(extra="forbid")
     optional: ClassVar[Mapping[str, Any]] = {}
 
-    @model_validator(mode="before")
+    @pydantic.model_validator(mode="before")
     @classmethod
     def _fill_optional(cls, value: Any) -> Any:  # noqa: ANN401
         return {**cls.optional, **value} if isinstance(value, dict) else value

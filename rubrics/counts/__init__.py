@@ -14,8 +14,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from judge.rubrics import categories
-from judge.rubrics.categories import CATEGORIES, CATEGORY, ERROR, KEY, KEYS, LEVELS, MAX_COUNT
-from judge.rubrics.contract import EVERYWHERE, Counted, Measure, Order, Rubric, Tally, source
+from judge.rubrics.categories import CATEGORY, ERROR, KEY, KEYS, LEVELS, MAX_COUNT
+from judge.rubrics.contract import EVERYWHERE, Counted, Measure, Rubric, Tally, sorted_by, source
 from judge.rubrics.replies import ReplyModel, read_reply, whole_number
 from judge.types import Annotation, Measures, ReportComparison, Study
 
@@ -65,10 +65,9 @@ def render(annotation: Annotation) -> str:
     counts = annotation.stated_counts
     if annotation != Annotation(stated_counts=counts) or counts.keys() != {*KEYS}:
         raise ValueError("the reply has the twelve counts and nothing beside them")
-    reply = {
-        level: {category.value: counts[KEY[level, category]] for category in CATEGORIES}
-        for level in LEVELS
-    }
+    reply: dict[str, dict[str, int]] = {level: {} for level in LEVELS}
+    for (level, category), name in KEY.items():
+        reply[level][category.value] = counts[name]
     return json.dumps(reply, separators=(",", ":"))
 
 
@@ -100,7 +99,7 @@ RUBRIC = Rubric(
         replace(categories.ERRORS, shown=EVERYWHERE),
         categories.no_error("significant", "clinically significant errors"),
     ),
-    worst=(Order("n_significant", largest_first=True), Order("n_errors", largest_first=True)),
+    worst=sorted_by("-n_significant", "-n_errors"),
     tally=Tally("Errors by category", ERROR, CATEGORY.name, categories.SIGNIFICANCE),
     parse=parse,
     render=render,

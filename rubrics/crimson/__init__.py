@@ -16,9 +16,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Tally, replies
+from judge.rubrics import Facet, Kind, Label, Measure, Rubric, Tally, replies
 from judge.rubrics.categories import ERROR, ERRORS, count_items, count_measures, no_error, none_of
-from judge.rubrics.contract import EVERYWHERE, Counted, Statistic, mean_of, source
+from judge.rubrics.contract import EVERYWHERE, Counted, Statistic, mean_of, sorted_by, source
 from judge.rubrics.replies import Line, ReplyModel, denies
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
@@ -310,10 +310,7 @@ class Reply(ReplyModel):
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the findings, matches and errors of an answer, in its order; ids become positions.
-
-    Every finding is matched, or false or missing, once; an attribute error is of two that match.
-    """
+    """Return the findings, matches and errors of an answer, in its order; ids become positions."""
     reply = replies.read_reply(Reply, text)
     ours, theirs = reply.reference_findings, reply.predicted_findings
     for findings in (ours, theirs):
@@ -447,8 +444,7 @@ def _pair(item: Item, names: list[str]) -> dict[str, object]:
     return {"ref_id": names[reference], "pred_id": names[candidate]}
 
 
-_ELDERLY = 65
-"""The age from which degenerative change is expected [Baharoon et al. 2026]."""
+_ELDERLY = 65  # degenerative change is expected from this age on [Baharoon et al. 2026]
 _URGENT, _ACTIONABLE, _MINOR, _BENIGN = LEVELS
 _BY_SEVERITY = {4: _URGENT, 3: _URGENT, 2: _ACTIONABLE, 1: _MINOR}
 
@@ -540,12 +536,7 @@ RUBRIC = Rubric(
             "missing urgent findings",
         ),
     ),
-    worst=(
-        Order("n_urgent", largest_first=True),
-        Order("crimson", largest_first=False),
-        Order("n_actionable", largest_first=True),
-        Order("n_insignificant", largest_first=True),
-    ),
+    worst=sorted_by("-n_urgent", "crimson", "-n_actionable", "-n_insignificant"),
     tally=Tally("Errors by type", MISTAKE.name, TYPE.name, SIGNIFICANCE.name),
     parse=parse,
     render=render,

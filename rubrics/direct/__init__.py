@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, create_model
 
-from judge.rubrics.contract import Measure, Order, Parse, Rubric, mean_of
+from judge.rubrics.contract import Measure, Parse, Rubric, mean_of, sorted_by
 from judge.rubrics.replies import ReplyModel, Text, read_reply
 from judge.types import Annotation, Measures, Study, UnparsedError
 
@@ -90,10 +90,7 @@ def parse(
     complete: bool = False,  # noqa: ARG001
     scale: tuple[float, float] = _SCALE,
 ) -> Annotation:
-    """Return the score that an answer gives on the prompt's `scale`.
-
-    Reasons that name another score make it unparsed.
-    """
+    """Return the score on the prompt's `scale`; reasons that name another make it unparsed."""
     reply: Any = read_reply(reply_on(*scale), text)
     low, high = map(float, scale)
     for score in _SCORES.finditer(reply.reasons):
@@ -148,7 +145,7 @@ RUBRIC = Rubric(
         mean_of("direct", "direct score", _SCALE),
         *(mean_of(name, f"direct: {name}", _SCALE, ["head"]) for name in ASPECTS),
     ),
-    worst=(Order("direct", largest_first=False),),
+    worst=sorted_by("direct"),
     parse=parse,
     on_scale=_on_scale,
     render=render,

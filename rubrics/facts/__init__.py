@@ -18,8 +18,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from judge.rubrics import Counted, Facet, Kind, Label, Measure, Order, Rubric, Statistic
-from judge.rubrics.contract import EVERYWHERE, mean_of, source
+from judge.rubrics import Counted, Facet, Kind, Label, Measure, Rubric, Statistic
+from judge.rubrics.contract import EVERYWHERE, mean_of, sorted_by, source
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
 from judge.rubrics.replies import Line, ReplyModel, WholeNumber, first_repeat, is_blank, read_reply
 from judge.sentences import ITEM, lines
@@ -27,10 +27,8 @@ from judge.types import Annotation, Item, Measures, ReportComparison, Side, Stud
 
 ENTAILED, CONTRADICTED, NOT_MENTIONED = "entailed", "contradicted", "not_mentioned"
 VERDICT = Facet(
-    "verdict",
-    "verdict",
-    "verdicts",
-    (
+    *("verdict", "verdict", "verdicts"),
+    labels=(
         Label(ENTAILED, "entailed", "good"),
         Label(NOT_MENTIONED, "not mentioned", "notable"),
         Label(CONTRADICTED, "contradicted", "serious"),
@@ -71,11 +69,6 @@ class Fact:
     evidence: tuple[str, ...] = ()
 
 
-def phrase_key(phrase: str) -> str:
-    """Return a phrase without case, surplus space and final stop."""
-    return " ".join(phrase.casefold().split()).strip(" .")
-
-
 class Quotable:
     """A report whose words are looked up whatever their case and the white space between them.
 
@@ -100,10 +93,7 @@ class Quotable:
             self._ends.update(place + offset for offset in _ends(sentence))
 
     def find(self, quote: str) -> str | None:
-        """Return the quoted words of the report, None if the report does not have them.
-
-        Whole sentences or clauses alone, without what quotes them and the stop behind them.
-        """
+        """Return the words of the report without quotes and last stop, None if it has them not."""
         wanted = " ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND)
         if not any(map(str.isalnum, wanted)):
             return None
@@ -130,10 +120,7 @@ def _ends(sentence: str) -> set[int]:
 
 
 def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
-    """Return the facts of both reports, the reference's first, and then their evidence, each once.
-
-    A fact is linked to its evidence, which stands in the other report.
-    """
+    """Return the facts of both reports, and then their evidence, to which they are linked."""
     pairs = [(side, fact) for side in SIDES for fact in facts[side]]
     quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in pairs for q in fact.evidence))
     place = {key: number for number, key in enumerate(quoted, len(pairs))}
@@ -256,10 +243,7 @@ STATISTICS = (
 
 
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
-    """Return the statements of both reports as facts, found by rules, with their evidence.
-
-    A statement is a fact once a report, in the words that come first.
-    """
+    """Return the statements of both reports as facts, found by rules, with their evidence."""
     texts = _texts(study)
     facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
     for statement in comparison.statements:
@@ -268,7 +252,8 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
         phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
             verdict, evidence = (statement.verdict, (quote,)) if quote else (NOT_MENTIONED, ())
-            facts[statement.side].setdefault(phrase_key(phrase), Fact(phrase, verdict, evidence))
+            key = phrase.casefold().strip(" .")
+            facts[statement.side].setdefault(key, Fact(phrase, verdict, evidence))
     return to_annotation({side: tuple(facts[side].values()) for side in SIDES})
 
 
@@ -320,10 +305,7 @@ def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[st
 
 
 def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fact]:  # noqa: ARG001
-    """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them.
-
-    Each has one verdict; evidence stands in `study.reference`, and is there where one is mentioned.
-    """
+    """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them."""
     phrases = study.candidate.splitlines()
     report = _quotable(study.reference)
     facts: dict[int, Fact] = {}
@@ -352,10 +334,7 @@ _quotable = lru_cache(64)(Quotable)
 
 
 def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
-    """Return the steps that can be asked now: the phrases, and when they are there the verdicts.
-
-    A report without a word has no phrases, and entails none: nothing is asked of it.
-    """
+    """Return the steps that can be asked now; nothing is asked of a report without a word."""
     texts = _texts(study)
     steps = []
     for side in SIDES:
@@ -395,10 +374,7 @@ STEPS = Steps(
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the facts that the answers to a study's questions tell of.
-
-    Phrases are not mentioned by a report without a word.
-    """
+    """Return the facts that the answers to a study's questions tell of."""
     answers = split_answers(text)
     texts = _texts(study)
     phrases: dict[Side, tuple[str, ...]] = {}
@@ -460,11 +436,7 @@ RUBRIC = Rubric(
     facets=(VERDICT,),
     measures=MEASURES,
     statistics=STATISTICS,
-    worst=(
-        Order("n_contradicted", largest_first=True),
-        Order("f1", largest_first=False),
-        Order("recall", largest_first=False),
-    ),
+    worst=sorted_by("-n_contradicted", "f1", "recall"),
     parse=parse,
     render=render,
     measure=measure,

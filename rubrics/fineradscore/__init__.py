@@ -17,29 +17,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from judge import types
 from judge.jsonio import Pairs
-from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Tally, categories, replies
+from judge.rubrics import Facet, Kind, Label, Measure, Rubric, Tally, categories, replies
 from judge.rubrics.categories import CATEGORY, ERROR, category_of, error_item
-from judge.rubrics.contract import Parse, mean_of, source
+from judge.rubrics.contract import Parse, mean_of, sorted_by, source
 from judge.rubrics.replies import Line, ReplyModel, Verbatim, WholeNumber, validate_reply
 from judge.sentences import lines, sentences
-from judge.types import (
-    Annotation,
-    Category,
-    Discrepancy,
-    Edit,
-    Item,
-    Measures,
-    ReportComparison,
-    Study,
-    UnparsedError,
-)
+from judge.types import Annotation, Category, Discrepancy, Edit, Item, Study, UnparsedError
 
 SEVERITY = Facet(
-    "severity",
-    "severity",
-    "severities",
-    (
+    *("severity", "severity", "severities"),
+    labels=(
         Label("severity1", "1 not actionable", "mild", means="not actionable"),
         Label("severity2", "2 actionable, non-urgent", "notable", means="actionable"),
         Label("severity3", "3 urgent", "serious", means="urgent"),
@@ -48,9 +37,6 @@ SEVERITY = Facet(
 )
 """The four severities [Huang et al. 2024]."""
 NAMES = tuple(label.name for label in SEVERITY.labels)
-_LEAST_ACTIONABLE = 2
-_LEAST_SIGNIFICANT = 3
-"""The severity from which on an error is clinically significant, as in ReXrank's figures."""
 
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = categories.count_measures(CORRECTION, SEVERITY, CATEGORY)
@@ -75,7 +61,7 @@ MEASURES = (
     *(
         _count(
             *(f"n_{mistake}_urgent", f"{category.label}s of severity 3 or 4"),
-            needs=(CATEGORY.name, category.value, NAMES[_LEAST_SIGNIFICANT - 1]),
+            needs=(CATEGORY.name, category.value, NAMES[2]),
         )
         for mistake, category in URGENT.items()
     ),
@@ -84,31 +70,30 @@ MEASURES = (
 _PLAIN_WORD = re.compile(r"\w+")
 
 
-def measure(annotation: Annotation, study: Study) -> Measures:
+def measure(annotation: Annotation, study: Study) -> types.Measures:
     """Return the study's two scores, two numbers to check them by, and its counts.
 
     `fineradscore`: the highest severity, 1 to 4; 1 where there is no correction [ReXrank].
     `fineradscore_sum`: the sum of severities, 0 where there is none [Huang et al. 2024].
-    Significant is severity 3 or 4, actionable 2 or more. `n_missed_urgent` and `n_false_urgent`
-    count the corrections of severity 3 or 4 of the categories b and a. No correction tells how many
-    urgent findings are right, so that their recall and precision have no denominator.
+    Significant is severity 3 or 4, as in ReXrank's figures, actionable 2 or more. `n_missed_urgent`
+    and `n_false_urgent` count corrections of severity 3 or 4 of the categories b and a. None tells
+    how many urgent findings are right, so that their recall and precision have no denominator.
     `closeness_candidate` and `closeness_corrected` tell how near the candidate is to the reference
     before and after the corrections.
     """
     severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
-    n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
     counts = categories.count_items(_COUNTS, annotation)
-    urgent = NAMES[_LEAST_SIGNIFICANT - 1 :]
+    by_severity = [counts[f"n_{level}"] for level in NAMES]
     return {
         "fineradscore": float(max(severities, default=1)),
         "fineradscore_sum": float(sum(severities)),
         "closeness_candidate": closeness(study.candidate, study.reference),
         "closeness_corrected": closeness(corrected(annotation, study), study.reference),
-        "n_significant": n_significant,
-        "n_insignificant": len(severities) - n_significant,
-        "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
+        "n_significant": sum(by_severity[2:]),
+        "n_insignificant": sum(by_severity[:2]),
+        "n_actionable": sum(by_severity[1:]),
         **{
-            f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in urgent)
+            f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in NAMES[2:])
             for mistake, category in URGENT.items()
         },
         **counts,
@@ -271,15 +256,11 @@ def parse(
     texts = [word_sequence(one.corrected) for one in corrections if one.edit != "delete"]
     if len(set(changed)) < len(changed) or len(set(texts)) < len(texts):
         raise UnparsedError("corrected twice", f"of lines {changed} one, or of the new texts")
-    annotation = Annotation(
-        tuple(
-            error_item(
-                *(one.categories, SEVERITY.name, NAMES[one.severity - 1], one.comment),
-                Edit(one.edit, one.line, one.corrected),
-            )
-            for one in corrections
-        )
-    )
+    items = []
+    for one in corrections:
+        grade, edit = NAMES[one.severity - 1], Edit(one.edit, one.line, one.corrected)
+        items.append(error_item(one.categories, SEVERITY.name, grade, one.comment, edit))
+    annotation = Annotation(tuple(items))
     if corrections and corrected(annotation, study) == study.candidate:
         raise UnparsedError("correction changes nothing", "all of them together")
     return annotation
@@ -327,10 +308,7 @@ def _check_line(correction: Correction, candidate: Sequence[str]) -> None:
 
 
 def render(annotation: Annotation) -> str:
-    """Return the annotation as JSON, a line a correction.
-
-    Raises ValueError for one with anything but errors that have an edit and a category.
-    """
+    """Return the annotation as JSON; raises ValueError for one with more than corrections."""
     if annotation != Annotation(annotation.items):
         raise ValueError("FineRadScore has corrections and nothing beside them")
     entries = []
@@ -355,7 +333,7 @@ class _Draft:
     why: list[Discrepancy] = field(default_factory=list)
 
 
-def baseline(comparison: ReportComparison, study: Study) -> Annotation:
+def baseline(comparison: types.ReportComparison, study: Study) -> Annotation:
     """Return corrections, found by rules, that turn the candidate into the reference.
 
     A candidate line with a discrepancy is changed into the reference's lines that speak of
@@ -388,21 +366,18 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
 
 
 def _changed(
-    comparison: ReportComparison, reference: Sequence[str], candidate: Sequence[str]
+    comparison: types.ReportComparison, reference: Sequence[str], candidate: Sequence[str]
 ) -> tuple[dict[int, _Draft], list[Discrepancy]]:
-    partners: dict[int, set[int]] = defaultdict(set)
-    for reference_line, candidate_line in comparison.partners:
-        partners[candidate_line].add(reference_line)
-    changed: dict[int, _Draft] = defaultdict(_Draft)
+    changed: dict[int, _Draft] = {}
     also: dict[int, Discrepancy] = {}
     for discrepancy in comparison.discrepancies:
-        if (place := discrepancy.candidate_sentence) is not None:
-            changed[place].sources |= partners[place]
-            if discrepancy.reference_sentence is not None:
-                changed[place].sources.add(discrepancy.reference_sentence)
-        for line in discrepancy.again:
-            changed[line].sources |= partners[line]
-            also.setdefault(line, discrepancy)
+        place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
+        for line in (*([] if place is None else [place]), *discrepancy.again):
+            partners = {said for said, partner in comparison.partners if partner == line}
+            changed.setdefault(line, _Draft(partners))
+        if place is not None and source is not None:
+            changed[place].sources.add(source)
+        also = {**dict.fromkeys(discrepancy.again, discrepancy), **also}
     homes = _homes(changed, reference, candidate)
     for line, draft in changed.items():
         draft.sources = {source for source in draft.sources if homes.get(source) == line}
@@ -488,12 +463,7 @@ RUBRIC = Rubric(
     facets=(CATEGORY, SEVERITY),
     measures=MEASURES,
     statistics=_STATISTICS,
-    worst=(
-        Order("n_significant", largest_first=True),
-        Order("fineradscore", largest_first=True),
-        Order("fineradscore_sum", largest_first=True),
-        Order("n_insignificant", largest_first=True),
-    ),
+    worst=sorted_by("-n_significant", "-fineradscore", "-fineradscore_sum", "-n_insignificant"),
     tally=Tally("Errors by category", CORRECTION.name, CATEGORY.name, SEVERITY.name),
     parse=parse,
     parse_for=_parse_for,

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from judge.rubrics import Kind, Measure, Order, Rubric, StructuredReply, Tally, categories, replies
+from judge.rubrics import Kind, Measure, Rubric, StructuredReply, Tally, categories, replies
 from judge.rubrics.categories import CATEGORIES, CATEGORY, ERROR, KEY, KEYS, LEVELS, SIGNIFICANCE
-from judge.rubrics.contract import Counted, Parse, mean_of, source
+from judge.rubrics.contract import Counted, Parse, mean_of, sorted_by, source
 from judge.rubrics.replies import ReplyModel, Text, is_no_entry
 from judge.types import Annotation, Category, Item, Measures, ReportComparison, Study, UnparsedError
 
@@ -303,12 +303,10 @@ def _check_list(count: int, items: Sequence[str], where: str, *, faithful: bool)
 
 @lru_cache(4096)
 def is_doubtful(item: str, *, faithful: bool = False, count: int = 0) -> bool:
-    """Return whether `item` may be no item, or more than one.
-
-    In faithful mode a number within an item is no numbering unless it goes on from a first one.
-    """
+    """Return whether `item` may be no item, or more than one."""
     plain = _IN_BRACKETS.sub(" ", item) if "(" in item else item
     numbers = _NUMBERING.findall(plain)
+    # In faithful mode a number is no numbering unless it goes on from a first one.
     if faithful and (count > 1 or all(number.strip("#.:)") != "2" for number in numbers)):
         numbers = []
     is_graded = bool(_GRADE.search(item) and _GRADE.search(_NO_GRADE.sub("", item)))
@@ -324,10 +322,7 @@ _EDGES = " *,;|"
 
 
 def render(annotation: Annotation) -> str:
-    """Return `annotation` in GREEN's layout, so that faithful mode gives it back unchanged.
-
-    Raises `ValueError` for an annotation that the layout cannot hold.
-    """
+    """Return `annotation` in GREEN's layout; raises `ValueError` for what that cannot hold."""
     stated = annotation.stated_counts
     if set(stated) != set(NAMES):
         raise ValueError(f"stated_counts needs exactly {', '.join(NAMES)}")
@@ -347,11 +342,7 @@ def render(annotation: Annotation) -> str:
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
-    """Return the discrepancies, found by rules, as a GREEN annotation that `render` can write.
-
-    A discrepancy of severity 2 or more is clinically significant. Its text is brought into
-    the form that a list of the layout can hold: one line, commas for semicolons.
-    """
+    """Return the discrepancies, found by rules, as a GREEN annotation that `render` can write."""
     errors = [
         green_error(
             categories.significance_of(found),
@@ -423,10 +414,7 @@ _SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
 
 
 def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the annotation in a structured reply.
-
-    A list whose length may not be the number of its errors or findings makes it unparsed.
-    """
+    """Return the annotation in a structured reply, whose lists give the counts."""
     reply = replies.read_reply(Reply, text)
     levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
     errors = [
@@ -504,11 +492,7 @@ RUBRIC = Rubric(
         categories.ERRORS,
         categories.no_error(SIGNIFICANT, "clinically significant errors"),
     ),
-    worst=(
-        Order("n_significant", largest_first=True),
-        Order("green", largest_first=False),
-        Order("n_insignificant", largest_first=True),
-    ),
+    worst=sorted_by("-n_significant", "green", "-n_insignificant"),
     tally=Tally("Errors by category", ERROR, CATEGORY.name, SIGNIFICANCE),
     parse=parse,
     parse_for=_parse_for,
