@@ -13,7 +13,15 @@ from itertools import accumulate, product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from judge.jsonio import UnreadableYamlError, read_yaml
 from judge.types import JudgeError, Severity
@@ -106,12 +114,17 @@ _LONG = 7
 """A word of fewer letters is one slip away from too many others to be mended to."""
 
 
+Words = Annotated[
+    re.Pattern[str], BeforeValidator(lambda words: re.compile(rf"\b(?:{'|'.join(words)})\b", re.I))
+]
+
+
 class _Unfamiliar(Entry):
     languages: Names
-    images: list[str]
+    images: Words
     english: Names = frozenset()
     reports: Names = frozenset()
-    elsewhere: list[str] = []
+    elsewhere: Words = re.compile("$^")
 
 
 class Lexicon(Entry):
@@ -152,14 +165,12 @@ class Lexicon(Entry):
             "qualities": self.qualities,
         }
         for name, entry in (*self.findings.items(), *self.structures.items()):
-            parts = dict(entry)
-            parts["qualities"] = [one for some in parts.get("when", {}).values() for one in some]
-            for part, value in parts.items():
-                names = [value] if isinstance(value, str) else value
-                if part not in known or not value or isinstance(value, bool):
-                    continue
-                if odd := [one for one in names if one not in known[part]]:
-                    raise ValueError(f"{name}: {part}: {odd[0]!r} is not defined")
+            qualities = [one for some in getattr(entry, "when", {}).values() for one in some]
+            for part, value in (*entry, ("qualities", qualities)):
+                is_of_names = part in known and value and value is not True
+                for one in ([value] if isinstance(value, str) else value) if is_of_names else ():
+                    if one not in known[part]:
+                        raise ValueError(f"{name}: {part}: {one!r} is not defined")
         return self
 
     @cached_property
@@ -233,16 +244,6 @@ class Lexicon(Entry):
                     words[word[0]].add(word)
         return words
 
-    @cached_property
-    def other_images(self) -> re.Pattern[str]:
-        """Matches words that only reports of CT, MRI or ultrasound use of themselves."""
-        return re.compile(rf"\b(?:{'|'.join(self.unfamiliar.images)})\b", re.I)
-
-    @cached_property
-    def elsewhere(self) -> re.Pattern[str]:
-        """Matches words that refer to another examination."""
-        return re.compile(rf"\b(?:{'|'.join(self.unfamiliar.elsewhere)})\b", re.I)
-
     def knows(self, word: str) -> bool:
         """Return whether it is a word of this lexicon or of the built-in one: some are small."""
         return stem(word) in self.words or (self is not load() and load().knows(word))
@@ -275,16 +276,11 @@ def load(path: Path = _DEFAULT) -> Lexicon:
     try:
         data, raw = read_yaml(path)
         lexicon = Lexicon.model_validate(data)
-        _ = lexicon.other_images, lexicon.elsewhere
-    except OSError as error:
-        raise JudgeError(
-            f"{path}: the lexicon cannot be read ({error.strerror}); give the path of a YAML file"
-        ) from error
     except ValidationError as error:
         fault = error.errors()[0]
         place = ": ".join(map(str, (path, *fault["loc"])))
         raise JudgeError(f"{place}: {fault['msg']}; mend this entry of the lexicon") from error
-    except (UnreadableYamlError, re.error) as error:
+    except (OSError, UnreadableYamlError, re.error) as error:
         raise JudgeError(f"{path}: {error}; mend the file of the lexicon") from error
     digest = hashlib.sha256(raw).hexdigest()[:8]
     return lexicon.model_copy(update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"})
