@@ -47,21 +47,20 @@ _WITH_AGE = frozenset({"aortic_calcification", "degenerative_spine", "tortuous_a
 def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportComparison:
     """Return the discrepancies between two reports, their matches and a short explanation.
 
-    Pure and deterministic. Discrepancies come in the order of the reference, then those
-    that only the candidate gives rise to, in its order. Two reports in which no finding is
-    recognised match in the sentences they share; two empty ones in nothing.
+    Discrepancies come in the order of the reference, then those of the candidate alone, in its
+    order. Reports in which nothing is recognised match in the sentences they share.
     """
     both = Report(reference, "reference", lexicon), Report(candidate, "candidate", lexicon)
     same, differing, *alone = align(*both)
-    errors = [error for pair in differing for error in differences(pair, *both)]
     more, twins = unpaired(alone, *both)
-    errors += more
+    errors = [*(error for pair in differing for error in differences(pair, *both)), *more]
     pairs = [*same, *differing]
     n_ours, n_theirs = (sum(mention.says for mention in report.mentions) for report in both)
     if n_ours or n_theirs:
         matched = _matched(*both, errors, [*pairs, *twins])
     else:
-        matched = _common_sentences(reference, candidate)
+        ours, theirs = (dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate))
+        matched = tuple(text for text in ours if text in theirs)
     return ReportComparison(
         _once([*errors, *wider_changes(*both)]),
         matched,
@@ -100,10 +99,7 @@ def _matched(
 ) -> tuple[str, ...]:
     """Return the findings of the reference that the candidate has too, once each, in its words.
 
-    What is an error is not matched: a finding with an error in it, unless it is a comparison that
-    does not matter, and a normal that a finding of the candidate's contradicts. A denial, or a
-    structure that is called normal, is matched by the same or by what rules out the same in other
-    words ("No effusion", "Pleural spaces are clear").
+    One with an error in it is not matched, unless it is a comparison that does not matter.
     """
     agreed = {id(mention) for mention, _ in pairs}
     wrong = {
@@ -130,6 +126,10 @@ def _matched(
 def _agreed_normals(
     reference: Report, candidate: Report, errors: Sequence[Error]
 ) -> Iterator[Mention]:
+    """Yield the denials and normal structures of the reference that the candidate has too.
+
+    Other words may rule out the same: "No effusion", "Pleural spaces are clear".
+    """
     lexicon = reference.lexicon
     false = [error for error in errors if error.category is Category.FALSE_FINDING]
     made_up = {error.finding for error in false}
@@ -141,14 +141,12 @@ def _agreed_normals(
     touched = ruled_out | {mention.kind.area for mention in candidate.normal if mention.finding}
     known: set[str] = set()
     for mention in reference.mentions:
-        name = (
-            mention.finding or lexicon.structures[mention.structure].abnormal
-            if (mention.negative)
-            else ""
-        )
+        if not mention.negative:
+            continue
+        name = mention.finding or lexicon.structures[mention.structure].abnormal
         areas = _widened(mention.rules_out)
         is_made_up = bool(mention.finding) and mention.kind.label in made_up
-        if not name or name in known or is_made_up or mention.rules_out & made_up_areas:
+        if name in known or is_made_up or mention.rules_out & made_up_areas:
             continue
         if areas:
             in_other_words = bool(areas & touched) and not areas & made_up_areas
@@ -165,11 +163,6 @@ def _widened(areas: frozenset[str]) -> frozenset[str]:
     return areas | {"pleura"} if "lungs" in areas else areas
 
 
-def _common_sentences(reference: str, candidate: str) -> tuple[str, ...]:
-    ours, theirs = (dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate))
-    return tuple(text for text in ours if text in theirs)
-
-
 def _plain(text: str) -> str:
     return " ".join(text.lower().replace(";", ",").split()).rstrip(".") or "."
 
@@ -177,11 +170,10 @@ def _plain(text: str) -> str:
 def _compare_findings(
     reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
 ) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
-    """Return the abnormal findings of both reports, the reference's first, and how they differ.
+    """Return the abnormal findings of both reports, once each, and how they differ.
 
-    A finding is listed once, however often its report mentions it, and how many a report has
-    does not depend on the other report. It weighs as much as the gravest mention of it, one of the
-    reference no less than what the candidate says otherwise of it.
+    A finding weighs as much as the gravest mention of it, one of the reference no less than what
+    the candidate says otherwise of it.
     """
     groups = [
         (report.side, group)
@@ -241,11 +233,10 @@ def _statements(
 def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) -> str:
     if mention == partner or not mention.positive:
         return "entailed"
-    if report.side == "reference":
-        errors = differences((mention, partner), report, other)
-    else:
-        errors = differences((partner, mention), other, report)
-    categories: Set[Category] = {error.category for error in errors}
+    both = ((mention, partner), report, other)
+    if report.side == "candidate":
+        both = ((partner, mention), other, report)
+    categories: Set[Category] = {error.category for error in differences(*both)}
     both_compare = mention.changes and partner.changes and Category.FALSE_COMPARISON in categories
     if both_compare or categories & _OTHERWISE:
         return "contradicted"
@@ -253,11 +244,6 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
 
 
 def _against(mention: Mention, other: Report) -> Mention | None:
-    """Return the mention in the other report that contradicts this one.
-
-    A finding that is there is contradicted by its denial, or by a part that is called normal; what
-    is denied or called normal, by a finding that is there.
-    """
     if mention.positive:
         return next(iter(other.contrary(mention)), None)
     there = (stated for stated in other.mentions if stated.positive and mention.negative)
@@ -268,13 +254,9 @@ def _borne_out(mention: Mention, other: Report) -> Mention | None:
     if not mention.negative:
         return None
     areas = mention.rules_out | ({mention.kind.area} if mention.finding else set())
-    same = (normal for normal in other.normal if mention.denies_as(normal))
-    wide = (
-        normal
-        for normal in other.normal
-        if areas and len(normal.sides) != 1 and areas <= normal.rules_out
-    )
-    return next(same, None) or next(wide, None)
+    same = [normal for normal in other.normal if mention.denies_as(normal)]
+    wide = [n for n in other.normal if len(n.sides) != 1 and areas and areas <= n.rules_out]
+    return next(iter((*same, *wide)), None)
 
 
 _RADIOGRAPH = "xr"
@@ -297,11 +279,9 @@ def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 
 
 class LexiconJudge(Judge):
-    """Compares two reports by the lexicon's rules.
+    """Compares two reports by the lexicon's rules, and answers as a model would.
 
-    Deterministic, free, and local. It answers through the rubric's `baseline` and `render`, so
-    what it says takes the same road as a model's answer. Raises `JudgeError` for a rubric that
-    has no baseline.
+    Raises `JudgeError` for a rubric without `baseline` and `render`.
     """
 
     note = "the built-in rule-based baseline: never report its numbers as those of a judge model"
