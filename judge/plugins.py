@@ -66,15 +66,17 @@ class Group:
 
     def packages(self, name: str, versions: Mapping[str, str] | None = None) -> list[str]:
         """Return name and version of each package that adds `name`; `versions` are a run's."""
-        return [_package(entry, versions) for entry in installed(self.name) if entry.name == name]
+        return [_package(entry, versions) for entry in self._entries(name)]
+
+    def _entries(self, name: str) -> list[EntryPoint]:
+        return [entry for entry in installed(self.name) if entry.name == name]
 
     def _entry(self, name: str) -> EntryPoint:
-        entries = [entry for entry in installed(self.name) if entry.name == name]
-        if len(entries) > 1:
-            raise JudgeError(
-                f"uninstall one of {' and '.join(self.packages(name))}: both add {name!r}"
-            )
-        return entries[0]
+        entry, *others = self._entries(name)
+        if others:
+            both = " and ".join(self.packages(name))
+            raise JudgeError(f"uninstall one of {both}: both add {name!r}")
+        return entry
 
 
 @dataclass(frozen=True, slots=True)
