@@ -282,7 +282,8 @@ def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
 
 def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
     finding, severity = mention.kind, mention.weight
-    against, *others = other.contrary(mention) or [None]
+    contrary = other.contrary(mention)
+    against, others = next(iter(contrary), None), contrary[1:]
     category = Category.MISSING_FINDING
     if report.side == "candidate":
         category = Category.FALSE_FINDING

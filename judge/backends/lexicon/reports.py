@@ -295,7 +295,8 @@ def align(
     right = [first for first in reversed(theirs.values()) if first not in ours]
     pairs = _closest(left, right)
     paired = {mention for pair in pairs for mention in pair}
-    return same, pairs, *([one for one in side if one not in paired] for side in (left, right))
+    left, right = ([one for one in side if one not in paired] for side in (left, right))
+    return same, pairs, left, right
 
 
 def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
