@@ -86,11 +86,8 @@ def names() -> tuple[str, ...]:
 
 def check(requested: Sequence[str]) -> tuple[str, ...]:
     """Return the requested names without duplicates; raises `JudgeError` for an unknown one."""
-    unknown = [name for name in requested if name not in names()]
-    if unknown:
-        raise JudgeError(
-            f"unknown metric {', '.join(map(repr, unknown))}; there are: {', '.join(names())}"
-        )
+    if unknown := ", ".join(repr(name) for name in requested if name not in names()):
+        raise JudgeError(f"unknown metric {unknown}; there are: {', '.join(names())}")
     for name in NAMES:
         if name in requested:
             METRICS.check_unique(name)

@@ -68,11 +68,8 @@ def scale_of(rubric: Rubric) -> ErrorScale:
     if rubric.tally is None:
         return ErrorScale(score)
     tally, rows = rubric.tally, rubric.facet(rubric.tally.rows)
-    cuts = [
-        {tally.columns: label.name}
-        for label in rubric.facet(tally.columns).labels
-        if label.tone != "good"
-    ]
+    wrong = [label for label in rubric.facet(tally.columns).labels if label.tone != "good"]
+    cuts = [{tally.columns: label.name} for label in wrong]
 
     def counts(cuts: Iterable[dict[str, str]], **row: str) -> Measures:
         return tuple(m.name for cut in cuts for m in rubric.counting(tally.kind, cut | row))
@@ -85,15 +82,10 @@ def scale_of(rubric: Rubric) -> ErrorScale:
     grave = [cut for cut in cuts if {*counts([cut])} <= {*level}]
     grave = grave if len(grave) < len(cuts) else []
     six = {(label.name, CATEGORY.text(label.name)) for label in CATEGORY.labels}
-    return ErrorScale(
-        score,
-        counts(cuts),
-        counts(grave),
-        name if grave else "",
-        by_category(cuts),
-        by_category(grave),
-        is_shared=six <= {(row.name, rows.text(row.name)) for row in rows.labels},
-    )
+    is_shared = six <= {(row.name, rows.text(row.name)) for row in rows.labels}
+    levels = (counts(grave), name if grave else "")
+    categories = (by_category(cuts), by_category(grave))
+    return ErrorScale(score, counts(cuts), *levels, *categories, is_shared)
 
 
 @dataclass(frozen=True)
@@ -121,9 +113,8 @@ class StressAnswers:
 def read_answers(run: Run) -> StressAnswers:
     """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
     if lacks := {"study", "change", "group", "k"} - {*run.manifest["fields"]}:
-        raise JudgeError(
-            f"{run.path} is not a run of candidates of judge stress: it has no field {min(lacks)!r}"
-        )
+        lack = f"it has no field {min(lacks)!r}"
+        raise JudgeError(f"{run.path} is not a run of candidates of judge stress: {lack}")
     scale = scale_of(run.rubric)
     score = (scale.score.name,) if scale.score else ()
     measures = list(dict.fromkeys(chain(scale.errors, score, *scale.categories.values())))

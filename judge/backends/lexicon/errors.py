@@ -97,10 +97,9 @@ class _Both:
             (Category.MISSING_FINDING, "not said to be", self.ours, self.candidate, self.theirs),
             (Category.FALSE_FINDING, "said to be", self.theirs, self.reference, self.ours),
         ):
-            enough = [name for name in report.present if lexicon.stands_for(name, mention.finding)]
-            is_said = not set(enough).isdisjoint(partner.names) or any(
-                map(mention.agrees_in_site, report.named(enough))
-            )
+            enough = {name for name in report.present if lexicon.stands_for(name, mention.finding)}
+            there = any(map(mention.agrees_in_site, report.named(enough)))
+            is_said = there or not enough.isdisjoint(partner.names)
             if mention.kind.more_than and not is_said:
                 return self._misread(category, mention.weight, verb, mention.finding)
         return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from operator import itemgetter
+from itertools import chain
+from operator import attrgetter, itemgetter
 from pathlib import Path
 
 from judge.backends.base import Judge, JudgeSettings, StudyError
@@ -82,8 +83,7 @@ def _once(errors: Sequence[Error]) -> tuple[Discrepancy, ...]:
         ours = None if error.category is Category.FALSE_COMPARISON else ours
         theirs = None if error.category is Category.OMITTED_COMPARISON else theirs
         key = (error.category, error.topic, ours, theirs)
-        if key not in gravest or gravest[key].severity < error.severity:
-            gravest[key] = error
+        gravest[key] = max(gravest.get(key, error), error, key=attrgetter("severity"))
     return tuple(sorted(gravest.values(), key=_order))
 
 
@@ -102,11 +102,8 @@ def _matched(
     One with an error in it is not matched, unless it is a comparison that does not matter.
     """
     agreed = {id(mention) for mention, _ in pairs}
-    wrong = {
-        id(error.pair[0])
-        for error in errors
-        if error.pair and (error.severity > 1 or error.category not in _CHANGES)
-    }
+    grave = [one for one in errors if one.severity > 1 or one.category not in _CHANGES]
+    wrong = {id(error.pair[0]) for error in grave if error.pair}
     matched = {id(mention) for mention in _agreed_normals(reference, candidate, errors)}
     by_name: defaultdict[str, list[Mention]] = defaultdict(list)
     stated = {mention for mention in candidate.mentions if mention.changes}
@@ -115,11 +112,10 @@ def _matched(
             by_name[mention.finding].append(mention)
         elif not mention.negative and mention in stated:
             matched.add(id(mention))
-    for named in by_name.values():
-        for finding in group_mentions(named):
-            ids = {id(mention) for mention in finding}
-            if ids & agreed and not ids & wrong:
-                matched.add(id(finding[0]))
+    for finding in chain(*map(group_mentions, by_name.values())):
+        ids = {id(mention) for mention in finding}
+        if ids & agreed and not ids & wrong:
+            matched.add(id(finding[0]))
     return tuple(mention.words for mention in reference.mentions if id(mention) in matched)
 
 
@@ -140,9 +136,7 @@ def _agreed_normals(
     ruled_out = {area for mention in normals for area in _widened(mention.rules_out)}
     touched = ruled_out | {mention.kind.area for mention in candidate.normal if mention.finding}
     known: set[str] = set()
-    for mention in reference.mentions:
-        if not mention.negative:
-            continue
+    for mention in filter(attrgetter("negative"), reference.mentions):
         name = mention.finding or lexicon.structures[mention.structure].abnormal
         areas = _widened(mention.rules_out)
         is_made_up = bool(mention.finding) and mention.kind.label in made_up
@@ -195,9 +189,8 @@ def _compare_findings(
     for error in differing_errors:
         ours, theirs = (group_of.get(id(mention)) for mention in error.pair or ())
         if ours is not None and theirs is not None and error.attribute:
-            key = (ours, theirs, error.attribute)
-            if key not in gravest or gravest[key].severity < error.severity:
-                gravest[key] = error
+            same = gravest.setdefault((ours, theirs, error.attribute), error)
+            gravest[ours, theirs, error.attribute] = max(same, error, key=attrgetter("severity"))
             severities[ours] = max(severities[ours], error.severity)
     findings: dict[tuple[Side, str], ReportFinding] = {}
     for n, (side, group) in enumerate(groups):
@@ -247,7 +240,7 @@ def _against(mention: Mention, other: Report) -> Mention | None:
     if mention.positive:
         return next(iter(other.contrary(mention)), None)
     there = (stated for stated in other.mentions if stated.positive and mention.negative)
-    return next((stated for stated in there if mention.against(stated)), None)
+    return next(filter(mention.against, there), None)
 
 
 def _borne_out(mention: Mention, other: Report) -> Mention | None:
@@ -259,7 +252,6 @@ def _borne_out(mention: Mention, other: Report) -> Mention | None:
     return next(iter((*same, *wide)), None)
 
 
-_RADIOGRAPH = "xr"
 _UNFAMILIAR = {
     "language": "a report that seems to be in another language than English, or has mostly words "
     "that the lexicon does not know",
@@ -300,8 +292,8 @@ class LexiconJudge(Judge):
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the two reports as they are: rules need no prompt around them."""
-        texts = {"rubric": self._rubric.name}
-        texts |= {"reference": study.reference, "candidate": study.candidate}
+        both = {"reference": study.reference, "candidate": study.candidate}
+        texts = {"rubric": self._rubric.name, **both}
         if study.context and self._rubric.takes_context:
             texts["context"] = json.dumps(dict(study.context))
         if why := self._why_not(study):
@@ -324,7 +316,7 @@ class LexiconJudge(Judge):
         return Completion(text, "stop", self.version)
 
     def _why_not(self, study: Study) -> str | None:
-        if study.modality not in (None, _RADIOGRAPH):
+        if study.modality not in (None, "xr"):
             return "modality"
         both = (study.reference, study.candidate)
         reasons = {unfamiliar_reason(report, self._lexicon) for report in both}
