@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import diskcache
@@ -149,7 +150,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             self._cache = diskcache.Cache(str(self.path), timeout, _TextDisk, **_SETTINGS)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._claims = os.open(self.path / "cache.claims", flags, 0o600)
-        self._pending: deque[tuple[str, bytes]] = deque()
+        self._pending: deque[tuple[str, bytes, str | None]] = deque()
 
     def claim(self, key: str) -> bool:
         """Lock a key before asking; False while another process asks the same."""
@@ -173,9 +174,21 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             self._damaged.add(key)
             return None
 
-    def keep(self, key: str, record: Mapping[str, Any], completion: Completion) -> None:
-        """Write an answer down, with those that could not be written before."""
-        self._keep(key, {"request": record}, completion)
+    def keep(
+        self, key: str, record: Mapping[str, Any], completion: Completion, kind: str = ""
+    ) -> None:
+        """Write an answer down, with those that could not be written before.
+
+        `kind` is that of its question, by which `answer_tokens` finds it.
+        """
+        self._keep(key, {"request": record}, completion, kind)
+
+    def answer_tokens(self, kind: str) -> float | None:
+        """Return the mean tokens of the newest answers to a kind of question; None without any."""
+        select = "SELECT tag FROM Cache WHERE tag GLOB ? ORDER BY rowid DESC LIMIT 1000"
+        with explained(self.path), closing(_connect(self.path)) as data:
+            tags = data.execute(select, (f"{kind} *",)).fetchall()
+        return mean(int(tag.split()[-1]) for (tag,) in tags) if tags else None
 
     def add(self, entry: Entry) -> Completion | None:
         """Keep an entry from elsewhere; returns the answer that is there already, if any."""
@@ -183,7 +196,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             about: dict[str, object] = {"key": entry.key, "model": entry.model}
             if entry.request:
                 about = {"request": entry.request}
-            self._keep(entry.key, about, entry.completion)
+            self._keep(entry.key, about, entry.completion, "")
         return present
 
     def remove(self, keys: Iterable[str]) -> int:
@@ -204,11 +217,14 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         os.close(self._claims)
         self._cache.close()
 
-    def _keep(self, key: str, about: Mapping[str, Any], completion: Completion) -> None:
-        self._pending.append((key, encode(about, completion)))
+    def _keep(self, key: str, about: Mapping[str, Any], completion: Completion, kind: str) -> None:
+        usage = completion.usage
+        tag = f"{kind} {usage.completion_tokens}" if kind and usage else None
+        self._pending.append((key, encode(about, completion), tag))
         with explained(self.path):
             while self._pending:
-                self._cache.set(*self._pending[0])
+                name, value, tag = self._pending[0]
+                self._cache.set(name, value, tag=tag)
                 self._pending.popleft()
 
 
@@ -216,14 +232,18 @@ def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
     """Yield all entries of the cache in a folder, which stays as it is."""
     if not (folder / DATABASE).exists():
         raise JudgeError(f"there is no cache in {folder}")
-    uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
-    with explained(folder), closing(sqlite3.connect(uri, uri=True, timeout=60.0)) as data:
+    with explained(folder), closing(_connect(folder)) as data:
         select = "SELECT CAST(key AS TEXT), value, store_time FROM Cache ORDER BY rowid"
         for key, value, stored in data.execute(select):
             try:
                 yield decode_entry(key, value, stored)
             except UnreadableError as error:
                 yield Unreadable(key, str(error))
+
+
+def _connect(folder: Path) -> sqlite3.Connection:
+    uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=60.0)
 
 
 @contextmanager

@@ -172,7 +172,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             *([] if judge.runs_inline else settings),
         ]
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """What all questions of this judge with this prompt and sampling have in common."""
         parts = (self.judge.version, _prompt(self.judge), *_asked(self.rubric, self.judge))
