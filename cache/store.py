@@ -32,7 +32,6 @@ _SETTINGS = {
     "sqlite_journal_mode": "wal",
     "sqlite_secure_delete": 1,  # reports stand in it: what is pruned is gone
 }
-_PLACES = 2**62  # the largest offset in a file
 
 
 class UnreadableError(Exception):
@@ -41,10 +40,9 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One kept answer with the canonical request that it answers.
+    """One kept answer and its canonical request; None from a run folder, which keeps no requests.
 
-    `request` is None for an answer from a run folder, where requests are not kept. `stored` is
-    when it was kept, in seconds since 1970.
+    `stored` is when it was kept, in seconds since 1970.
     """
 
     key: str
@@ -75,8 +73,7 @@ def encode(about: Mapping[str, Any], completion: Completion) -> bytes:
     plain = completion.plain()
     if completion.mode is None:  # as in entries from before there were modes
         del plain["mode"]
-    value = {**about, "completion": plain, "sha256": checksum(plain)}
-    return json.dumps(value).encode("ascii")
+    return json.dumps({**about, "completion": plain, "sha256": checksum(plain)}).encode("ascii")
 
 
 def checksum(completion: Mapping[str, Any]) -> str:
@@ -85,13 +82,8 @@ def checksum(completion: Mapping[str, Any]) -> str:
     return hashlib.sha256(written.encode("ascii")).hexdigest()
 
 
-def decode_entry(key: str, value: bytes, stored: float) -> Entry:
-    """Return the entry in a value of the cache, its key derived again from its request."""
-    return entry_of(key, _object(value), stored)
-
-
 def entry_of(key: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
-    """Return the entry that a JSON object describes; raises `UnreadableError`."""
+    """Return the entry in an object, its key derived again; raises `UnreadableError`."""
     completion = _completion(data)
     try:
         request = data.get("request")
@@ -193,9 +185,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     def add(self, entry: Entry) -> Completion | None:
         """Keep an entry from elsewhere; returns the answer that is there already, if any."""
         if (present := self.find(entry.key)) is None:
-            about: dict[str, object] = {"key": entry.key, "model": entry.model}
-            if entry.request:
-                about = {"request": entry.request}
+            bare = {"key": entry.key, "model": entry.model}
+            about = {"request": entry.request} if entry.request else bare
             self._keep(entry.key, about, entry.completion, "")
         return present
 
@@ -223,8 +214,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         self._pending.append((key, encode(about, completion), tag))
         with explained(self.path):
             while self._pending:
-                name, value, tag = self._pending[0]
-                self._cache.set(name, value, tag=tag)
+                name, kept, tag = self._pending[0]
+                self._cache.set(name, kept, tag=tag)
                 self._pending.popleft()
 
 
@@ -236,7 +227,7 @@ def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
         select = "SELECT CAST(key AS TEXT), value, store_time FROM Cache ORDER BY rowid"
         for key, value, stored in data.execute(select):
             try:
-                yield decode_entry(key, value, stored)
+                yield entry_of(key, _object(value), stored)
             except UnreadableError as error:
                 yield Unreadable(key, str(error))
 
@@ -260,7 +251,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _byte_of(key: str) -> int:
-    return int(key[-16:], 16) % _PLACES
+    return int(key[-16:], 16) % 2**62  # the largest offset in a file
 
 
 def readable(
@@ -275,10 +266,7 @@ def readable(
 
 
 def described(folder: Path, *, must_exist: bool) -> tuple[dict[str, Any], list[Unreadable]]:
-    """Return the size, dates and models of the cache in a folder, and its damaged entries.
-
-    Raises `JudgeError` if there is none and `must_exist`.
-    """
+    """Return the size, dates and models of the cache in a folder, and its damaged entries."""
     is_there = must_exist or (folder / DATABASE).exists()
     unreadable: list[Unreadable] = []
     models: Counter[str] = Counter()

@@ -294,13 +294,17 @@ class BackgroundJudge:
             if self._loop is None:
                 self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
                 # At the end of the process there is nothing to do: its servers end with it.
-                self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+                self._thread = threading.Thread(target=self._live, daemon=True)
                 self._thread.start()
             if self._pid != os.getpid():
                 raise JudgeError(
                     "a forked process cannot use the judge of the first: make a new one"
                 )
             return asyncio.run_coroutine_threadsafe(work(), self._loop)
+
+    def _live(self) -> None:  # holds the judge until the process ends
+        assert self._loop is not None
+        self._loop.run_forever()
 
     def wait(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do `work()` in the thread; returns what it gives, or raises what it raises."""
