@@ -32,12 +32,7 @@ def challenge_comparisons(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
 ) -> dict[str, Comparison]:
-    """Compare models over data sets, by the section that was judged.
-
-    A run's data sets are those of its field `dataset`; without one it is a data set that is called
-    after its file of references. Raises `JudgeError` for data sets with other models or rubrics,
-    for studies without a class, and as `read_scores` does.
-    """
+    """Compare models over data sets, by section; raises `JudgeError` as `read_scores` does."""
     sections: dict[str, dict[str, list[tuple[str, RunChoice]]]] = {}
     for choice in choices:
         run = Run(choice.path)

@@ -100,11 +100,7 @@ def compare_runs(
     metrics: Sequence[MetricFile] = (),
     track: Track = lambda tested, _n: tested,
 ) -> tuple[ComparedRuns, Comparison]:
-    """Open runs, align them and compare them; without `how` nothing is tested.
-
-    `common` compares on the studies that all have; `allow` names what may differ, of `ALLOWED`.
-    Raises `JudgeError` that says what differs.
-    """
+    """Open runs and compare them; raises `JudgeError` that says what differs and must not."""
     compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
     comparison = compare(
         compared.panel,

@@ -24,11 +24,7 @@ Verdict = Literal["pass", "fail", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that a gate checks: the `rule` that must hold, and the `reason` if it is undecided.
-
-    `difference` is the run's `value` less the earlier run's `baseline`, on `n` studies scored in
-    both, with its 95% interval; `p_holm` is corrected for all tests of the gate.
-    """
+    """One `rule` that a gate checks, and the `reason` if undecided; `p_holm` is over all tests."""
 
     metric: str
     label: str
@@ -147,12 +143,7 @@ def gate(
 
 
 def _verdict(
-    metric: Metric,
-    test: PairTest,
-    max_drop: float,
-    *,
-    drift: bool,
-    non_inferior: bool,
+    metric: Metric, test: PairTest, max_drop: float, *, drift: bool, non_inferior: bool
 ) -> tuple[Verdict, str]:
     """Return what a paired test says of a figure, and why it says nothing."""
     if test.p_holm is None or test.difference is None:

@@ -70,10 +70,7 @@ def recurring_in(
     min_studies: int | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Recurring:
-    """Return the errors that recur in one run, or in two, opened with `options` of `read_scores`.
-
-    Raises `JudgeError` as that does, and for a rubric whose items are not graded.
-    """
+    """Return the errors that recur in one run, or in two; raises as `read_scores` does."""
     if len(choices) > 2:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     if len(choices) > 1:

@@ -69,11 +69,7 @@ READING = Frontend(
 
 
 def page_file(mark: str, view: str, title: str, data: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Yield the page of a view as one file, part by part, with each piece of `data` by its name.
-
-    `mark` is the first line, by which the program knows its own files. The policy allows the
-    page its own script and style and images that it holds.
-    """
+    """Yield the page of a view as one file with each piece of `data`; it begins with `mark`."""
     policy = (
         f"default-src 'none'; script-src {source_hash(RESULTS.script)}; "
         f"style-src {source_hash(RESULTS.style)}; img-src blob:; base-uri 'none'; "

@@ -49,11 +49,7 @@ class PageFigure:
 
 
 def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
-    """Return the ids of the studies whose records the page shows, by model and rubric.
-
-    All of them where there are no more than `most`. Otherwise those in which the best and the worst
-    model are furthest apart by the metric of the ranks.
-    """
+    """Return the studies whose records are shown: where there are many, those that differ most."""
     panel = c.panel
     keys = [(model, rubric) for model in panel.models for rubric in rubric_names(c)]
     n = most // max(1, len(keys))
@@ -69,10 +65,7 @@ def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
 
 
 def page(c: Comparison, records: Records, figures: Sequence[PageFigure] = ()) -> Iterator[str]:
-    """Yield the page as one file; `records` are those that `wanted` named.
-
-    A study without records is shown without its reports.
-    """
+    """Yield the page as one file; `records` are those that `wanted` named."""
     title = f"Comparison of {len(c.panel.models)} models"
     return page_file(MARK, "comparison", title, _pieces(c, records, figures))
 

@@ -45,10 +45,7 @@ _FEW_FIELDS = 3
 
 
 def page(run: Run) -> Iterator[str]:
-    """Yield the page of `run` as one file; its records are read one packet at a time.
-
-    Raises ValueError where the run's records and its table have different studies.
-    """
+    """Yield the page of `run` as one file; raises ValueError where its table does not fit."""
     return page_file(MARK, "run", run_document(run.summary(), run.rubric).title, _pieces(run))
 
 
@@ -73,11 +70,7 @@ def has_prompt(summary: Mapping[str, Any]) -> bool:
 
 
 class AskedQuestions:
-    """The messages of a run's first question about each study.
-
-    A run keeps a digest of each prompt. `missing` says in a sentence why the messages cannot be
-    shown, for example since the prompt of that digest is not here; empty where they can.
-    """
+    """The messages of a run's first question about each study, or why they are `missing`."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

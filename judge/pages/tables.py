@@ -32,10 +32,7 @@ VALIDATION = "<!doctype html><!-- judge validate -->"
 
 
 def stress_page(report: StressReport, figures: Sequence[PageFigure] | None = None) -> Iterator[str]:
-    """Yield the page as one file; records are read once, a packet at a time.
-
-    `figures` are None where they cannot be drawn here.
-    """
+    """Yield the page as one file; `figures` are None where they cannot be drawn here."""
     title = f"Stress test of {report.data['judge']['name']} ({report.first.run.rubric.title})"
     return page_file(STRESS, "stress", title, _stress_pieces(report, figures))
 
@@ -130,10 +127,7 @@ def _pair_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         "is_rewritten": is_rewritten,
         "marked": marked,
         # The raw answer is shown where it could not be read.
-        "record": {
-            **judged_view(record, rubric),
-            "answer": None if is_read else record["answer"],
-        },
+        "record": {**judged_view(record, rubric), "answer": None if is_read else record["answer"]},
     }
 
 
@@ -148,10 +142,7 @@ def _expected(fields: Mapping[str, Any]) -> str:
 
 
 def validation_page(data: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
-    """Yield the page as one file; a study without its reports is shown with its counts alone.
-
-    `data` is as `judge validate --format json` has it.
-    """
+    """Yield the page of `data`, as `judge validate --format json` has it, as one file."""
     return page_file(
         VALIDATION, "validation", "Judges and readers", _validation_pieces(data, studies)
     )

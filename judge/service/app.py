@@ -178,10 +178,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _is_from_own_page(headers: Mapping[str, str], session: str) -> bool:
-    """Whether a request comes from a page of the service, or from a program.
-
-    Programs send neither of the headers; a request with a cookie needs one of them.
-    """
+    """Whether a request is from the service's page, or a program: no cookie, no such header."""
     origin, host = headers.get("origin"), headers.get("host", "").lower()
     if _is_from_elsewhere(headers):
         return False

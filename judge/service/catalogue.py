@@ -166,11 +166,7 @@ class OpenRun(Run):
         }
 
     def errors_of(self, study_id: str) -> dict[str | None, Mapping[str, Any]]:
-        """Return the graded items of a study by their fingerprints, in order.
-
-        A fingerprint is made of the error's content: it stays when the study's other errors change.
-        The second of two equal ones gets a number.
-        """
+        """Return a study's graded items by fingerprints of their content, an equal one numbered."""
         if (row := self.row_of(study_id)) is None:
             return {}
         graded_by = {kind.name: kind.graded_by for kind in self.rubric.graded}

@@ -38,10 +38,7 @@ class ComparisonQuery(BaseModel):
     patient_field: Short = Field(default="", description="Resample by this field.")
 
     def request(self, service: Service) -> dict[str, Any]:
-        """Return everything that decides the comparison, with the runs as they are now.
-
-        Raises `ProblemError` for a run that does not exist or has no results.
-        """
+        """Return everything that decides the comparison, with the runs as they are now."""
         opened = map(service.catalogue.open, self.run)
         runs = [
             {"id": entry.id, "path": str(entry.path), "stamps": run.stamps} for entry, run in opened

@@ -114,10 +114,7 @@ async def start_run(
 
 
 def _create(form: RunForm, runs: Path) -> jobs.Job:
-    """Save the uploads under the client's names for them, and the request.
-
-    The job's name, which readers may see, names no judge.
-    """
+    """Save the uploads and the request; the job's name, which readers may see, names no judge."""
     now, below = datetime.now(UTC), runs / JOBS
     try:
         below.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -124,14 +124,9 @@ class ServiceSettings:
 
 
 def limits(
-    options: Mapping[str, str | None],
-    judges: Mapping[str, str | None],
-    environ: Mapping[str, str],
+    options: Mapping[str, str | None], judges: Mapping[str, str | None], environ: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return the limits of `--budget DOLLARS` or `JUDGE=DOLLARS`, by judge.
-
-    Raises `JudgeError` for one without its judge, with no sum, or for a judge of unknown price.
-    """
+    """Return the limits of `--budget [JUDGE=]DOLLARS` by judge; raises `JudgeError` for others."""
     budgets: dict[str, float] = {}
     for name, amount in options.items():
         if amount is None and len(judges) == 1:

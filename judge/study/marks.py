@@ -100,11 +100,7 @@ def highlights(
 
 
 def segments(text: str, marks: Sequence[tuple[Span, int]]) -> list[Segment]:
-    """Return `text` cut wherever a mark begins or ends; marks may overlap.
-
-    No segment is empty; two neighbours differ in their errors. Of more than a hundred errors of
-    one segment the first are named.
-    """
+    """Return `text` cut where a mark begins or ends; neighbours differ in their errors."""
     changes: dict[int, Counter[int]] = defaultdict(Counter, {0: Counter(), len(text): Counter()})
     for (start, end), error in marks:
         changes[start][error] += 1
@@ -167,11 +163,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _shared_phrases(text: str, report: _Report) -> list[Span]:
-    """Return the phrases of `text` that the report has too.
-
-    A phrase begins and ends with a word that says something, holds one that can name a finding,
-    and is whole in both texts. A single word counts where it occurs once.
-    """
+    """Return whole phrases of `text` that name a finding and that the report has too."""
     wanted, tokens = _tokens(text)[:_MAX_WANTED], report.tokens
     begins: dict[str, list[int]] = defaultdict(list)
     for place, token in enumerate(wanted):
@@ -199,10 +191,7 @@ def _shared_phrases(text: str, report: _Report) -> list[Span]:
 
 
 def _is_whole(tokens: Sequence[str], start: int, length: int) -> bool:
-    """Whether no word beside a sequence belongs to the same phrase.
-
-    Words that only describe may stand before it, and behind it where no noun follows them.
-    """
+    """Whether no word beside a sequence belongs to it; words that describe may precede it."""
     behind = islice(tokens, start + length, None)
     noun = next((token for token in behind if token not in MODIFIERS), "")
     before = tokens[start - 1] if start else ""

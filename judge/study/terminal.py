@@ -22,10 +22,7 @@ NO_TEXT = "(no text)"
 def audit(
     record: Mapping[str, Any], rubric: Rubric, *, raw: bool, has_colour: bool
 ) -> Iterator[RenderableType]:
-    """Yield what shows one study's record, with the raw answer if `raw`.
-
-    Without colour the marked words are in brackets.
-    """
+    """Yield what shows a study's record; without colour the marked words are in brackets."""
     inferred = ", inferred" if record["class_inferred"] else ""
     study_class = f"{record['study_class'] or 'no class'}{inferred}"
     yield _line(f"Study {record['study_id']} ({study_class})", "bold")
@@ -133,10 +130,7 @@ def _counted(n: float | None, n_listed: int) -> str:
 def _edit(
     edits: Sequence[Row], items: Sequence[Mapping[str, Any]], rubric: Rubric
 ) -> Iterator[RenderableType]:
-    """Yield the candidate's numbered lines, taken out (-) or put in (+), each with its error.
-
-    Errors without an edit come last.
-    """
+    """Yield the candidate's lines, taken out (-) or put in (+), then errors without an edit."""
     lines = ["" if row["line"] is None else str(row["line"]) for row in edits]
     width = max((1, *map(len, lines)))
     for row, line in zip(edits, lines, strict=True):

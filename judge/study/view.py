@@ -25,11 +25,7 @@ Change = Literal["same", "out", "in"]
 
 
 class Row(TypedDict):
-    """One line of the edited candidate, its words in order: the same, taken out or put in.
-
-    `line` is the number of the candidate's line, None for an inserted one, `error` the index of
-    the error whose correction it is.
-    """
+    """A line of the edited candidate, with its number and the index of the error it corrects."""
 
     kind: Literal["same", "change", "delete", "insert"]
     line: int | None
@@ -70,11 +66,7 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
 
 
 def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the items of a record's annotation that are graded, in their order.
-
-    Each has its `grade`, the name of the label, its `links` to others by their numbers here and
-    the `quotes`, the texts of those that are linked to it and are not graded.
-    """
+    """Return the graded items with their `grade`, `links` and `quotes`, texts linked to them."""
     if annotation is None:
         return []
     graded_by = {kind.name: kind.graded_by for kind in rubric.graded}
@@ -91,11 +83,7 @@ def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[d
 
 
 def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the items that are not graded: for each kind their number and their texts.
-
-    The number is the measure's where one counts the kind: an answer may state another than it
-    lists. A kind that a reader was not asked for has no list.
-    """
+    """Return for each kind that is not graded the number, as measured, and the texts."""
     if record["annotation"] is None:
         return []
     lists: list[dict[str, Any]] = []
@@ -175,10 +163,7 @@ def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[R
 
 
 def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
-    """Return the words of a changed line in order: the same, taken out or put in.
-
-    Those not put in make the old line, those not taken out the new one, with their spaces.
-    """
+    """Return the words of a changed line in order: the same, taken out or put in."""
     old, new = (re.findall(r"\w+\s*|\W\s*", line) for line in (old_line, new_line))
     whole: list[tuple[Change, str]] = [("out", old_line), ("in", new_line)]
     pieces: list[tuple[Change, str]] = []
@@ -194,11 +179,7 @@ def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
 
 
 def search_text(record: Mapping[str, Any]) -> str:
-    """Return the text of a record that a search looks through, a line break between its parts.
-
-    The study's id, the values of its fields, both reports, each item with its correction,
-    the explanation, and why the study is not scored.
-    """
+    """Return the text of a record that a search looks through."""
     annotation = record["annotation"]
     fields = [str(cell(value)) for value in record["fields"].values() if value is not None]
     texts = [record["study_id"], *fields, record["reference"], record["candidate"]]
@@ -212,10 +193,7 @@ def search_text(record: Mapping[str, Any]) -> str:
 
 
 def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column
-    """Return a cell of the table of studies in JSON's types, whole numbers as integers.
-
-    A truth value becomes `true` or `false`, a missing value None.
-    """
+    """Return a cell of the table of studies in JSON's types, whole numbers as integers."""
     import numpy as np
     import pandas as pd
 

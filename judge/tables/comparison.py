@@ -62,10 +62,7 @@ def comparison_document(
     *,
     complete: bool = False,
 ) -> Document:
-    """Return what is printed of a comparison; `metrics` are the columns of its leaderboards.
-
-    `complete` is for CSV: all groups, metrics and pairs, each with columns that say which.
-    """
+    """Return what is printed of a comparison; `complete` is for CSV: all groups and pairs."""
     return Document(
         f"Comparison of {counted(len(comparison.panel.models), 'model', 'models')}",
         tuple(_facts(comparison, compared)),
@@ -181,10 +178,7 @@ def _models(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> 
 
 
 def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Table:
-    """Return the leaderboard of a group; a figure of fewer studies than the group's says so.
-
-    A star marks a model that a test tells from the next in rank.
-    """
+    """Return the leaderboard of a group; a star marks a model that differs from the next."""
     group, by = comparison.groups[index], comparison.sorted_by
     models = _models(comparison, group, metrics)
     ahead = _ahead(comparison, index, models) if by in metrics else set()
@@ -226,11 +220,7 @@ def _ahead(comparison: Comparison, index: int, models: Sequence[int]) -> set[int
 def error_tables(
     panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int]
 ) -> dict[str, Table]:
-    """Return the errors of each model by category and level, a table for each rubric.
-
-    How many, and how many per scored study; an error with several categories is in each of them,
-    and once in the last column. `panel` has the studies of the group `key`.
-    """
+    """Return the errors of each model by category and level, a table for each rubric."""
     tables = {}
     for rubric in map(rubrics.load, panel.tallies):
         counts = {count.model: count.cuts for count in item_counts(panel, rubric)}

@@ -27,11 +27,7 @@ _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 
 def read_model_info(path: str) -> ModelInfo:
-    """Read the date, institution and URL of each model from a CSV or JSON file.
-
-    A CSV has the columns `model`, `date`, `institution` and `url`; JSON may have the same in
-    objects by model. Raises `JudgeError` for a file without any of the three.
-    """
+    """Read each model's date, institution and URL; raises `JudgeError` where none is there."""
     frame = load(path, "model info")
     columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
     models = map(str, columns.get("model", frame.index))

@@ -99,7 +99,8 @@ def open_everything(page: Page) -> None:
     page.evaluate(
         "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
     )
-    for button in page.locator("main button:visible", has_text=re.compile("^Show (all|more)")).all():
+    more = re.compile("^Show (all|more)")
+    for button in page.locator("main button:visible", has_text=more).all():
         button.click()
 
 
