@@ -267,9 +267,8 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise JudgeError(
-            f"cannot write runs to {folder}: {error.strerror}; name a folder with --runs"
-        ) from error
+        why = f"cannot write runs to {folder}: {error.strerror}; name a folder with --runs"
+        raise JudgeError(why) from error
     with _listen(host, port) as listener:
         # Requests wait from now on until the application is up.
         _greet(settings, host, listener.getsockname()[1], say)
@@ -294,10 +293,8 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise JudgeError(
-            f"cannot listen at {host}:{port}: {error.strerror or error}; choose another with "
-            "--host and --port"
-        ) from error
+        why = f"cannot listen at {host}:{port}: {error.strerror or error}"
+        raise JudgeError(f"{why}; choose another with --host and --port") from error
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # short answers go at once
     return listener
 

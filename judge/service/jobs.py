@@ -183,8 +183,12 @@ class Jobs:
     async def _do(self, job: Job) -> None:
         try:
             with (job.path / JOB).open("rb") as lock:
-                while not _lock(lock.fileno()):  # another service has it, or its process
-                    await asyncio.sleep(_POLL_SECONDS)
+                while True:
+                    try:
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError:  # another service has it, or its process
+                        await asyncio.sleep(_POLL_SECONDS)
                 async with self._turn:
                     if job.state()[0] in UNFINISHED:
                         await self._run(job, lock.fileno())
@@ -217,11 +221,3 @@ class Jobs:
         detail = reasons[-1] if reasons else f"its process ended with exit code {code}"
         was_stopped = code == _STOPPED_ITSELF or job.id in self._stopped
         job.end(STOPPED if was_stopped else FAILED, self._settings.hide_folders(detail))
-
-
-def _lock(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
