@@ -44,8 +44,7 @@ _BACKLOG = 128
 _MAX_BODY = 4 * MEGABYTE
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
-COOKIE = "judge_session_{port}"
-"""Browsers send a cookie to every port of a host, so its name has the port of its service."""
+COOKIE = "judge_session_{port}"  # browsers send a cookie to every port of a host
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -171,10 +170,9 @@ def _cookie(scope: Scope) -> str:
 def _is_this_machine(host: str) -> bool:
     """Whether a Host header names this machine; another name may be DNS rebinding."""
     try:
-        name = urlsplit(f"//{host}").hostname
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
     except ValueError:
         return False
-    return name is not None and is_loopback(name)
 
 
 def _is_from_own_page(headers: Mapping[str, str], session: str) -> bool:
@@ -236,9 +234,9 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: ServiceDe
 def _asset(digest: str, kind: Literal["js", "css"]) -> Response:
     for frontend in (RESULTS, READING):
         if digest == frontend.digest:
-            text = frontend.script if kind == "js" else frontend.style
-            media_type = "text/javascript" if kind == "js" else "text/css"
-            return Response(text, headers=_CACHED, media_type=media_type)
+            if kind == "js":
+                return Response(frontend.script, headers=_CACHED, media_type="text/javascript")
+            return Response(frontend.style, headers=_CACHED, media_type="text/css")
     raise ProblemError(404, "no such file")
 
 

@@ -47,11 +47,10 @@ ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment",
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that a reader said.
+    """One thing that a reader said, with the labels and the text of the error at that time.
 
-    `error` is the fingerprint of the judge's error, or the `id` of the event by which a reader
-    added a missed one; None for a comment on the study and for a missed error that is being added.
-    `categories`, `level` and `text` are those of the error at that time.
+    `error` is the fingerprint of the judge's error, or the `id` of the event that added a missed
+    one; None for a comment on the study and for a missed error that is being added.
     """
 
     id: str

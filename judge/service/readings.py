@@ -1,8 +1,7 @@
 """Blind reading over HTTP: both reports of a study, and the marks of this reader.
 
-No route returns anything that a judge or another reader said of a study: no outcome, score, error
-or inferred class, and no order by them. The studies come in the order in which they were drawn at
-random; a study that was not drawn cannot be read.
+No route returns anything that a judge or another reader said of a study, nor an order by it. The
+studies come in the order in which they were drawn at random; no other can be read.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from judge.study.view import Row, judged_view
 from judge.text import capital, harmless, number
 from judge.types import Measures
 
-NO_TEXT = "(no text)"
-"""The text of an item that was counted without being described."""
+NO_TEXT = "(no text)"  # of an item that was counted without being described
 
 
 def audit(
@@ -164,12 +163,8 @@ def _worded(row: Row, change: str, style: str) -> Text:
 
 def _item_text(item: Mapping[str, Any], rubric: Rubric) -> str:
     kind = rubric.kind(item["kind"])
-    before = [
-        rubric.facet(facet).text(value)
-        for facet in kind.facets
-        if facet != kind.graded_by
-        for value in item["labels"].get(facet, ())
-    ]
+    facets = [rubric.facet(name) for name in kind.facets if name != kind.graded_by]
+    before = [facet.text(value) for facet in facets for value in item["labels"].get(facet.name, ())]
     if item["side"]:
         before.append(f"in the {item['side']}")
     if item["links"]:

@@ -16,10 +16,8 @@ from judge.types import Measures
 
 _STUDY = ("study_id", "study_class", "class_inferred", "measures", "answer", "attempt")
 _END = ("outcome", "reason", "detail")
-_MAX_WORDS = 800
-"""Longer lines are shown as taken out and put in whole: the comparison takes the square."""
-_LEAST_SHARED = 0.3
-"""Lines that share less are replaced as a whole."""
+# Longer lines, and those that share less, are replaced as a whole.
+_MAX_WORDS, _LEAST_SHARED = 800, 0.3
 
 Change = Literal["same", "out", "in"]
 
@@ -43,12 +41,10 @@ def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
 
 
 def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return both reports of a record with the judge's findings.
+    """Return both reports of a record, in segments, with the judge's findings.
 
-    `reference` and `candidate` are lists of segments, each with its `text` and the indices of its
-    `items`, which are the graded ones. `lists` holds the others, a list a kind, `differs` the
-    grades whose stated count is not the number of items, `edits` the rows of the candidate's edit,
-    None where the rubric corrects no lines.
+    `items` are graded; `lists` holds the others, `differs` the grades whose stated count is not the
+    number of items, `edits` the rows of the candidate's edit, None without an editor.
     """
     annotation = record["annotation"]
     items = graded_items(annotation, rubric)
@@ -70,14 +66,12 @@ def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[d
     if annotation is None:
         return []
     graded_by = {kind.name: kind.graded_by for kind in rubric.graded}
-    rows = [row for row, item in enumerate(annotation["items"]) if item["kind"] in graded_by]
-    number = {row: place for place, row in enumerate(rows)}
-    graded = []
-    for row in rows:
-        item = annotation["items"][row]
+    items, graded = annotation["items"], []
+    rows = [row for row, item in enumerate(items) if item["kind"] in graded_by]
+    for item in (items[row] for row in rows):
         (grade,) = item["labels"][graded_by[item["kind"]]]
-        links = [number[link] for link in item["links"] if link in number]
-        texts = [annotation["items"][link]["text"] for link in item["links"] if link not in number]
+        links = [rows.index(link) for link in item["links"] if link in rows]
+        texts = [items[link]["text"] for link in item["links"] if link not in rows]
         graded.append({**item, "grade": grade, "links": links, "quotes": texts})
     return graded
 
@@ -95,14 +89,13 @@ def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, An
                 texts = _stated(record["measures"], kind, rubric)
             counts = [m for m in rubric.counting(kind.name, {}) if m.counts and not m.counts.labels]
             n = record["measures"][counts[0].name] if counts else len(texts)
-            if n is None and not texts:
-                continue  # a reader was not asked for them
-            lists.append({"kind": kind.name, "n": n, "texts": texts})
+            if n is not None or texts:  # else a reader was not asked for them
+                lists.append({"kind": kind.name, "n": n, "texts": texts})
     return lists
 
 
 def _labelled(item: Mapping[str, Any], kind: Kind, rubric: Rubric) -> str:
-    facets = [rubric.facet(name) for name in kind.facets]
+    facets = map(rubric.facet, kind.facets)
     labels = [f.text(value) for f in facets for value in item["labels"].get(f.name, ())]
     return f"{item['text']} ({', '.join(labels)})" if labels else str(item["text"])
 
@@ -122,10 +115,9 @@ def _stated_otherwise(
     record: Mapping[str, Any], items: Sequence[Mapping[str, Any]], rubric: Rubric
 ) -> list[dict[str, Any]]:
     """Return the grades of which an answer states another number of items than it lists."""
-    annotation = record["annotation"]
-    if annotation is None or not annotation["stated_counts"]:
-        return []
-    differing = []
+    differing: list[dict[str, Any]] = []
+    if record["annotation"] is None or not record["annotation"]["stated_counts"]:
+        return differing
     for kind in rubric.graded:
         graded_by = str(kind.graded_by)
         for label in rubric.facet(graded_by).labels:
