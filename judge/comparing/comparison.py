@@ -127,8 +127,8 @@ def read_scores(
     runs = opened(choices)
     aligned = align([(run.shown, run.run) for run in runs])
     notes = check(runs, aligned, allow, common=common)
-    outcomes = map(Counter, aligned.outcomes.T.tolist())
-    runs = [replace(run, outcomes=ends) for run, ends in zip(runs, outcomes, strict=True)]
+    ends = zip(runs, aligned.outcomes.T.tolist(), strict=True)
+    runs = [replace(run, outcomes=Counter(outcomes)) for run, outcomes in ends]
     models = tuple(dict.fromkeys(run.model for run in runs))
     values, per, tallies = _rubric_values(runs, aligned, models)
     values |= _file_values(metrics, aligned.study_ids, models)

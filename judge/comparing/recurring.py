@@ -101,10 +101,8 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
         )
     is_scored = np.asarray(compared.aligned.is_scored.all(axis=1))
     if not is_scored.any():
-        n = f"{len(is_scored):,}"
-        raise JudgeError(
-            f"none of {n} studies was scored in both {names}; judge audit RUN says why"
-        )
+        why = f"none of {len(is_scored):,} studies was scored in both {names}"
+        raise JudgeError(f"{why}; judge audit RUN says why")
     panel = compared.panel.take(is_scored.nonzero()[0])
     rubric, models = runs[0].rubric, [run.model for run in compared.runs]
     n, wanted = len(panel.study_ids), set(panel.study_ids)
