@@ -105,15 +105,8 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     """Return how the studies `read` were drawn; None unless they are the first of the sample."""
     if {*sample.order[: len(read)]} != {*read}:
         return None
-    strata = _strata(_columns(run, sample.by), sample.by, read)
-    return {
-        "seed": sample.seed,
-        "by": [*sample.by],
-        "strata": [
-            {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": one.n_drawn}
-            for one in strata
-        ],
-    }
+    strata = map(asdict, _strata(_columns(run, sample.by), sample.by, read))
+    return {"seed": sample.seed, "by": [*sample.by], "strata": list(strata)}
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
@@ -150,10 +143,8 @@ def _strata(
     columns: Mapping[str, Sequence[Any]], by: Sequence[str], drawn: Collection[str]
 ) -> tuple[Stratum, ...]:
     keys = list(zip(*(columns[name] for name in by), strict=True))
-    chosen = frozenset(drawn)
-    n_drawn = Counter(
-        key for study_id, key in zip(columns["study_id"], keys, strict=True) if study_id in chosen
-    )
+    key_of = dict(zip(columns["study_id"], keys, strict=True))
+    n_drawn = Counter(key_of[study_id] for study_id in drawn)
     strata = [
         Stratum(dict(zip(by, key, strict=True)), size, n_drawn[key])
         for key, size in Counter(keys).items()
