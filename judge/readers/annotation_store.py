@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from judge.readers.annotations import Reading, Readings
 from judge.readers.sample import Sample, kept_sample, read_of
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import EDIT, REFERENCE
-from judge.running.folder import Run, Stamp, append_line, stamp
+from judge.running.folder import Run, append_line
 from judge.running.records import adapter, first_of, study_of
 from judge.sentences import sentences
 from judge.studies.study_set import InputFile
@@ -49,17 +48,10 @@ def read_entries(file: Path, form: type) -> tuple[Any, ...]:
 
     A line that a crash has cut short is skipped: its save was never confirmed.
     """
-    # A line that is appended meanwhile changes the stamp, and is read the next time.
-    changed = stamp(file)
-    return _read(file, form, changed) if changed else ()
-
-
-@lru_cache(maxsize=16)
-def _read(file: Path, form: type, _stamp: Stamp) -> tuple[Any, ...]:
     from pydantic import ValidationError
 
     try:
-        lines = file.read_bytes().split(b"\n")
+        lines = file.read_bytes().split(b"\n") if file.exists() else []
     except OSError as error:
         raise JudgeError(f"cannot read {file}: {error.strerror}") from error
     entries = []
@@ -207,10 +199,7 @@ def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple
         if fault := find_fault(reading, run.rubric, record):
             which = f"the reading of study {reading.study_id!r} by {reading.reader!r}"
             raise JudgeError(f"{path}: {which}: {fault}; remove the line with id {reading.id}")
-    inputs = [
-        InputFile(file["path"], file["role"], file["sha256"], file.get("n_records", 0))
-        for file in run.manifest["inputs"]
-    ]
+    inputs = [InputFile(**{"n_records": 0, **file}) for file in run.manifest["inputs"]]
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     inputs.append(InputFile(str(path), "readings", digest, len(read(run.path))))
     exported, sample = [], kept_sample(run)
@@ -287,7 +276,7 @@ def described(run: Path, sample: Sample) -> dict[str, Any]:
         "run": str(run),
         "seed": sample.seed,
         "by": [*sample.by],
-        "strata": [asdict(stratum) for stratum in sample.strata],
+        "strata": [*map(asdict, sample.strata)],
         "n_studies": sum(stratum.n_studies for stratum in sample.strata),
         "n_drawn": len(sample.order),
         "order": [*sample.order],

@@ -263,7 +263,6 @@ class AnnotationTable:
 
 READER = "reader:"
 """The first part of a reader's name as a judge."""
-NOTE = "a reader's annotations"
 
 
 def write_runs(
@@ -369,7 +368,7 @@ def _write_run(
         "signature": str(Signature(parts)),
         "rubric": rubric.name,
         "model": studies.model,
-        "judge": {"name": name, "version": reader_version, "note": NOTE},
+        "judge": {"name": name, "version": reader_version, "note": "a reader's annotations"},
         "prompt": None,
         "section": studies.section,
         "class_source": class_source,

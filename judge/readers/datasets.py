@@ -135,8 +135,7 @@ def _check_tidy(
 _BY_NUMBER = {str(number): code for number, code in enumerate(CODES, start=1)}
 _REPORTS = ("study_id", "gt_report")
 _CANDIDATES = ("radgraph", "bertscore", "s_emb", "bleu")
-_COUNTS: tuple[str, ...] = ("study_number", "candidate_type", "error_category", "rater_index")
-_COUNTS += ("clinically_significant", "num_errors")
+_IDS = ("study_number", "candidate_type", "rater_index")
 _ALL_COUNTS = len(LEVELS) * len(CODES)
 
 
@@ -157,7 +156,7 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             table.describe(f"{study}/{name}", row.place, **texts, model=name, patient=study)
     seen: dict[Key, set[tuple[str, str]]] = defaultdict(set)
     for row in counts[0].rows():
-        named, model, reader = row.ids("study_number", "candidate_type", "rater_index")
+        named, model, reader = row.ids(*_IDS)
         study = studies.get(named.removesuffix(".0"), named)
         key = reader, f"{study}/{model}"
         with table.checking(key):
@@ -218,13 +217,8 @@ _RADPREF_LACKS = {
     **dict.fromkeys(("e", "f"), "the readers had no such category"),
 }
 _SIDES = ("C1", "C2")
-_PATIENT_FIELDS = {
-    "PatientAge": "age",
-    "PatientSex": "sex",
-    "Indication": "indication",
-    "Comparison": "comparison",
-    "StudyDescription": "study_description",
-}
+_PATIENT_FIELDS = {"PatientAge": "age", "PatientSex": "sex"}
+_PATIENT_FIELDS |= {name: name.lower() for name in ("Indication", "Comparison")}
 _ATTRIBUTES = {"location", "severity", "descriptor", "measurement", "certainty", "unspecific"}
 _ATTRIBUTES |= {"overinterpretation", "temporal"}
 
@@ -270,7 +264,7 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
 def _add_radpref(
     table: AnnotationTable, key: Key, record: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> None:
-    findings, n_benign = record.get(f"{key[1].rpartition('/')[2]}_findings", ()), 0
+    findings = record.get(f"{key[1].rpartition('/')[2]}_findings", ())
     table.add(key, count=0)
     for number, entry in reading["finding_errors"].items():
         text = findings[int(number)]
@@ -283,17 +277,13 @@ def _add_radpref(
             text += f" ({', '.join(f'{name} {weight}' for name, weight in attributes.items())})"
         else:
             category, level = "a", _GRADES[entry["clinical_significance"]]
-            n_benign += entry["clinical_significance"] == "benign_expected"
         table.add(key, category, level, text=_explained(text, entry), side="candidate")
     for number, entry in reading["missing_findings"].items():
         text = _explained(record["ground_truth_findings"][int(number)], entry)
         table.add(key, "b", _GRADES[entry["clinical_significance"]], text=text, side="reference")
-        n_benign += entry["clinical_significance"] == "benign_expected"
-    values = {"rating": reading.get("rating"), "comment": reading.get("rating_explanation")}
-    if values["rating"] is not None:
-        values["rating"] += 0  # of what is no number
-    values = {name: value for name, value in values.items() if value is not None}
-    table.fields[key] = {**values, "benign_expected": n_benign}
+    table.fields[key] = {"comment": reading.get("rating_explanation") or ""}
+    if (rating := reading.get("rating")) is not None:
+        table.fields[key]["rating"] = rating + 0  # which fails for what is no number
 
 
 def _explained(text: str, entry: Mapping[str, Any]) -> str:
@@ -393,6 +383,7 @@ def _refisco_errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, A
 
 _Columns = tuple[str, ...]
 _Reader = Callable[[Sequence[File], str | None], AnnotationTable]
+_COUNTS = (*_IDS, "error_category", "clinically_significant", "num_errors")
 _TIDY = tuple(("study_id", "reader", grade) for grade in ("level", "significant"))
 LAYOUTS: Mapping[str, tuple[_Reader, tuple[_Columns, ...], bool]] = {
     "tidy": (tidy, _TIDY, False),

@@ -51,17 +51,14 @@ def sampled(
     """Return the sample of at least `n` studies in a run's folder, drawing the missing studies.
 
     The sample is of all studies, including those that the judge could not score: the others would
-    be the easier ones. Without `n` it is the stored sample. `by` and `seed` are by default those of
-    the stored sample, else `DEFAULT_BY` and 1. Raises `JudgeError` where a different sample is
-    stored, and as `draw` does.
+    be the easier ones. `by` and `seed` are by default those of the stored sample, else `DEFAULT_BY`
+    and 1. Raises `JudgeError` where a different sample is stored, and as `draw` does.
     """
     known = kept_sample(run)
     by = tuple(dict.fromkeys(by or (known.by if known else DEFAULT_BY)))
     if known and (seed not in (None, known.seed) or by != known.by):
-        raise JudgeError(
-            f"{run.path} has a sample drawn with --seed {known.seed} --by {','.join(known.by)}: "
-            f"draw more of it with -n alone, or remove {run.path / SAMPLE}"
-        )
+        how = f"drawn with --seed {known.seed} --by {','.join(known.by)}"
+        raise JudgeError(f"{run.path / SAMPLE} was {how}: draw more with -n alone, or remove it")
     if known and (n is None or n <= len(known.order)):
         return known
     if n is None:
@@ -79,10 +76,7 @@ def sampled(
 
 
 def kept_sample(run: Run) -> Sample | None:
-    """Return the sample in a run's folder, None where none was drawn.
-
-    Raises `JudgeError` for a damaged sample, and for a sample of other studies.
-    """
+    """Return the sample in a run's folder, None where none was drawn."""
     from pydantic import ValidationError
 
     path = run.path / SAMPLE
@@ -94,10 +88,7 @@ def kept_sample(run: Run) -> Sample | None:
         why = first_of(error) if isinstance(error, ValidationError) else error.strerror
         raise JudgeError(f"{path} cannot be read ({why}): remove it, draw again") from error
     if draw(_columns(run, sample.by), len(sample.order), sample.by, sample.seed) != sample:
-        raise JudgeError(
-            f"{path} is not a sample of this run: its studies or their {' or '.join(sample.by)} "
-            "have changed; remove the file and draw another"
-        )
+        raise JudgeError(f"{path} is no sample of the run as it is now: remove it, draw again")
     return sample
 
 
@@ -125,10 +116,8 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
         members[tuple(key)].append(study_id)
     least = sum(min(LEAST, len(study_ids)) for study_ids in members.values())
     if n < least:
-        raise JudgeError(
-            f"{n} is too few for {LEAST} studies of each of the {len(members)} groups by "
-            f"{', '.join(by)}; draw at least {least} with -n"
-        )
+        groups = f"{LEAST} studies of each of the {len(members)} groups by {', '.join(by)}"
+        raise JudgeError(f"{n} is too few for {groups}; draw at least {least} with -n")
     places = []
     for study_ids in members.values():
         ranked = sorted((random_rank(seed, study_id), study_id) for study_id in study_ids)

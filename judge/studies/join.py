@@ -193,10 +193,9 @@ def from_python(
 ) -> StudySet:
     """Make a study set of reports as a caller in Python has them.
 
-    DataFrames, `datasets` and dictionaries of records are read as files are. Dictionaries of texts
-    and Series are joined by their keys and index; lists go by their order, and so does all with
-    `study_ids`. Texts are judged whole where no `section` is named. `study_classes` and `fields`
-    are beside texts, in the order of the references. Raises `JudgeError` as `read_pair`.
+    Tables and dictionaries of records are read as files are. Dictionaries of texts and Series are
+    joined by their keys; lists go by their order, and so does all with `study_ids`. Texts are
+    judged whole where no `section` is named. Raises `JudgeError` as `read_pair`.
     """
     further = {**(fields or {})}
     if study_classes is not None:
@@ -313,14 +312,11 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
             raise JudgeError(f"{name} has ids more than once: {first_ids(twice)}{several}")
     numbered = [name for name, frame in tables.items() if frame.index.name is None]
     if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
-        there = join_names(tables[numbered[0]].columns)
+        name, there = numbered[0], join_names(tables[numbered[0]].columns)
         raise JudgeError(
-            f"{numbered[0]} has no ids to join by; name the field (--column id; in Python pass "
-            f"study_ids), one of {there}; records: {len(preds):,} and {len(refs):,}"
+            f"{name} has no ids to join by; name the field (--column id, study_ids in Python), one "
+            f"of {there}; records: {len(preds):,} and {len(refs):,}"
         )
-    if not preds.index.isin(refs.index).any():
-        sides = [f"{name} has {first_ids(list(frame.index))}" for name, frame in tables.items()]
-        raise JudgeError(f"no study in common: {'; '.join(sides)}")
     if not numbered or refs.attrs["file"] is None:
         return []
     names = " and ".join(tables)
@@ -329,8 +325,7 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
 
 def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict[str, list[str]]]:
     """Return the ids of the studies in the references' order, and those left out, by why."""
-    further = candidates.index.difference(references.index, sort=False)
-    reasons = dict.fromkeys(further, ONLY_IN_PREDS)
+    reasons = {one: ONLY_IN_PREDS for one in candidates.index if one not in references.index}
     for study_id, reference in zip(references.index, references, strict=True):
         if study_id not in candidates.index:
             reasons[study_id] = "only in REFS"

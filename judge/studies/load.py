@@ -1,7 +1,7 @@
 """Reads files and Python objects into a DataFrame: one row a record, indexed by study id.
 
-The index is named after the field that the ids are from, None where records are only numbered.
-`attrs["name"]` is what messages call the records, `attrs["file"]` their `InputFile`, if any.
+The index has the name of the field of ids, None where records are numbered; `attrs` has the
+`name` for messages and the `file`, if any.
 """
 
 from __future__ import annotations
@@ -159,8 +159,7 @@ def _from_list(name: str, values: Sequence[Any]) -> Columns:
         return {TEXT: list(values)}
     for number, record in enumerate(values, 1):
         if not isinstance(record, Mapping):
-            kind = type(record).__name__
-            raise JudgeError(f"{name}: record {number} is a {kind}, not an object of fields")
+            raise JudgeError(f"{name}: record {number} is no object of fields")
     fields = dict.fromkeys(field for record in values for field in record)
     return {str(field): [record.get(field) for record in values] for field in fields}
 
@@ -172,11 +171,9 @@ def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
 def read_delimited(name: str, text: str) -> Columns:
     """Read CSV or TSV; the delimiter is the most frequent in its first line, which has the names.
 
-    Not by pandas, which fills up a row that is short, and reads on over a quote that is never
-    closed.
+    Not by pandas, which fills up a short row and reads on over a quote that is never closed.
     """
-    header = text.lstrip("\r\n").splitlines()[0]
-    delimiter = max(",\t;", key=header.count)
+    delimiter = max(",\t;", key=text.lstrip("\r\n").splitlines()[0].count)
     csv.field_size_limit(2**31 - 1)  # else 131,072
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] = []
@@ -188,10 +185,8 @@ def read_delimited(name: str, text: str) -> Columns:
             elif len(row) == len(names):
                 rows.append([None if cell in ("NaN", "nan") else cell for cell in row])
             else:
-                raise JudgeError(
-                    f"{name}: the row that ends in line {lines.line_num} has {len(row)} cells and "
-                    f"the header {len(names)}: quote texts with a delimiter or line break"
-                )
+                cells = f"has {len(row)} cells and the header {len(names)}"
+                raise JudgeError(f"{name}: the row that ends in line {lines.line_num} {cells}")
     except csv.Error as error:
         raise JudgeError(f"{name}: no CSV or TSV in line {lines.line_num}: {error}") from error
     _check_names(name, names)
@@ -205,9 +200,7 @@ def _by_id(
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")
-    columns = {
-        replace_surrogates(field): list(map(_clean, values)) for field, values in columns.items()
-    }
+    columns = {replace_surrogates(key): [*map(_clean, values)] for key, values in columns.items()}
     # pandas' orient="index" numbers the rows: two such files would be joined by row.
     is_numbered = columns.get(KEYS) == [str(row) for row in range(count)]
     known = columns_for(columns, "id") if KEYS not in columns or is_numbered else []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pandas as pd
 
 from judge.studies.columns import TEXT, NamedFields, columns_for, find_column, join_names
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Section = Literal["findings", "impression", "report"]
 
@@ -107,8 +106,8 @@ def report_fields(
         if not chosen:
             names = join_names(name for name in (frame.index.name, *frame.columns) if name)
             raise JudgeError(
-                f"{frame.attrs['name']} has no text field for the {side}s, only: {names}; name "
-                f"it with --column {side}{', or give two files, PREDS and REFS' if is_one else ''}"
+                f"{frame.attrs['name']} has no text field for the {side}s, only: {names}; name it "
+                f"with --column {side}, or give two files, PREDS and REFS"
             )
     return candidate, reference
 
@@ -125,20 +124,18 @@ def _find_fields(
 ) -> Fields:
     fields = {}
     for part, roles in parts.items():
+        names = [name for role in roles for name in columns_for(frame.columns, role)]
+        # A number may be called `target`; a list is refused with a word about --references.
         names = [
             name
-            for role in roles
-            for name in columns_for(frame.columns, role)
-            # A number may be called `target`; a list is refused with a word about --references.
+            for name in names
             if name not in taken
             and (name == TEXT or _may_be_text(frame[name]) or list in map(type, frame[name]))
         ]
         names = [name for name in names if any(frame[name])] or names
         if odd := [name for name in names if list(frame[name]) != list(frame[names[0]])]:
-            raise JudgeError(
-                f"{frame.attrs['name']}: say by --column {side} which field holds the {side}: "
-                f"{join_names([names[0], *odd])}"
-            )
+            which = f"say by --column {side} which field holds the {side}"
+            raise JudgeError(f"{frame.attrs['name']}: {which}: {join_names([names[0], *odd])}")
         if names:
             fields[part] = names[0]
     return fields
@@ -157,14 +154,10 @@ def _may_be_text(column: Iterable[object]) -> bool:
 def read_reports(
     frame: pd.DataFrame, fields: Fields, *, are_candidates: bool = False
 ) -> pd.DataFrame:
-    """Return each study's `findings`, `impression` and `report`.
+    """Return each study's `findings`, `impression` and `report`, None for a missing text.
 
-    Sections are split off a whole report, and put together to one. A candidate without headings
-    is taken for any section; one that has only other headings is "". A value is None for a missing
-    text. Raises `JudgeError` for a value that is no text.
+    A candidate without headings is taken for any section; one that has only other headings is "".
     """
-    import pandas as pd
-
     columns = [_texts(frame, fields.get(part)) for part in ("findings", "impression", "whole")]
     rows = []
     for findings, impression, whole in zip(*columns, strict=True):

@@ -150,12 +150,9 @@ class StudySet:
     """Studies as parallel columns, in the order of the references.
 
     `full_references` are the whole reports where the input has more than the section.
-    `of_candidates` are the fields that the candidates' file alone has. A study class that isn't
-    known is None; `class_inferred` marks one that was inferred, `class_field` gave the others.
-    `model` wrote the candidates, None where nothing says so. `read_from` names the fields of ids,
-    candidates and references. `omitted` counts the studies that were left out, by reason, and
-    `omitted_ids` has the first few. `every_reference` has all references of each study by their
-    names, where studies have several.
+    `of_candidates` are the fields that the candidates' file alone has, `read_from` the fields of
+    ids, candidates and references. `omitted` counts the studies left out, by reason, and
+    `omitted_ids` has the first few. `every_reference` is there where studies have several.
     """
 
     study_ids: tuple[str, ...]
