@@ -145,9 +145,9 @@ def find_fault(reading: PageReading, rubric: Rubric, record: Mapping[str, Any]) 
     for item in reading.items:
         if fault := rubric.item_fault(item.kind, item.labels):
             return fault
-        is_tallied = rubric.tally and item.kind == rubric.tally.kind
+        tally = rubric.tally
         # Without one of them it would be in a total and in no row of the table.
-        for facet in (rubric.tally.rows, rubric.tally.columns) if is_tallied else ():
+        for facet in (tally.rows, tally.columns) if tally and item.kind == tally.kind else ():
             if not item.labels.get(facet):
                 return f"one {rubric.kind(item.kind).label} has no {rubric.facet(facet).label}"
         end = len(record[item.side]) if item.side else 0
@@ -170,9 +170,8 @@ def _fits(edit: Edit, rubric: Rubric, candidate: str) -> bool:
 
 def why_unreadable(rubric: Rubric) -> str | None:
     """Return why the runs of a rubric cannot be read on the page, None where they can."""
-    if rubric.tally is None:
-        return f"{rubric.title} has no table of items that a reader could mark"
-    return None
+    why = f"{rubric.title} has no table of items that a reader could mark"
+    return why if rubric.tally is None else None
 
 
 def texts_digest(record: Mapping[str, Any]) -> str:
@@ -276,8 +275,8 @@ def described(run: Path, sample: Sample) -> dict[str, Any]:
         "run": str(run),
         "seed": sample.seed,
         "by": [*sample.by],
-        "strata": [*map(asdict, sample.strata)],
-        "n_studies": sum(stratum.n_studies for stratum in sample.strata),
+        "strata": [*sample.strata],
+        "n_studies": sum(stratum["n_studies"] for stratum in sample.strata),
         "n_drawn": len(sample.order),
         "order": [*sample.order],
         "read": Counter(reading.reader for reading in readings),

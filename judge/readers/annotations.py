@@ -32,8 +32,6 @@ from judge.types import Annotated, Annotation, Edit, Item, JudgeError, Side, Stu
 
 CODES = tuple(label.name for label in CATEGORY.labels)
 """The six categories in their order."""
-CANNOT_JUDGE = "the reader cannot judge it"
-NO_REPORTS = "the reports are not in the reader's files"
 NO_MATCHED = "the readers marked no matched findings"
 NO_CATEGORY = "the readers gave no category"
 NO_EDIT = "the readers corrected no lines"
@@ -246,8 +244,9 @@ class AnnotationTable:
                     study = Study(study_id, *texts, study_class, fields=values)
                     annotation = Annotation(tuple(self.items[reader, study_id]), comment)
                     readings.append(Reading(study, annotation))
+        no_reports = {REFERENCE: "the reports are not in the reader's files"}
         has_references = all("reference" in described for described in self.studies.values())
-        lacks = {**self.lacks, **({} if has_references else {REFERENCE: NO_REPORTS})}
+        lacks = {**self.lacks, **({} if has_references else no_reports)}
         own = [name for name in self.categories if name not in CODES]
         unread = tuple(
             f"no study of reader {reader!r} could be read: {next(iter(faults.values()))}"
@@ -387,7 +386,7 @@ def _write_run(
     results = []
     for row, (study, read) in enumerate(zip(studies, readings.readings, strict=True)):
         if read.cannot_judge:
-            outcome = Unparsed(CANNOT_JUDGE, read.cannot_judge)
+            outcome = Unparsed("the reader cannot judge it", read.cannot_judge)
             results.append(StudyResult(row, study, outcome, None, None))
         else:
             measures = rubric.measured(read.annotation, study)

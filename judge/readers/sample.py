@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from judge.running.folder import Run, replace_file, staging_folder
-from judge.running.records import SampleRead, adapter, first_of
+from judge.running.records import SampleRead, Stratum, adapter, first_of
 from judge.signature import random_rank
 from judge.stats.table import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
@@ -24,15 +24,6 @@ from judge.types import JudgeError
 SAMPLE = "sample.json"
 LEAST = 2
 """The studies drawn first from each stratum: fewer have no variance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """The studies with the values `key` of the fields, `n_drawn` of which were drawn."""
-
-    key: Mapping[str, Any]
-    n_studies: int
-    n_drawn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +87,8 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     """Return how the studies `read` were drawn; None unless they are the first of the sample."""
     if {*sample.order[: len(read)]} != {*read}:
         return None
-    strata = map(asdict, _strata(_columns(run, sample.by), sample.by, read))
-    return {"seed": sample.seed, "by": [*sample.by], "strata": list(strata)}
+    strata = _strata(_columns(run, sample.by), sample.by, read)
+    return {"seed": sample.seed, "by": [*sample.by], "strata": [*strata]}
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
@@ -134,11 +125,11 @@ def _strata(
     keys = list(zip(*(columns[name] for name in by), strict=True))
     key_of = dict(zip(columns["study_id"], keys, strict=True))
     n_drawn = Counter(key_of[study_id] for study_id in drawn)
-    strata = [
-        Stratum(dict(zip(by, key, strict=True)), size, n_drawn[key])
+    strata: list[Stratum] = [
+        {"key": dict(zip(by, key, strict=True)), "n_studies": size, "n_drawn": n_drawn[key]}
         for key, size in Counter(keys).items()
     ]
-    return tuple(strata[index] for index in in_natural_order([one.key for one in strata]))
+    return tuple(strata[index] for index in in_natural_order([one["key"] for one in strata]))
 
 
 def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:

@@ -117,21 +117,6 @@ def stem_of(path: str) -> str:
     return stem.name
 
 
-def merge_fields(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
-    """Merge the fields of both sides; where they differ that of PREDS is `candidate_<name>`."""
-    merged = {name: one_type(column) for name, column in refs.items()}
-    for name, values in preds.items():
-        column = one_type(values)
-        if name not in merged:
-            merged[name] = column
-        elif any(
-            theirs is not None and (ours is None or as_text(ours) != as_text(theirs))
-            for ours, theirs in zip(merged[name], column, strict=True)
-        ):
-            merged[free_name(f"candidate_{name}", {*merged, *preds})] = column
-    return merged
-
-
 def rename_reserved(
     fields: Columns, further: Collection[str] = (), patient: str | None = None
 ) -> dict[str, tuple[object, ...]]:
@@ -172,19 +157,14 @@ def as_text(value: object) -> str:
 
 
 def _plain_value(value: object) -> object:
-    match value:
-        case None | bool():
-            return value
-        case int():
-            return value if -_INT64 <= value < _INT64 else str(value)
-        case float():
-            return None if math.isnan(value) else value if math.isfinite(value) else str(value)
-        case str():
-            return value.replace("\r\n", "\n").replace("\r", "\n").strip() or None
-        case dict() | list() | tuple():
-            return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-        case _:
-            return str(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").replace("\r", "\n").strip() or None
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    is_whole = isinstance(value, int) and -_INT64 <= value < _INT64
+    return value if is_whole or (isinstance(value, float) and math.isfinite(value)) else str(value)
 
 
 def take_class(

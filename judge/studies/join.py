@@ -22,8 +22,8 @@ from judge.studies.columns import (
     find_column,
     find_columns,
     join_names,
-    merge_fields,
     model_of,
+    one_type,
     rename_reserved,
     take_class,
 )
@@ -262,7 +262,7 @@ def join_tables(
     of_refs |= beside or {}
     of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
     of_preds = {} if is_one else _columns(preds.loc[study_ids], candidate.values())
-    merged = merge_fields(of_refs, of_preds)
+    merged = {name: one_type(values) for name, values in (of_refs | of_preds | of_refs).items()}
     classes, class_field, tidy = take_class(merged, len(study_ids), fields.study_class)
     named_patient = fields.patient and find_column(tidy, fields.patient, "--column patient")
     final = rename_reserved(tidy, reserved, named_patient)

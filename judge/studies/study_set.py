@@ -56,9 +56,6 @@ class JudgeContext:
         return [f"{part}:{','.join(fields)}" for part, fields in names.items() if fields]
 
 
-NO_CONTEXT = JudgeContext()
-
-
 def attach_context(
     studies: StudySet,
     *,
@@ -69,8 +66,7 @@ def attach_context(
     """Return the studies with the fields that the judge is shown.
 
     `context` names fields; None is those called as in `CONTEXT_FIELDS` but for the fields of the
-    candidates' file alone, whose author must not choose what the judge reads. `modality` is a code
-    of `MODALITIES`, or DICOM's. Raises `JudgeError` for a field or a value that will not do.
+    candidates' file alone, whose author must not choose what the judge reads.
     """
     if context is None:
         usual = [normalise_name(name) for name in CONTEXT_FIELDS]
@@ -93,10 +89,7 @@ def attach_context(
 
 
 def read_context(field: str, value: object) -> Mapping[str, str]:
-    """Return the patient's data in a field's value by name: an object's, ReXrank's labels, its own.
-
-    Of two values of one name the first counts.
-    """
+    """Return the patient's data in a field's value by name: an object's, ReXrank's, its own."""
     text = "" if value is None else as_text(value).strip()
     try:
         data = jsonio.read(text, nan=True) if text.startswith("{") else None
@@ -171,7 +164,7 @@ class StudySet:
     omitted_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: tuple[InputFile, ...] = ()
     notes: tuple[str, ...] = ()
-    judge_context: JudgeContext = NO_CONTEXT
+    judge_context: JudgeContext = JudgeContext()
     every_reference: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     def __len__(self) -> int:
@@ -205,7 +198,7 @@ class StudySet:
             study_class=self.study_classes[row],
             class_inferred=self.class_inferred[row],
             fields=fields,
-            **(self.judge_context.read(fields) if self.judge_context != NO_CONTEXT else {}),
+            **self.judge_context.read(fields),
         )
 
 

@@ -133,15 +133,13 @@ def test_equals_that_differ_are_refused(put):
 def test_fields_of_both_sides(put):
     studies = read(
         put,
-        [{"site": "n", "view": "PA", "age": 3, "candidate_view": "?"}, {"site": "s", "age": None}],
+        [{"site": "n", "view": "PA", "age": 3}, {"site": "s", "age": None}],
         [{"site": "n", "view": "AP", "age": "3", "model": "m"}, {"model": "m"}],
     )
     assert dict(studies.fields) == {
         "site": ("n", "s"),
         "view": ("PA", None),
         "age": (3, None),
-        "candidate_view": ("?", None),
-        "candidate_view_2": ("AP", None),
         "model": ("m", "m"),
     }
 
