@@ -16,7 +16,6 @@ from judge.cli.options import (
     argument,
     cache_option,
     command,
-    finite,
     format_option,
     list_option,
     option,
@@ -61,10 +60,10 @@ class _Limits(AlignOptions):
     floors: Mapping[str, float] = pairs_option(
         "--min METRIC=VALUE",
         "Fail if a figure of RUN is lower (repeatable). Default: scored=0.99.",
-        parse=finite,
+        parse=FiniteRange(),
     )
     ceilings: Mapping[str, float] = pairs_option(
-        "--max METRIC=VALUE", "Fail if a figure of RUN is higher (repeatable).", parse=finite
+        "--max METRIC=VALUE", "Fail if a figure of RUN is higher (repeatable).", parse=FiniteRange()
     )
 
 

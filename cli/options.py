@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import UnionType
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from judge.stats.significance import Resampling
 
 _Class = TypeVar("_Class", bound=type)
-_ALL = "judge.help_all"
 _DECLARED = "click"
 
 RENAMED = {
@@ -70,7 +68,7 @@ class FiniteRange(click.FloatRange):
         """Return the number; raises `click.BadParameter`."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is not a number of the range", param, ctx)
+            self.fail(f"{value} is not a finite number", param, ctx)
         return number
 
 
@@ -84,10 +82,9 @@ _TYPES: dict[object, Any] = {
 
 
 class _Option(click.Option):
-    def __init__(self, *names: Any, group: str, rare: bool, **more: Any) -> None:  # noqa: ANN401
+    def __init__(self, *names: Any, group: str, **more: Any) -> None:  # noqa: ANN401
         super().__init__(*names, **more)
         self.group = group
-        self.rare = rare
 
 
 def option(declaration: str, help: str, *, rare: bool = False, **more: Any) -> Any:  # noqa: A002, ANN401
@@ -97,7 +94,7 @@ def option(declaration: str, help: str, *, rare: bool = False, **more: Any) -> A
     numbers are positive unless `type` says otherwise. Only --help-all shows a `rare` option.
     """
     *names, metavar = declaration.split() if " " in declaration else (declaration, None)
-    more |= {"help": help, "rare": rare, "show_default": more.get("default") is not None}
+    more |= {"help": help, "hidden": rare, "show_default": more.get("default") is not None}
     return dataclasses.field(metadata={_DECLARED: (names, {"metavar": metavar, **more})})
 
 
@@ -177,7 +174,7 @@ class GroupedCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, --help-all too where some are rare."""
         params = super().get_params(ctx)
-        if any(getattr(param, "rare", False) for param in params):
+        if any(getattr(param, "hidden", False) for param in self.params):
             params.insert(-1, _HELP_ALL)
         return params
 
@@ -187,25 +184,30 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group."""
-        for title, records in grouped_help(ctx, rare=_ALL in ctx.meta).items():
+        for title, records in grouped_help(ctx).items():
             with formatter.section(title):
                 formatter.write_dl(records)
 
 
-def grouped_help(ctx: click.Context, *, rare: bool) -> dict[str, list[tuple[str, str]]]:
-    """Return each group's options with their help; the rare ones too if asked for."""
+def grouped_help(ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return each group's options with their help, but for hidden ones."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for param in ctx.command.get_params(ctx):
-        record = param.get_help_record(ctx)
-        is_shown = isinstance(param, click.Option) and (rare or not getattr(param, "rare", False))
-        if record is not None and is_shown:
+        if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
             groups.setdefault(getattr(param, "group", "Help"), []).append(record)
     return groups
 
 
+def show_rare(command: click.Command) -> None:
+    """Have the help of a command show its rarely used options."""
+    for param in command.params:
+        if isinstance(param, _Option):
+            param.hidden = False
+
+
 def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value:
-        ctx.meta[_ALL] = True
+        show_rare(ctx.command)
         click.echo(ctx.get_help())
         ctx.exit()
 
@@ -332,32 +334,6 @@ def pairs_option(
         return pairs
 
     return option(declaration, help, multiple=True, callback=convert)
-
-
-def finite(text: str) -> float:
-    """Return a number other than `nan` and `inf`; raises `ValueError`."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"{text!r} is not a number")
-    return number
-
-
-_WORD = re.compile(r"(?!(?:true|false|null)\Z)[a-z][a-z0-9_-]*")
-
-
-def json_or_word(text: str) -> object:
-    """Return a value of JSON, or a plain word such as `high`; raises `ValueError`."""
-    from judge import jsonio
-
-    if _WORD.fullmatch(text):
-        return text
-    try:
-        return jsonio.read(text)
-    except jsonio.JsonError as error:
-        raise ValueError(str(error)) from error
 
 
 def cache_option() -> Any:  # noqa: ANN401

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
 import judge
+from judge import official
 from judge.cli.options import argument, command, option, options
 from judge.cli.output import note
 from judge.types import JudgeError
@@ -26,17 +26,11 @@ def list_() -> None:
 
     Official prompts are their authors' texts; judge prompts fetch NAME downloads one.
     """
-    from judge import official
-    from judge import prompts as built_in
-
-    names = {name: name for name in built_in.names()} | _of_plugins()
-    for name in (*names, *official.recipes()):
-        try:
-            prompt = official.load(names.get(name, name), os.environ)
-        except JudgeError as error:
-            click.echo(f"{name}  not usable: {error}")
+    for name, loaded in official.every(os.environ):
+        if isinstance(loaded, JudgeError):
+            click.echo(f"{name}  not usable: {loaded}")
         else:
-            about = f"rubric {prompt.rubric}, version {prompt.version}, {prompt.digest}"
+            about = f"rubric {loaded.rubric}, version {loaded.version}, {loaded.digest}"
             click.echo(f"{name}  {about}")
 
 
@@ -44,9 +38,7 @@ def list_() -> None:
 @click.argument("name", metavar="NAME|FILE")
 def show(name: str) -> None:
     """Show a prompt as it is sent, around two placeholder reports."""
-    from judge import official
-
-    prompt = official.load(_of_plugins().get(name, name), os.environ)
+    prompt = official.load(official.of_plugins().get(name, name), os.environ)
     for message in prompt.messages("(the reference report)", "(the candidate report)"):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
@@ -66,38 +58,8 @@ def fetch(options: _Fetch) -> None:
     The source is checked against the known text, never run, and kept in the user's configuration
     folder (JUDGE_CONFIG).
     """
-    from judge import official
-    from judge.files import replacing
-
-    name = options.name
-    recipe = official.recipes().get(name)
-    if recipe is None:
-        raise JudgeError(f"no official prompt {name!r}; there are: {', '.join(official.recipes())}")
-    sources = (
-        official.read_copy(recipe, options.origin) if options.origin else official.download(recipe)
-    )
-    prompt = recipe.extract(sources)
-    folder = official.folder_of(name, os.environ)
-    for path, source in sources.items():
-        place = folder / Path(path).name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with replacing(place) as staged:
-                staged.write_text(source, "utf-8", newline="")
-        except OSError as error:
-            raise JudgeError(f"{error}; set JUDGE_CONFIG to a folder you can write to") from error
-    click.echo(f"{name} ({prompt.digest}) is now in {folder}")
-
-
-def _of_plugins() -> dict[str, str]:
-    """Return the files of the prompts that rubrics of other packages bring, by name."""
-    from judge import plugins, rubrics
-
-    files: dict[str, str] = {}
-    for rubric in plugins.RUBRICS.names(rubrics.built_in()):
-        with suppress(JudgeError):  # a package that fails has no prompt to show
-            files |= {name: str(path) for name, path in rubrics.prompt_files(rubric).items()}
-    return files
+    prompt, folder = official.fetch(options.name, options.origin, os.environ)
+    click.echo(f"{options.name} ({prompt.digest}) is now in {folder}")
 
 
 @options

@@ -17,13 +17,13 @@ from judge.cli.options import (
     by_option,
     cache_option,
     format_option,
-    json_or_word,
     option,
     options,
     pairs_option,
     require,
 )
 from judge.cli.output import note
+from judge.jsonio import json_or_word
 
 if TYPE_CHECKING:
     from judge.batching.batch_run import BatchPolicy

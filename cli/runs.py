@@ -145,7 +145,7 @@ def cite(options: _Cite) -> None:
     """
     from judge import plugins
     from judge.running.folder import Run
-    from judge.tables.citation import citation, distinct
+    from judge.tables.citation import citation, citations_text
 
     opened = [Run(path) for path in dict.fromkeys(options.runs)]
     citations = [
@@ -158,11 +158,4 @@ def cite(options: _Cite) -> None:
         )
         for run in opened
     ]
-    works = distinct(source for text in citations for source in text.sources)
-    bibtex = "\n\n".join(source.bibtex for source in works)
-    if options.form == "latex":
-        emit("\n\n".join(text.latex for text in citations))
-    elif options.form == "bibtex":
-        emit(bibtex)
-    else:
-        emit("\n\n".join([*(text.text for text in citations), bibtex]))
+    emit(citations_text(citations, options.form))

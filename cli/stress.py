@@ -30,7 +30,6 @@ from judge.cli.progress import (
     watching,
 )
 from judge.cli.run_options import RunningOptions, column_option, section_option
-from judge.tables.document import Document, Table, columns
 
 if TYPE_CHECKING:
     from judge.running.session import JudgeSession, RunResult
@@ -162,16 +161,11 @@ def _make(options: _Candidates) -> None:
     STUDY/CHANGE; the fields of refs.jsonl name the change and the right answers.
     """
     from judge.stress import candidates
+    from judge.tables.stress import candidates_document
 
     changes = candidates.choose_perturbations(options.changes, options.rubric)
     counts = candidates.write_candidates(options.out, options.draw_studies(), changes, options.seed)
-    rows = []
-    for name, reasons in counts.items():
-        n = reasons.pop(candidates.MADE, 0)
-        why = "; ".join(f"{reason} ({k:,})" for reason, k in reasons.most_common())
-        rows.append((name, why, n, reasons.total()))
-    head = columns("change", "why|why not made", "made||count", "not_made|not made|count")
-    print_document(Document(tables=[Table("candidates", "Candidates", head, rows)]))
+    print_document(candidates_document(counts))
     note(f"written to {options.out}")
 
 

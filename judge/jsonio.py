@@ -151,3 +151,16 @@ def read_yaml(path: Path) -> tuple[object, bytes]:
         return yaml.load(raw.decode("utf-8-sig"), Loader=loader), raw  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UnreadableYamlError(" ".join(str(error).split())) from error
+
+
+_WORD = re.compile(r"(?!(?:true|false|null)\Z)[a-z][a-z0-9_-]*")
+
+
+def json_or_word(text: str) -> object:
+    """Return a value of JSON, or a plain word such as `high`; raises `ValueError`."""
+    if _WORD.fullmatch(text):
+        return text
+    try:
+        return read(text)
+    except JsonError as error:
+        raise ValueError(str(error)) from error

@@ -11,7 +11,7 @@ import click
 
 from judge import plugins, rubrics
 from judge.cli import command_groups, main
-from judge.cli.options import grouped_help
+from judge.cli.options import grouped_help, show_rare
 
 _FOLDER = "reference/commands/"
 _NO_GROUP = "Help"
@@ -115,7 +115,8 @@ def _page(context: click.Context) -> Iterator[str]:
 
 def _records(context: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return the options as --help-all prints them, by their heading."""
-    groups = grouped_help(context, rare=True)
+    show_rare(context.command)
+    groups = grouped_help(context)
     return {title: records for title, records in groups.items() if title != _NO_GROUP}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.figures.comparison import comparison_figures
-from judge.figures.files import FigureSet, check_folder, require_converter, svg, write_figures
+from judge.figures.files import FigureSet, check_folder, page_svg, require_converter, write_figures
 from judge.figures.judges import stress_figures, validation_figures
 from judge.pages.comparison import PageFigure
 from judge.stats.significance import Comparison
@@ -68,6 +68,6 @@ def stress_page_figures(report: Mapping[str, Any]) -> tuple[PageFigure, ...]:
 
 def _on_page(figures: FigureSet) -> tuple[PageFigure, ...]:
     return tuple(
-        PageFigure(figure.title, figure.caption, svg(figure, figures.signature))
+        PageFigure(figure.title, figure.caption, page_svg(figure, figures.signature))
         for figure in figures.figures
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from judge.figures.specs import GRID, INK, MUTED, SERIES_COLOURS
 from judge.files import cannot_write
 from judge.plugins import install
 from judge.signature import safe_name
@@ -28,6 +29,8 @@ _VERSION = "5.21"
 """Vega-Lite's, so that a later version of vl-convert draws the same."""
 _STAGING = ".judge-"
 _MAX_STEM = 60
+_DARK = {INK: "#e6e6e6", MUTED: "#a8a8a8", GRID: "#3c3c3c", SERIES_COLOURS[0]: "#6fa8dc"}
+"""Colours of a figure on a dark page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,25 @@ def with_unique_names(figures: Sequence[Figure]) -> tuple[Figure, ...]:
 def svg(figure: Figure, signature: str) -> str:
     """Return a figure as SVG, with its text as text, its caption and the signature."""
     text = require_converter().vegalite_to_svg(figure.spec, vl_version=_VERSION)
+    # Vega numbers gradients through the life of a process.
+    text = re.sub(r"\bgradient_\d+", f"{figure.name}-gradient", text)
     about = (
         f"<title>{escape(flat(figure.title))}</title>"
         f"<desc>{escape(flat(figure.caption))}\n{escape(flat(signature))}</desc>"
     )
     return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + about, text, count=1)
+
+
+def page_svg(figure: Figure, signature: str) -> str:
+    """Return a figure as SVG without a background, whose colours follow the reader's scheme."""
+    rules = "".join(
+        f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}'
+        for light, dark in _DARK.items()
+    )
+    style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
+    ground = r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/>'
+    text = re.sub(ground, "", svg(figure, signature), count=1)
+    return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + style, text, count=1)
 
 
 def write_figures(figures: FigureSet, folder: Path) -> tuple[Path, ...]:

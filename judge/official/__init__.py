@@ -16,7 +16,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from judge import prompts
+from judge import plugins, prompts, rubrics
+from judge.files import replacing
 from judge.jsonio import read_yaml
 from judge.prompts import Prompt
 from judge.types import JudgeError
@@ -201,3 +202,39 @@ def read_copy(recipe: Recipe, copy: Path) -> dict[str, str]:
         except (OSError, UnicodeDecodeError) as error:
             raise JudgeError(f"cannot read {place} as text: {error}") from error
     return sources
+
+
+def fetch(name: str, copy: Path | None, environ: Mapping[str, str]) -> tuple[Prompt, Path]:
+    """Keep an official prompt, from GitHub or a copy of its files; return it and its folder."""
+    recipe = recipes().get(name)
+    if recipe is None:
+        raise JudgeError(f"no official prompt {name!r}; there are: {', '.join(recipes())}")
+    sources = read_copy(recipe, copy) if copy else download(recipe)
+    prompt = recipe.extract(sources)
+    folder = folder_of(name, environ)
+    for path, source in sources.items():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with replacing(folder / Path(path).name) as staged:
+                staged.write_text(source, "utf-8", newline="")
+        except OSError as error:
+            raise JudgeError(f"{error}; set JUDGE_CONFIG to a folder you can write to") from error
+    return prompt, folder
+
+
+def of_plugins() -> dict[str, str]:
+    """Return the files of the prompts that rubrics of other packages bring, by name."""
+    files: dict[str, str] = {}
+    for rubric in plugins.RUBRICS.names(rubrics.built_in()):
+        with suppress(JudgeError):  # a package that fails has no prompt to show
+            files |= {name: str(path) for name, path in rubrics.prompt_files(rubric).items()}
+    return files
+
+
+def every(environ: Mapping[str, str]) -> Iterator[tuple[str, Prompt | JudgeError]]:
+    """Yield each prompt with its name: built-in, of packages, official; or why it fails."""
+    for name, place in ({n: n for n in (*prompts.names(), *recipes())} | of_plugins()).items():
+        try:
+            yield name, load(place, environ)
+        except JudgeError as error:
+            yield name, error

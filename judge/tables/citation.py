@@ -177,3 +177,12 @@ def _figure(summary: Mapping[str, Any], statistic: Statistic) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def citations_text(citations: Sequence[Citation], form: str) -> str:
+    """Return the texts as `latex`, their works as `bibtex`, or both as plain `text`."""
+    if form == "latex":
+        return "\n\n".join(text.latex for text in citations)
+    works = distinct(source for text in citations for source in text.sources)
+    texts = [] if form == "bibtex" else [text.text for text in citations]
+    return "\n\n".join([*texts, *(source.bibtex for source in works)])

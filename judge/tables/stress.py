@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judge.tables.document import Cell, Column, Document, Estimate, Table, cell_text
+from judge.stress.candidates import MADE
+from judge.tables.document import Cell, Column, Document, Estimate, Table, cell_text, columns
 from judge.text import NOTHING, counted
 
 _DETECTION = {
@@ -115,3 +117,14 @@ def _stability(repeats: Mapping[str, Any] | None, level: str) -> Table:
         )
     columns = (Column("figure", "figure"), Column("value", "value", "number"))
     return Table("stability", "Asked again", columns, rows)
+
+
+def candidates_document(counts: Mapping[str, Counter[str]]) -> Document:
+    """Return how many candidates each change made, and why others were not."""
+    rows = []
+    for name, reasons in counts.items():
+        others = [(reason, k) for reason, k in reasons.most_common() if reason != MADE]
+        why = "; ".join(f"{reason} ({k:,})" for reason, k in others)
+        rows.append((name, why, reasons[MADE], sum(k for _, k in others)))
+    head = columns("change", "why|why not made", "made||count", "not_made|not made|count")
+    return Document(tables=[Table("candidates", "Candidates", head, rows)])

@@ -13,7 +13,7 @@ import pytest
 from seeded_comparison import SIGNATURE, seeded
 from support import EXAMPLES, Invoke
 
-from judge.figures import check_figures, draw_figures
+from judge.figures import check_figures, draw_figures, page_figures
 from judge.figures.comparison import comparison_figures
 from judge.figures.files import CAPTIONS, svg, write_figures
 from judge.types import JudgeError
@@ -152,3 +152,10 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
     assert stress
     for path in (*Path("v").glob("*.svg"), *stress):
         ET.parse(path)
+
+
+def test_a_figure_on_a_page_follows_the_readers_scheme() -> None:
+    for figure in page_figures(SMALL):
+        assert "prefers-color-scheme: dark" in figure.svg
+        assert not re.search(r'<rect [^>]*fill="white"', figure.svg)
+        ET.fromstring(figure.svg)
