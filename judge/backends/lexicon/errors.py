@@ -317,6 +317,8 @@ def wider_changes(reference: Report, candidate: Report) -> list[Error]:
 
     They are said of a structure, of the whole study, or of something now gone.
     """
+    if reference.mentions == candidate.mentions:
+        return []
     errors = _wider_changes(reference, candidate)
     clashing = {error.finding for error in errors}
     added = _wider_changes(candidate, reference)
