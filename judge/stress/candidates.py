@@ -49,8 +49,7 @@ Write = Callable[[Reference, SeededChoice], str]
 class Perturbation:
     """A way to make a candidate out of a reference.
 
-    `group` is `unchanged`, `error`, `base` or `hostile`. `base` names the perturbation whose
-    judgement a hostile text should leave unchanged.
+    `group` is `unchanged`, `error`, `base` or `hostile`; one that is hostile is made on its `base`.
     """
 
     name: str
@@ -172,8 +171,7 @@ def _hostile(write: Write, report: Reference, draw: SeededChoice) -> Change:
 def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
     """Return all perturbations by name, in the order of printing.
 
-    The forged answer among the hostile texts is in the layout of `rubric`, or of GREEN where that
-    rubric cannot write one.
+    The forged answer is in the layout of `rubric`, or of GREEN where that cannot write one.
     """
     hostile: dict[str, tuple[str, Write]] = {
         "instruction": ("Tells the judge what to answer.", _instruction),

@@ -48,9 +48,8 @@ class ErrorScale:
     """The measures by which a rubric counts errors; empty where it counts none.
 
     `level` counts the errors of the least level with a name (`levels_of`) where the rubric has
-    milder ones too: a candidate without these has "no significant error". `categories` and
-    `at_level` have the same for each category; they are `shared` where these are the six in whose
-    letters the truth is given.
+    milder ones too, `categories` and `at_level` the same for each category; `is_shared` says
+    whether these are the six in whose letters the truth is given.
     """
 
     score: Measure | None
@@ -151,10 +150,7 @@ def read_answers(run: Run) -> StressAnswers:
 
 @dataclass(frozen=True, repr=False)
 class StressReport(Displayed):
-    """The figures of a stress test.
-
-    All but those of stability are of the `first` of its repeats.
-    """
+    """The figures of a stress test: all but those of stability of the `first` of its repeats."""
 
     first: StressAnswers
     data: Mapping[str, Any]

@@ -85,10 +85,8 @@ class _Both:
         lexicon = self.reference.lexicon
         ours, theirs = (one.also or (one.finding,) for one in self.pair)
         clash = not any(lexicon.related(a, b) for a in ours for b in theirs)
-        if clash or (
-            set(ours).isdisjoint(theirs)
-            and (self.reference.denies_all(theirs) or self.candidate.denies_all(ours))
-        ):
+        denied = self.reference.denies_all(theirs) or self.candidate.denies_all(ours)
+        if clash or (denied and set(ours).isdisjoint(theirs)):
             if self.theirs.weight == self.weight:
                 return self._misread(Category.FALSE_FINDING, self.weight, "read as", theirs[0])
             return self._misread(Category.MISSING_FINDING, self.weight, "not read as", ours[0])
@@ -177,14 +175,14 @@ class _Both:
         return self.error(Category.WRONG_SEVERITY, severity, attribute, difference, self.site_topic)
 
     def _swapped(self) -> bool:
-        ours, theirs = self.ours, self.theirs
-        if ours.sides != theirs.sides or len(ours.sides) != 1:
-            return False
+        sides = self.ours.sides
         across_ours, across_theirs = (
-            [one.levels for one in report if len(one.sides) == 1 and one.sides != ours.sides]
+            [one.levels for one in report if len(one.sides) == 1 and one.sides != sides]
             for report in (self.all_ours, self.all_theirs)
         )
-        return theirs.levels in across_ours and ours.levels in across_theirs
+        is_one_side = sides == self.theirs.sides and len(sides) == 1
+        is_across = self.theirs.levels in across_ours and self.ours.levels in across_theirs
+        return is_one_side and is_across
 
     def acuity(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
@@ -302,8 +300,8 @@ def _quote_both(
     mention: Mention, against: Mention | None, rest: str, report: Report, other: Report
 ) -> tuple[str, int | None, int | None]:
     text = f'The {report.side} says "{mention.words}", the {other.side} {rest}.'
-    places = (mention.sentence, against.sentence if against else None)
-    return (text, *(places if report.side == "reference" else places[::-1]))
+    ours, theirs = mention.sentence, against.sentence if against else None
+    return (text, ours, theirs) if report.side == "reference" else (text, theirs, ours)
 
 
 def _only_unchanged(mention: Mention, report: Report) -> bool:
@@ -319,6 +317,8 @@ def wider_changes(reference: Report, candidate: Report) -> list[Error]:
 
     They are said of a structure, of the whole study, or of something now gone.
     """
+    if reference.mentions == candidate.mentions:
+        return []
     errors = _wider_changes(reference, candidate)
     clashing = {error.finding for error in errors}
     added = _wider_changes(candidate, reference)

@@ -27,8 +27,7 @@ class Mention:
     Either a `finding`, present or denied, with the readings offered for it (`also`), some only as
     `possible`; or a `structure` that is called `normal`, or of which only a change is said; or,
     with neither, a change of the whole study. `count` is 0 where nothing is said. `sizes` are in
-    millimetres; of a line or tube they say where it ends, and `acts` that it has to be moved.
-    `words` quote the report, `sentence` counts from 0; neither enters comparisons.
+    millimetres; of a tube they say where it ends, `acts` that it has to be moved.
     """
 
     lexicon: Lexicon = field(compare=False, repr=False)

@@ -17,7 +17,6 @@ from judge.sentences import opens_skipped_section, sentences
 from judge.types import Side
 
 _LONGEST_QUOTE = 160
-
 _SOON = 8
 """An "or" so many words on still belongs to the list."""
 
@@ -232,10 +231,7 @@ WHOLE = ("", "chest")
 
 
 class Report:
-    """The mentions of one report: `present` and `denied` by finding, `normal` in either way.
-
-    `changes` are of the study as a whole.
-    """
+    """The mentions of one report, `present` and `denied` by finding; `changes` of the study."""
 
     def __init__(self, text: str, side: Side, lexicon: Lexicon) -> None:
         self.side, self.lexicon = side, lexicon
@@ -261,7 +257,7 @@ class Report:
         """Return the mention that repeats this one, the same name before a related one."""
         related = self.lexicon.related
         names = [name for name in self.present if any(related(name, n) for n in mention.names)]
-        named = [other for other in self.named(names) if other.agrees_in_site(mention)]
+        named = filter(mention.agrees_in_site, self.named(names))
         twins = filter(mention.agrees_in_age, named)
         return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
 
@@ -303,9 +299,8 @@ def _closest(left: Sequence[Mention], right: Sequence[Mention]) -> list[Pair]:
     options: list[tuple[float, int, int]] = []
     there = [(j, other) for j, other in enumerate(right) if other.positive]
     for i, mention in enumerate(left):
-        if mention.positive:
-            likely = ((-_likeness(mention, other), i, j) for j, other in there)
-            options += islice((option for option in likely if option[0] < 0), MOST)
+        likely = ((-_likeness(mention, other), i, j) for j, other in there if mention.positive)
+        options += islice((option for option in likely if option[0] < 0), MOST)
     partners: dict[int, int] = {}
     for _, i, j in sorted(options):
         if i not in partners and j not in partners.values():
@@ -355,9 +350,8 @@ def unfamiliar_reason(report: str, lexicon: Lexicon) -> Literal["language", "ima
     """Return why the rules do not fit `report`: its language or its modality.
 
     `language`: more of its words are function words of another language than of English, or of the
-    words that are read (two or more) fewer than half are in the vocabulary or are common in English
-    reports. `images`: it is itself of CT, MRI or ultrasound: it begins by saying so, or says so
-    twice, other than to compare with one or to ask for one.
+    words that are read fewer than half are known. `images`: it begins by saying that it is of CT,
+    MRI or ultrasound, or says so twice, other than to compare with one or to ask for one.
     """
     words = _WORD.findall(report.lower())
     n_foreign = sum(word in lexicon.unfamiliar.languages for word in words)
