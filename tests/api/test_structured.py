@@ -16,12 +16,7 @@ from judge.backends.openai import Structured
 from judge.cache import canonical, key_of
 from judge.cache.store import encode, entry_of
 from judge.rubrics import Rubric
-from judge.types import (
-    Completion,
-    CompletionRequest,
-    Message,
-    Usage,
-)
+from judge.types import Completion, CompletionRequest, Message, Usage
 
 SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.JSON: "text"}
 REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1})
