@@ -74,8 +74,9 @@ class Aggregation:
                     shown=frozenset({"head"}),
                 )
             )
-        own = {"measures": tuple(measures), "statistics": tuple(statistics)}
-        changed = replace(rubric, **own, tally=rubric.tally if is_whole else None)
+        changed = replace(rubric, measures=tuple(measures), statistics=tuple(statistics))
+        if not is_whole:
+            changed = replace(changed, tally=None)
         if self.rule == "best":
             return changed
         labels = (Label(self._label(part), name) for part, name in enumerate(self.names))
@@ -239,7 +240,8 @@ def aggregate(
 
 def _not_scored(how: Aggregation, ends: Sequence[StudyResult]) -> Outcome:
     lost = [(how.names[end.row], end.outcome) for end in ends]
-    kind = Failed if any(isinstance(outcome, Failed) for _, outcome in lost) else Unparsed
+    has_failed = any(isinstance(outcome, Failed) for _, outcome in lost)
+    kind: type[Unparsed | Failed] = Failed if has_failed else Unparsed
     reasons = [
         f"{name}: {type(outcome).__name__.lower()}, {outcome.reason}"
         for name, outcome in lost

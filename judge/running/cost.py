@@ -25,28 +25,40 @@ _TOKENS_A_TURN = 16
 class SpendingLimit:
     """US dollars that may be spent, by a run, several runs or batches together.
 
-    A request's highest cost is reserved before it is sent, then replaced by the real cost; `spent`
-    has both.
+    A request's highest cost is reserved before it is sent, then replaced by the real cost.
     """
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
-        self.spent = 0.0
+        self._spent = 0.0
+
+    @property
+    def spent(self) -> float:
+        """The dollars that were spent, with all that is set aside."""
+        return self._spent
 
     def reserve(self, most: float | None) -> str:
         """Set aside the most that an answer can cost; returns why that cannot be, or ""."""
-        if self.limit is not None:
-            if most is None:
-                return "--max-cost is set and the price of an answer is unknown"
-            if self.spent + most > self.limit:
-                return f"the next request could pass --max-cost ({self.limit:g} dollars)"
-        self.spent += most or 0.0
-        return ""
+        if most is None:
+            return "" if self.limit is None else self._unpriced()
+        return "" if self._add(most, self.limit) else self._refusal()
 
     def settle(self, most: float | None, spent: float | None) -> None:
         """Replace the most that an answer could cost by its cost, if that is known."""
         if most is not None and spent is not None:
-            self.spent = max(0.0, self.spent + spent - most)
+            self._add(spent - most, None)
+
+    def _add(self, dollars: float, limit: float | None) -> bool:
+        if limit is not None and self._spent + dollars > limit:
+            return False
+        self._spent = max(0.0, self._spent + dollars)
+        return True
+
+    def _unpriced(self) -> str:
+        return "--max-cost is set and the price of an answer is unknown"
+
+    def _refusal(self) -> str:
+        return f"the next request could pass --max-cost ({self.limit:g} dollars)"
 
 
 @dataclass(slots=True)
