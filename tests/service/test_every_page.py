@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,11 +95,12 @@ def open_first(page: Page) -> None:
 
 
 def open_everything(page: Page) -> None:
-    """Unfold what is folded, and ask for the rest of long texts."""
+    """Unfold what is folded, and ask for more of long lists and texts."""
     page.evaluate(
         "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
     )
-    for button in page.locator("main button:visible", has_text="Show all").all():
+    more = re.compile("^Show (all|more)")
+    for button in page.locator("main button:visible", has_text=more).all():
         button.click()
 
 
