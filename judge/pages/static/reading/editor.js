@@ -68,9 +68,9 @@ export class StudyEditor {
 
   draw() {
     const { items, cannot_judge: why } = this.reading;
+    const marks = items.map((item, at) => ({ ...item, tone: shownAs(this.kinds, item).tone, key: at, name: at + 1 }));
     for (const report of this.reports) {
-      report.draw(items.flatMap((item, at) => (item.side !== report.side || item.start === null || item.edit ? []
-        : { start: item.start, end: item.end, tone: shownAs(this.kinds, item).tone, key: at, name: at + 1 })));
+      report.draw(marks.filter(({ side, start, edit }) => side === report.side && start !== null && !edit));
     }
     this.lines?.draw(this.draft?.edit ? [...items.filter((item) => !this.#replaces(item)), this.draft] : items);
     this.reason.replaceChildren(...(why ? ["Cannot judge: ", isolated(why), " ",
@@ -80,9 +80,8 @@ export class StudyEditor {
   }
 
   #drawCards() {
-    const { items } = this.reading;
-    redraw(this.list, items.length
-      ? el("ol", { class: "errors", "aria-label": "Marks" }, items.map((item, at) => this.#card(item, at)))
+    const cards = this.reading.items.map((item, at) => this.#card(item, at));
+    redraw(this.list, cards.length ? el("ol", { class: "errors", "aria-label": "Marks" }, cards)
       : el("p", { class: "small" }, "Nothing is marked yet."));
   }
 
@@ -217,22 +216,17 @@ export class StudyEditor {
     if (!this.draft) {
       this.#keep({ items: items.with(this.chosen, item) }, "Mark changed");
       this.draw();
-      goTo(find(`#card-${this.chosen}`, this.list), "nearest");
-      return;
+      return goTo(find(`#card-${this.chosen}`, this.list), "nearest");
     }
     this.draft = item;
-    if (!isComplete(this.kinds, item)) {
-      this.#drawBar();
-      return;
-    }
+    if (!isComplete(this.kinds, item)) return this.#drawBar();
     const others = items.filter((other) => !this.#replaces(other));
     const report = this.reports.find(({ side }) => side === this.range?.side);
     Object.assign(this, { draft: null, range: null });
     this.#keep({ items: [...others, item] }, `${capital(kindOf(this.kinds, item).label)} marked: ${wordsOf(item)}`);
     this.draw();
     report?.rest();
-    if (report) report.box.focus({ preventScroll: true });
-    else this.lines?.focus();
+    return report ? report.box.focus({ preventScroll: true }) : this.lines?.focus();
   }
 
   #clear() {
