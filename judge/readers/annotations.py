@@ -238,10 +238,11 @@ class AnnotationTable:
             for reader, readings in by_reader.items():
                 if (reader, study_id) in self.items:
                     values = {**described, **self.fields.get((reader, study_id), {})}
-                    texts = (str(values.pop(name, "")) for name in ("reference", "candidate"))
+                    reference = str(values.pop("reference", ""))
+                    candidate = str(values.pop("candidate", ""))
                     study_class = values.pop("study_class", None)
                     comment = str(values.pop("comment", ""))
-                    study = Study(study_id, *texts, study_class, fields=values)
+                    study = Study(study_id, reference, candidate, study_class, fields=values)
                     annotation = Annotation(tuple(self.items[reader, study_id]), comment)
                     readings.append(Reading(study, annotation))
         no_reports = {REFERENCE: "the reports are not in the reader's files"}

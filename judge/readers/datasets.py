@@ -35,8 +35,7 @@ AUTO = "auto"
 """The layout is recognized by the columns of the files."""
 
 _STUDY_COLUMNS = ("reference", "candidate", "model", "study_class", "patient")
-_TIDY_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text")
-_TIDY_COLUMNS += _STUDY_COLUMNS
+_ERROR_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text")
 
 
 def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
@@ -68,12 +67,13 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             _check_tidy(errors, study_rows, has_category=has_category)
             if has_matched and not any(map(_is_matched, study_rows)):
                 raise FaultError("it has no row of matched findings, but other studies have one")
-            values = table.fields[key] = {}
+            further = table.fields[key] = {}
             for row in study_rows:
                 for name, text in row.cells.items():
+                    is_used = name in _ERROR_COLUMNS + _STUDY_COLUMNS
                     # pandas writes the row numbers in a column without a name.
-                    is_used = name in _TIDY_COLUMNS or name.startswith("column_")
-                    if text and not is_used and values.setdefault(name, text) != text:
+                    is_used |= name.startswith("column_")
+                    if text and not is_used and further.setdefault(name, text) != text:
                         raise row.fault(f"{name} differs from an earlier row")
             for error in errors:
                 table.add(key, **error)

@@ -309,7 +309,8 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
     for name, frame in tables.items():
         if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
             several = "; --references takes several of a study" if frame is refs else ""
-            raise JudgeError(f"{name} has ids more than once: {first_ids(twice)}{several}")
+            ids = f"{len(twice)} ({first_ids(twice)})"
+            raise JudgeError(f"{name} has ids more than once: {ids}{several}")
     numbered = [name for name, frame in tables.items() if frame.index.name is None]
     if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
         name, there = numbered[0], join_names(tables[numbered[0]].columns)

@@ -34,6 +34,8 @@ from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 
 STDIN = "-"
+MAX_INPUT = 4 * 10**9
+"""The most bytes that a file may unpack to."""
 KEYS = "the keys"
 """Where the ids of an object are from."""
 
@@ -102,11 +104,26 @@ def read_content(source: str) -> tuple[str, bytes, str]:
         data = sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
         digest = hashlib.sha256(data).hexdigest()
         if data.startswith(_GZIP):
-            data = gzip.decompress(data)
+            data = _unpack(name, gzip.GzipFile(fileobj=io.BytesIO(data)))
+        _check_size(name, len(data))
     except (OSError, ValueError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise JudgeError(f"cannot read {name}: {reason}") from error
     return name, data, digest
+
+
+def _unpack(name: str, file: gzip.GzipFile) -> bytes:
+    data = bytearray()
+    while chunk := file.read(2**20):
+        data += chunk
+        _check_size(name, len(data))
+    return bytes(data)
+
+
+def _check_size(name: str, n_bytes: int) -> None:
+    """Refuse what unpacks to too much: a file may be an upload."""
+    if n_bytes > MAX_INPUT:
+        raise JudgeError(f"{name} unpacks to more than {MAX_INPUT / 1e9:g} GB; split it")
 
 
 def decode(name: str, data: bytes) -> str:
@@ -129,14 +146,23 @@ def _read_parquet(name: str, data: bytes) -> Columns:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    columns: Columns = {}
+    n_bytes = 0
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         _check_names(name, file.schema_arrow.names)
         names = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
-        return file.read(columns=names, use_threads=False).to_pydict()
+        for batch in file.iter_batches(256, columns=names, use_threads=False):
+            for field in names:
+                column = batch[field]
+                is_short = pa.types.is_dictionary(column.type)
+                n_bytes += (column.dictionary_decode() if is_short else column).nbytes
+                _check_size(name, n_bytes)
+                columns.setdefault(field, []).extend(column.to_pylist())
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
         raise JudgeError(f"{name} is a damaged Parquet file; write it again") from error
+    return columns
 
 
 def _read_text(name: str, text: str) -> Columns:

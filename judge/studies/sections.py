@@ -185,7 +185,8 @@ def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
         if value is not None and not isinstance(value, str):
             kind, source = type(value).__name__, frame.attrs["name"]
             way = "; --references takes several of a study" if kind == "list" else ""
-            raise JudgeError(f"{source}: {name!r} of study {study_id!r} is a {kind}, no text{way}")
+            which = f"{name!r} of study {study_id!r}"
+            raise JudgeError(f"{source}: {which} is not a text but a {kind}{way}")
     return [text and text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in frame[name]]
 
 

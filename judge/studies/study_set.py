@@ -175,13 +175,14 @@ class StudySet:
 
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
         """Return the studies of some rows; one that is there several times needs ids of its own."""
-        columns = {name: getattr(self, name) for name in _COLUMNS}
+        columns: dict[str, Any] = {name: getattr(self, name) for name in _COLUMNS}
         if self.every_reference:
             columns["every_reference"] = self.every_reference
-        picked = {name: tuple(column[row] for row in rows) for name, column in columns.items()}
+        for name, column in columns.items():
+            columns[name] = tuple(column[row] for row in rows)
         fields = {name: tuple(column[row] for row in rows) for name, column in self.fields.items()}
         ids = [self.study_ids[row] for row in rows] if study_ids is None else study_ids
-        return replace(self, study_ids=tuple(ids), fields=fields, **picked)
+        return replace(self, study_ids=tuple(ids), fields=fields, **columns)
 
     def sample(self, n: int, seed: int) -> Self:
         """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
