@@ -159,13 +159,17 @@ def mean_of(
     label: str,
     scale: Scale,
     shown: Collection[Where] = EVERYWHERE,
-    *,
-    higher_is_better: bool = True,
     **more: Any,  # noqa: ANN401
 ) -> Statistic:
     """Return the mean of the measure with this name; `more` are further fields of `Statistic`."""
-    more = {"kind": "mean", "measures": (name,), "shown": frozenset(shown), **more}
-    return Statistic(name, label, higher_is_better=higher_is_better, scale=scale, **more)
+    more = {"measures": (name,), "higher_is_better": True, **more}
+    return Statistic(name, label, "mean", scale=scale, shown=frozenset(shown), **more)
+
+
+def ratio_of(name: str, label: str, measure: str, per: str, **more: Any) -> Statistic:  # noqa: ANN401
+    """Return the ratio of two measures' sums, from 0 to 1; `more` are further fields."""
+    more = {"higher_is_better": True, "scale": (0, 1), "shown": EVERYWHERE, **more}
+    return Statistic(name, label, "ratio", (measure,), per=(per,), **more)
 
 
 @dataclass(frozen=True, slots=True)
