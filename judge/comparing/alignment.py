@@ -24,11 +24,7 @@ _ROLES = {"references": ("refs", "reference_field"), "candidates": ("preds", "ca
 
 @dataclass(frozen=True)
 class AlignedRuns:
-    """Runs and the studies on which they are aligned, in an order that no run decides.
-
-    `names` are what messages call the runs. `rows` has for each run the row of its table that
-    holds each study, -1 where it lacks the study.
-    """
+    """Named runs and the studies they are aligned on; `rows` are -1 where a run lacks one."""
 
     runs: tuple[Run, ...]
     names: tuple[str, ...]
@@ -60,11 +56,7 @@ class AlignedRuns:
         return np.equal(self.outcomes, OUTCOMES[Annotated]).astype(bool)
 
     def field(self, name: str, remedy: str = "") -> tuple[list[object] | None, str]:
-        """Return a field's value of each study, of the runs that have it, and a note.
-
-        Where runs contradict each other it is None and the note says so; with a `remedy` they raise
-        `JudgeError`. None too where no run has the field.
-        """
+        """Return a field's values, None without it or where runs disagree, and a note of that."""
         having = [index for index in range(len(self.runs)) if name in self._fields(index)]
         merged: list[object] = [None] * len(self.study_ids)
         for index in having:
@@ -86,11 +78,7 @@ class AlignedRuns:
         return {"study_class", *self.runs[run].manifest["fields"]}
 
     def patients(self, patient_field: str | None = None) -> tuple[str, NDArray[np.intp]] | None:
-        """Return the field that names the patients and each study's patient, by number, or None.
-
-        The field is by default the first of the usual ones; `none` sets patients aside. A study
-        without one is its own. Raises `JudgeError` where no run has the field or runs disagree.
-        """
+        """Return the field that names the patients and each study's patient by number, or None."""
         if patient_field == "none":
             return None
         there = set.union(*map(self._fields, range(len(self.runs))))
@@ -104,11 +92,7 @@ class AlignedRuns:
         return name, patient_numbers(column or ())
 
     def differing_texts(self, side: str) -> list[tuple[str, str, list[str]]]:
-        """Return two runs and the studies whose `references` differ, or `candidates`.
-
-        Runs of one file agree by its digest; of others the texts are compared, white space aside. A
-        text that a run has not is no other. Raises `JudgeError` where annotations are missing.
-        """
+        """Return two runs and the studies whose `references`, or `candidates`, differ."""
         known: dict[str, tuple[bytes, str]] = {}
         differing: dict[tuple[str, str], list[str]] = {}
         files = [_file(run, side) for run in self.runs]
@@ -139,8 +123,7 @@ class AlignedRuns:
 
 
 def align(
-    runs: Sequence[tuple[str, Run]],
-    choose: Callable[..., Collection[str]] = set.intersection,
+    runs: Sequence[tuple[str, Run]], choose: Callable[..., Collection[str]] = set.intersection
 ) -> AlignedRuns:
     """Align named runs on the studies that all have, or that `choose` makes of their ids."""
     ids = [run.columns([])["study_id"].to_pylist() for _, run in runs]

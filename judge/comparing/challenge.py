@@ -32,12 +32,7 @@ def challenge_comparisons(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
 ) -> dict[str, Comparison]:
-    """Compare models over data sets, by the section that was judged.
-
-    A run's data sets are those of its field `dataset`; without one it is a data set that is called
-    after its file of references. Raises `JudgeError` for data sets with other models or rubrics,
-    for studies without a class, and as `read_scores` does.
-    """
+    """Compare models over data sets, by section; raises `JudgeError` as `read_scores` does."""
     sections: dict[str, dict[str, list[tuple[str, RunChoice]]]] = {}
     for choice in choices:
         run = Run(choice.path)
@@ -56,13 +51,9 @@ def challenge_comparisons(
         if not {NORMAL, ABNORMAL} <= set(fields.get("study_class", ())):
             raise JudgeError(f"{section}: the challenge compares normal with abnormal studies")
         by = ["study_class", *(["dataset"] if "dataset" in fields else [])]
-        comparisons[section] = compare(
-            runs.panel,
-            sort=sort,
-            by=by,
-            signature=comparison_signature(runs, None, by),
-            notes=runs.notes,
-        )
+        line = comparison_signature(runs, None, by)
+        made = compare(runs.panel, sort=sort, by=by, signature=line, notes=runs.notes)
+        comparisons[section] = made
     return comparisons
 
 
@@ -87,9 +78,13 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
                 "model, rubric and data set"
             )
     panels = {name: part.panel for name, part in parts.items()}
-    fields = dict.fromkeys(field for panel in panels.values() for field in panel.fields)
+    names = dict.fromkeys(("dataset", *(name for p in panels.values() for name in p.fields)))
+    fields: dict[str, list[object]] = {name: [] for name in names}
     clusters: list[Codes] = []
-    for panel in panels.values():
+    for dataset, panel in panels.items():
+        for name, column in fields.items():
+            usual = [dataset if name == "dataset" else None] * len(panel.study_ids)
+            column += panel.fields.get(name, usual)
         units = units_of(panel.clusters, len(panel.study_ids))
         clusters.append(units + (clusters[-1].max() + 1 if clusters else 0))
     patient_field = next((p.patient_field for p in panels.values() if p.patient_field), None)
@@ -97,16 +92,7 @@ def _joined(parts: Mapping[str, ComparedRuns]) -> ComparedRuns:
         first.panel,
         study_ids=tuple(f"{name}/{study}" for name, p in panels.items() for study in p.study_ids),
         values=_stacked([panel.values for panel in panels.values()], axis=0),
-        fields={
-            field: tuple(
-                value
-                for name, p in panels.items()
-                for value in p.fields.get(
-                    field, (name if field == "dataset" else None,) * len(p.study_ids)
-                )
-            )
-            for field in ("dataset", *fields)
-        },
+        fields={field: tuple(column) for field, column in fields.items()},
         clusters=np.concatenate(clusters) if patient_field else None,
         patient_field=patient_field,
         per=_stacked([panel.per for panel in panels.values()], axis=0),

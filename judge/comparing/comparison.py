@@ -100,11 +100,7 @@ def compare_runs(
     metrics: Sequence[MetricFile] = (),
     track: Track = lambda tested, _n: tested,
 ) -> tuple[ComparedRuns, Comparison]:
-    """Open runs, align them and compare them; without `how` nothing is tested.
-
-    `common` compares on the studies that all have; `allow` names what may differ, of `ALLOWED`.
-    Raises `JudgeError` that says what differs.
-    """
+    """Open runs and compare them; raises `JudgeError` that says what differs and must not."""
     compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
     comparison = compare(
         compared.panel,
@@ -131,10 +127,8 @@ def read_scores(
     runs = opened(choices)
     aligned = align([(run.shown, run.run) for run in runs])
     notes = check(runs, aligned, allow, common=common)
-    runs = [
-        replace(run, outcomes=Counter(outcomes))
-        for run, outcomes in zip(runs, aligned.outcomes.T.tolist(), strict=True)
-    ]
+    ends = zip(runs, aligned.outcomes.T.tolist(), strict=True)
+    runs = [replace(run, outcomes=Counter(outcomes)) for run, outcomes in ends]
     models = tuple(dict.fromkeys(run.model for run in runs))
     values, per, tallies = _rubric_values(runs, aligned, models)
     values |= _file_values(metrics, aligned.study_ids, models)
@@ -145,8 +139,7 @@ def read_scores(
         for name in dict.fromkeys((*group_fields, *GROUP_FIELDS, *([patient] if patient else [])))
     }
     notes += [note for _, note in fields.values() if note]
-    notes += _run_notes(runs, models)
-    notes += _coverage(values, models)
+    notes += [*_run_notes(runs, models), *_coverage(values, models)]
     judged = {(run.rubric, run.model) for run in runs}
     without_run = {
         rubric: frozenset(i for i, model in enumerate(models) if (rubric, model) not in judged)
@@ -197,8 +190,8 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
     return list(opened_runs.values())
 
 
+# What differs, what allows it, and the runs by value.
 _Differing = tuple[str, str, Mapping[str, Sequence[str]]]
-"""What differs, what allows it, and the runs by value."""
 
 
 def check(
@@ -226,9 +219,8 @@ def check(
         if remedy not in allowed
     ]
     if refused:
-        raise JudgeError(
-            "\n".join(("these runs cannot be compared together; what differs:", *refused))
-        )
+        what = "\n".join(refused)
+        raise JudgeError(f"these runs cannot be compared together; what differs:\n{what}")
     return [f"the runs differ in {what} ({remedy}): {texts[what]}" for what, remedy, _ in differing]
 
 
@@ -269,16 +261,19 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
         if judge["note"]:
             note = f"judged by {judge['name']}, {judge['note']}"
             titles.setdefault(note, []).append(rubrics.load(run.rubric).title)
-    yield from (f"{' and '.join(dict.fromkeys(of))}: {note}" for note, of in titles.items())
+    yield from (f"{' and '.join(dict.fromkeys(on))}: {note}" for note, on in titles.items())
     for rubric in dict.fromkeys(run.rubric for run in runs):
-        judged = {run.model for run in runs if run.rubric == rubric}
+        of = [run for run in runs if run.rubric == rubric]
+        packages = {Signature.parse(run.run.signature).get("package"): run.shown for run in of}
+        if len(packages) > 1:
+            listed = ", ".join(f"{package} in {shown}" for package, shown in packages.items())
+            yield f"the rubric {rubric} comes from packages that differ: {listed}"
+        judged = {run.model for run in of}
         if missing := [model for model in models if model not in judged]:
             yield f"no run of {rubric} is of {', '.join(missing)}"
     n = sum(runs[0].outcomes.values())
-    lost = [(n - run.outcomes["annotated"], run) for run in runs]
-    if any(k for k, _ in lost):
-        lost.sort(key=lambda pair: -pair[0])
-        named = [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]
+    lost = sorted(((n - run.outcomes["annotated"], run) for run in runs), key=lambda p: -p[0])
+    if named := [f"{run.model} {k:,} ({run.rubric})" for k, run in lost[:_MOST] if k]:
         yield f"studies not scored, of {n:,}: {', '.join(named)}"
     if any(run.run.summary()["n_class_inferred"] for run in runs):
         yield "the study class was inferred by the lexicon"
@@ -383,13 +378,8 @@ def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Seq
         f"patient:{panel.patient_field or 'none'}",
     ]
     if how:
-        parts += [
-            f"resamples:{how.resamples}",
-            f"flips:{how.flips}",
-            f"seed:{how.seed}",
-            "family:table",
-            f"numpy:{version('numpy')}",
-        ]
+        parts += [f"{name}:{getattr(how, name)}" for name in ("resamples", "flips", "seed")]
+        parts += ["family:table", f"numpy:{version('numpy')}"]
     parts.append(f"version:{plugins.version()}")
     return str(Signature(parts))
 

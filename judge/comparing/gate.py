@@ -13,22 +13,15 @@ from judge.stats.significance import ALPHA, PairTest, Resampling, holm
 from judge.stats.table import OUTCOMES
 from judge.types import Annotated, JudgeError
 
-SCORED = "scored"
-"""The name, beside the metrics', of the share of studies that were scored."""
-
-LEAST_SCORED = 0.99
-"""The floor of `scored` where no other is given: lost studies must not let a run pass."""
+# The share of studies that were scored, and its floor: lost studies must not let a run pass.
+SCORED, LEAST_SCORED = "scored", 0.99
 
 Verdict = Literal["pass", "fail", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that a gate checks: the `rule` that must hold, and the `reason` if it is undecided.
-
-    `difference` is the run's `value` less the earlier run's `baseline`, on `n` studies scored in
-    both, with its 95% interval; `p_holm` is corrected for all tests of the gate.
-    """
+    """One `rule` that a gate checks, and the `reason` if undecided; `p_holm` is over all tests."""
 
     metric: str
     label: str
@@ -116,11 +109,10 @@ def gate(
             cell = comparison.groups[0].cells[metric.name][0]
             name, value, n, label = metric.name, cell.value, cell.n, metric.label
         verdict: Verdict = "undecided"
+        reason = "no study has this figure"
         if value is not None:
-            verdict = (
-                "pass" if (value >= limit if words == "at least" else value <= limit) else "fail"
-            )
-        reason = "no study has this figure" if value is None else ""
+            is_met = value >= limit if words == "at least" else value <= limit
+            verdict, reason = "pass" if is_met else "fail", ""
         rule = f"{words} {limit:g}"
         checks.append(Check(name, label, rule, verdict, value, n, reason=reason, is_limit=True))
     if earlier is not None:
@@ -147,12 +139,7 @@ def gate(
 
 
 def _verdict(
-    metric: Metric,
-    test: PairTest,
-    max_drop: float,
-    *,
-    drift: bool,
-    non_inferior: bool,
+    metric: Metric, test: PairTest, max_drop: float, *, drift: bool, non_inferior: bool
 ) -> tuple[Verdict, str]:
     """Return what a paired test says of a figure, and why it says nothing."""
     if test.p_holm is None or test.difference is None:

@@ -18,10 +18,8 @@ from judge.types import JudgeError
 
 _ID, _MODEL = "study_id", "model"
 _MISSING = ("", "NaN", "nan", "NA", "null", "None")
-_MOST = 1e12
-"""Beyond this a value is no measurement, and its square no number."""
-_INDEX = ("column_1", "Unnamed: 0", "__index_level_0__")
-"""An index without a name: of CSV, of CSV read by pandas and written again, of Parquet."""
+_MOST = 1e12  # beyond this a value is no measurement, and its square no number
+_INDEX = ("column_1", "Unnamed: 0", "__index_level_0__")  # without a name, in CSV or Parquet
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,10 @@ _EXAMPLES = 3
 _Error = tuple[str, int, bool]
 _TONES = (None, "good", "mild", "notable", "serious", "critical")
 _USUAL = Resampling()
-_FLIPS_A_TEST = 200
-"""So many flips for each test that Holm's correction leaves the least p-value at 0.005."""
+_FLIPS_A_TEST = 200  # Holm's correction leaves the least p-value at 0.005
+# In how many studies an error recurs, and in how many, of either of two runs, it is tested: with
+# fewer no difference would survive Holm's correction for dozens of tests.
 FEWEST, FEWEST_TESTED = 2, 10
-"""In how many studies an error recurs, and in how many, of either of two runs, it is tested.
-
-With fewer than ten no difference would survive Holm's correction for dozens of tests.
-"""
 _MADE_BY = (
     *("signature", "model", "rubric", "judge", "prompt", "section", "omitted"),
     *("n_studies", "n_scored", "n_unparsed", "n_failed"),
@@ -70,10 +67,7 @@ def recurring_in(
     min_studies: int | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Recurring:
-    """Return the errors that recur in one run, or in two, opened with `options` of `read_scores`.
-
-    Raises `JudgeError` as that does, and for a rubric whose items are not graded.
-    """
+    """Return the errors that recur in one run, or in two; raises as `read_scores` does."""
     if len(choices) > 2:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     if len(choices) > 1:
@@ -83,10 +77,9 @@ def recurring_in(
     if choices[0].model:
         summary = {**summary, "model": choices[0].model}
     groups = _grouped(run, rubric)
-    errors = [
-        {**_named(group, rubric), **_numbers(groups[group], summary["n_scored"])}
-        for group in sorted(groups, key=lambda group: _place(group, rubric))
-    ]
+    in_order = sorted(groups, key=lambda group: _place(group, rubric))
+    n = summary["n_scored"]
+    errors = [{**_named(group, rubric), **_numbers(groups[group], n)} for group in in_order]
     errors.sort(key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")])
     data = {
         **{name: summary.get(name) for name in _MADE_BY},
@@ -108,10 +101,8 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
         )
     is_scored = np.asarray(compared.aligned.is_scored.all(axis=1))
     if not is_scored.any():
-        raise JudgeError(
-            f"none of {len(is_scored):,} studies was scored in both {names}; judge audit RUN says "
-            "why"
-        )
+        why = f"none of {len(is_scored):,} studies was scored in both {names}"
+        raise JudgeError(f"{why}; judge audit RUN says why")
     panel = compared.panel.take(is_scored.nonzero()[0])
     rubric, models = runs[0].rubric, [run.model for run in compared.runs]
     n, wanted = len(panel.study_ids), set(panel.study_ids)
@@ -128,19 +119,16 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
     errors = []
     for group in groups:
         ids, other_ids = studies[group]
-        sides = (
-            _numbers(first.get(group, ()), n, ids - other_ids),
-            _numbers(second.get(group, ()), n, other_ids - ids),
-        )
-        errors.append(
-            {
-                **_named(group, rubric),
-                "n_either": len(ids | other_ids),
-                "models": dict(zip(models, sides, strict=True)),
-                "ratio": len(ids) / len(other_ids) if other_ids else None,
-                "test": tests.get(group),
-            }
-        )
+        left = _numbers(first.get(group, ()), n, ids - other_ids)
+        right = _numbers(second.get(group, ()), n, other_ids - ids)
+        error = {
+            **_named(group, rubric),
+            "n_either": len(ids | other_ids),
+            "models": dict(zip(models, (left, right), strict=True)),
+            "ratio": len(ids) / len(other_ids) if other_ids else None,
+            "test": tests.get(group),
+        }
+        errors.append(error)
 
     def order(error: dict[str, Any]) -> tuple[object, ...]:
         k, n = (side["k"] for side in error["models"].values())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from judge.running.folder import Run
 
 PACKET = 50
-"""Studies in a packet: neighbours are unpacked together, and more of them compress better."""
+"""Studies that are unpacked together."""
 _STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.M)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|let|class) )", re.M)
@@ -53,27 +53,16 @@ class Frontend:
         return hashlib.sha256((self.script + self.style).encode()).hexdigest()[:16]
 
 
-RESULTS = Frontend(
-    (
-        *("dom", "load", "format", "keys", "list", "study", "app", "review", "run", "comparison"),
-        *("tables", "runs"),
-    )
-)
-READING = Frontend(
-    (
-        *("dom", "load", "format", "keys", "reading/marks", "reading/report", "reading/editor"),
-        *("reading/practice", "reading/main"),
-    )
-)
+_BASE = ("dom", "load", "format", "keys")
+_VIEWS = ("list", "study", "app", "review", "run", "comparison", "tables", "runs")
+_READING = ("marks", "report", "editor", "practice", "main")
+RESULTS = Frontend((*_BASE, *_VIEWS))
+READING = Frontend((*_BASE, *(f"reading/{name}" for name in _READING)))
 """The page of blind reading: no script that asks for a judge's verdicts."""
 
 
 def page_file(mark: str, view: str, title: str, data: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Yield the page of a view as one file, part by part, with each piece of `data` by its name.
-
-    `mark` is the first line, by which the program knows its own files. The policy allows the
-    page its own script and style and images that it holds.
-    """
+    """Yield the page of a view as one file with each piece of `data`; it begins with `mark`."""
     policy = (
         f"default-src 'none'; script-src {source_hash(RESULTS.script)}; "
         f"style-src {source_hash(RESULTS.style)}; img-src blob:; base-uri 'none'; "

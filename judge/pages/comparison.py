@@ -15,26 +15,16 @@ from judge.stats.metric import Metric
 from judge.stats.scores import Cell
 from judge.stats.significance import Comparison, PairTest
 from judge.study.view import judged_view
-from judge.tables.comparison import (
-    correlation_tables,
-    difference,
-    error_tables,
-    figure,
-    group_name,
-    judged_tests,
-    panels,
-)
+from judge.tables import comparison as tables
 from judge.tables.document import definitions, estimate_texts, p_value
 from judge.text import group_value, in_natural_order
 
+# By model and rubric, then by study id.
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
-"""By model and rubric, then by study id: the records as a run keeps them."""
-
 Wanted = dict[tuple[str, str], set[str]]
-"""By model and rubric, the ids of studies."""
 
 MARK = "<!doctype html><!-- judge compare -->"
-"""How such a file begins, so that it is known again."""
+_METRIC = ("name", "label", "short", "kind", "study_label", "rubric")
 MOST_RECORDS = 20_000
 """Records of one study, model and rubric; about half a kilobyte each in the file."""
 
@@ -49,11 +39,7 @@ class PageFigure:
 
 
 def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
-    """Return the ids of the studies whose records the page shows, by model and rubric.
-
-    All of them where there are no more than `most`. Otherwise those in which the best and the worst
-    model are furthest apart by the metric of the ranks.
-    """
+    """Return the studies whose records are shown: where there are many, those that differ most."""
     panel = c.panel
     keys = [(model, rubric) for model in panel.models for rubric in rubric_names(c)]
     n = most // max(1, len(keys))
@@ -69,10 +55,7 @@ def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
 
 
 def page(c: Comparison, records: Records, figures: Sequence[PageFigure] = ()) -> Iterator[str]:
-    """Yield the page as one file; `records` are those that `wanted` named.
-
-    A study without records is shown without its reports.
-    """
+    """Yield the page as one file; `records` are those that `wanted` named."""
     title = f"Comparison of {len(c.panel.models)} models"
     return page_file(MARK, "comparison", title, _pieces(c, records, figures))
 
@@ -84,7 +67,9 @@ def _pieces(
     n_records = {"here": sum(map(len, records.values())), "all": n_judged}
     ids = {study_id for studies in records.values() for study_id in studies}
     rows = [row for row, study_id in enumerate(c.panel.study_ids) if study_id in ids]
-    packets = packet_numbers(rows, len(c.panel.study_ids))
+    packets = [-1] * len(c.panel.study_ids)  # the packet of each study, -1 for one not shown
+    for place, row in enumerate(rows):
+        packets[row] = place // PACKET
     yield from number_pieces(c, {"records": n_records}, {"packets": packets})
     for number, start in enumerate(range(0, len(rows), PACKET)):
         packet = rows[start : start + PACKET]
@@ -104,14 +89,6 @@ def number_pieces(
         yield f"values-{number}", c.panel.study_values(metric.name).T.astype("<f8").tobytes()
 
 
-def packet_numbers(rows: Sequence[int], n: int) -> list[int]:
-    """Return the packet with the reports of each of `n` studies, -1 for one not in `rows`."""
-    packets = [-1] * n
-    for place, row in enumerate(rows):
-        packets[row] = place // PACKET
-    return packets
-
-
 def figure_pieces(figures: Sequence[PageFigure]) -> Iterator[tuple[str, bytes]]:
     """Yield the titles and captions of all figures, then the SVG of each."""
     yield "figures", as_json([{"title": f.title, "caption": f.caption} for f in figures])
@@ -124,11 +101,15 @@ def overview(c: Comparison) -> dict[str, Any]:
     panel = c.panel
     return {
         "models": list(panel.models),
-        "metrics": [_metric(metric) for metric in panel.metrics],
+        "metrics": [
+            {name: getattr(metric, name) for name in _METRIC}
+            | {"higher": metric.higher_is_better, "study_higher": metric.study_higher_is_better}
+            for metric in panel.metrics
+        ],
         "sort": c.sort,
         "groups": list(_groups(c)),
         "rubrics": {name: declared(rubrics.load(name)) for name in rubric_names(c)},
-        "correlations": [table.plain() for table in correlation_tables(c)],
+        "correlations": [table.plain() for table in tables.correlation_tables(c)],
         "tested": _tested(c),
         "signature": c.signature,
         "notes": list(c.notes),
@@ -139,15 +120,6 @@ def overview(c: Comparison) -> dict[str, Any]:
 def rubric_names(c: Comparison) -> tuple[str, ...]:
     """Return the rubrics that the models were judged by."""
     return tuple(dict.fromkeys(m.rubric for m in c.panel.metrics if m.rubric is not None))
-
-
-def _metric(metric: Metric) -> dict[str, Any]:
-    names = ("name", "label", "short", "kind", "study_label", "rubric")
-    return {
-        **{name: getattr(metric, name) for name in names},
-        "higher": metric.higher_is_better,
-        "study_higher": metric.study_higher_is_better,
-    }
 
 
 def _tested(c: Comparison) -> str:
@@ -165,20 +137,16 @@ def _tested(c: Comparison) -> str:
 
 
 def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
-    parts = panels(c)
+    parts = tables.panels(c)
     for index in in_natural_order([group.key for group in c.groups]):
         group = c.groups[index]
-        tests = {
-            metric.name: [_test(test, metric) for test in judged_tests(c, index, metric)]
-            for metric in (c.panel.metrics if c.tests else ())
-        }
         ranks = c.rank_shares[index] if c.rank_shares else {}
         intervals = {
             name: [share and {"low": share.low, "high": share.high} for share in shares]
             for name, shares in ranks.items()
         }
         yield {
-            "name": group_name(group.key),
+            "name": tables.group_name(group.key),
             "key": {name: group_value(value) for name, value in group.key.items()},
             "n": group.n_studies,
             "cells": {
@@ -186,9 +154,13 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
                 for metric in parts[index].metrics
             },
             "errors": [
-                table.plain() for table in error_tables(parts[index], group.key, c.order).values()
+                table.plain()
+                for table in tables.error_tables(parts[index], group.key, c.order).values()
             ],
-            "tests": tests,
+            "tests": {
+                metric.name: [_test(test, metric) for test in tables.judged_tests(c, index, metric)]
+                for metric in (c.panel.metrics if c.tests else ())
+            },
             "rank_intervals": intervals,
         }
 
@@ -197,13 +169,13 @@ def _groups(c: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _cell(cell: Cell, metric: Metric) -> dict[str, Any]:
-    text, interval = estimate_texts(figure(cell, metric))
-    numbers = {name: getattr(cell, name) for name in ("n", "rank", "value", "low", "high")}
-    return {**numbers, "figure": text, "interval": interval}
+    text, interval = estimate_texts(tables.figure(cell, metric))
+    names = ("n", "rank", "value", "low", "high")
+    return {name: getattr(cell, name) for name in names} | {"figure": text, "interval": interval}
 
 
 def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
-    differences = [estimate_texts(difference(test, metric, sign)) for sign in (1, -1)]
+    differences = [estimate_texts(tables.difference(test, metric, sign)) for sign in (1, -1)]
     return {
         **{name: getattr(test, name) for name in ("a", "b", "n", "is_significant")},
         "differences": [{"text": text, "interval": interval} for text, interval in differences],

@@ -32,23 +32,16 @@ if TYPE_CHECKING:
 
     from judge.prompts import Prompt
 
-MARK = "<!doctype html><!-- judge audit -->"
-"""How such a file begins, so that the program knows it again."""
-INDEX = "<!doctype html><!-- judge page -->"
-"""How the index of a folder of pages begins."""
-_MAX_CHOICES = 200
-"""A field with more values than this is filtered by typing, not by choosing."""
-_MAX_CHOICE = 100
-_SHORT = 40
-"""Characters of a field's longest value that is shown in the list of studies from the start."""
-_FEW_FIELDS = 3
+# How such a file, and the index of a folder of pages, begin, so that they are known again.
+MARK, INDEX = "<!doctype html><!-- judge audit -->", "<!doctype html><!-- judge page -->"
+# A field with more values, or longer ones, is filtered by typing, not by choosing.
+_MAX_CHOICES, _MAX_CHOICE = 200, 100
+# So many fields of values this short are in the list of studies.
+_FEW_FIELDS, _SHORT = 3, 40
 
 
 def page(run: Run) -> Iterator[str]:
-    """Yield the page of `run` as one file; its records are read one packet at a time.
-
-    Raises ValueError where the run's records and its table have different studies.
-    """
+    """Yield the page of `run` as one file; raises ValueError where its table does not fit."""
     return page_file(MARK, "run", run_document(run.summary(), run.rubric).title, _pieces(run))
 
 
@@ -73,11 +66,7 @@ def has_prompt(summary: Mapping[str, Any]) -> bool:
 
 
 class AskedQuestions:
-    """The messages of a run's first question about each study.
-
-    A run keeps a digest of each prompt. `missing` says in a sentence why the messages cannot be
-    shown, for example since the prompt of that digest is not here; empty where they can.
-    """
+    """The messages of a run's first question about each study, or why they are `missing`."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -140,14 +129,8 @@ def _names(part: str) -> tuple[str, ...]:
 
 
 def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
-    """Return what a page shows of a run before its studies, in JSON's types.
-
-    `facts` and `tables` are those of the terminal; `figures` holds `rates` (a row a group, the
-    last for all studies) and the `tally`; `columns` are those of the list of studies and `filters`
-    what it can be narrowed by.
-    """
-    rates = [s for s in rubric.shown("groups") if s.kind == "rate"]
-    document = run_document(summary, rubric)
+    """Return what a page shows of a run before its studies, in JSON's types."""
+    shown, document = rubric.shown("groups"), run_document(summary, rubric)
     names = ("judge", "prompt", "signature", "n_studies", "n_scored")
     return {
         "title": document.title,
@@ -159,11 +142,11 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
         },
         **{name: summary[name] for name in names},
         "has_prompt": has_prompt(summary),
-        "headline": [_tile(summary, statistic) for statistic in rubric.shown("groups")],
+        "headline": [_tile(summary, statistic) for statistic in shown],
         "facts": [{"name": name, "value": value} for name, value in document.head],
         "tables": [printed.plain() for printed in document.tables],
         "figures": {
-            "rates": [_rates(summary, statistic) for statistic in rates],
+            "rates": [_rates(summary, s) for s in shown if s.kind == "rate"],
             "tally": _tally(summary, rubric),
         },
         "columns": _columns(table, rubric),
@@ -172,16 +155,10 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
 
 
 def index(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
-    """Return the columns of the list of studies by name, and the rows, the worst study first.
-
-    The codes of a study's items are in a column named as the plural of their facet, such as
-    `categories`.
-    """
+    """Return the columns of the list of studies by name, and the rows, the worst study first."""
     measures = [measure.name for measure in rubric.measures if measure.role != "check"]
     names = ["study_id", "study_class", "outcome", "reason", *measures, *field_names(table, rubric)]
-    columns: dict[str, list[Any]] = {
-        name: [cell(value) for value in table[name].tolist()] for name in names
-    }
+    columns: dict[str, Any] = {name: [*map(cell, table[name].tolist())] for name in names}
     if rubric.codes:
         columns[rubric.codes.plural] = list(codes(table, rubric))
     return {"order": worst_order(table, rubric), "columns": columns, "packet": PACKET}
@@ -196,12 +173,8 @@ def field_names(table: pd.DataFrame, rubric: Rubric) -> list[str]:
 def declared(rubric: Rubric) -> dict[str, Any]:
     """Return the words of a rubric that a page needs: its kinds, facets, labels and counts."""
     facets = [
-        {
-            "name": facet.name,
-            "label": facet.label,
-            "plural": facet.plural,
-            "labels": [{**asdict(label), "text": facet.text(label.name)} for label in facet.labels],
-        }
+        {name: getattr(facet, name) for name in ("name", "label", "plural")}
+        | {"labels": [asdict(one) | {"text": facet.text(one.name)} for one in facet.labels]}
         for facet in rubric.facets
     ]
     return {
@@ -221,8 +194,7 @@ def _tile(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, str]:
     value = summary["statistics"][statistic.name]
     text = percent if statistic.kind == "rate" else number
     ends = [text(value[end]) for end in ("low", "high") if value[end] is not None]
-    shown = {"label": statistic.label, "text": text(value["value"])}
-    return {**shown, "interval": " to ".join(ends)}
+    return {"label": statistic.label, "text": text(value["value"]), "interval": " to ".join(ends)}
 
 
 def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
@@ -267,17 +239,16 @@ def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
     if table["outcome"].nunique() > 1:
         columns.append(("outcome", "outcome", "outcome"))
     columns += [(name, name, "field") for name in short[:_FEW_FIELDS]]
-    tones = {m.name: _tone(m, rubric) for m in rubric.with_role("count")}
+    tones = {}
+    for measure in rubric.with_role("count"):
+        labels = dict(measure.counts.labels) if measure.counts else {}
+        if len(labels) == 1:
+            ((facet, label),) = labels.items()
+            tones[measure.name] = rubric.facet(facet)[label].tone
     return [
         {"name": name, "label": label, "kind": kind, "tone": tones.get(name)}
         for name, label, kind in columns
     ]
-
-
-def _tone(measure: Measure, rubric: Rubric) -> str | None:
-    labels = dict(measure.counts.labels) if measure.counts else {}
-    tones = [rubric.facet(facet)[name].tone for facet, name in labels.items()]
-    return tones[0] if len(tones) == 1 else None
 
 
 def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
@@ -309,9 +280,8 @@ def write_page(run: Run, path: Path) -> None:
     try:
         write_html(page(run), path, MARK)
     except (KeyError, ValueError) as error:
-        raise JudgeError(
-            f"the files of {run.path} do not fit together ({error}): make the run again"
-        ) from error
+        why = f"the files of {run.path} do not fit together ({error}): make the run again"
+        raise JudgeError(why) from error
 
 
 def write_site(runs: Iterable[Path], out: Path) -> Path:
@@ -328,8 +298,7 @@ def write_site(runs: Iterable[Path], out: Path) -> Path:
         raise cannot_write(out, error) from error
     for name in opened:
         check_writable(out / name, mark=MARK)
-    index = out / "index.html"
-    check_writable(index, mark=INDEX)
+    check_writable(index := out / "index.html", mark=INDEX)
     for name, run in opened.items():
         write_page(run, out / name)
     has_comparison = (out / "comparison.html").is_file()

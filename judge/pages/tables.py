@@ -18,24 +18,22 @@ from judge.study.marks import Segment
 from judge.study.view import cell, changed_words, judged_view
 from judge.tables.stress import stress_document
 from judge.tables.validation import validation_document
-from judge.text import group_value
+from judge.text import counted, group_value
 
 if TYPE_CHECKING:
     from judge.stress.report import StressReport
     from judge.validating.raters import RatedStudies
 
-STRESS = "<!doctype html><!-- judge stress -->"
-VALIDATION = "<!doctype html><!-- judge validate -->"
-"""How such files begin, so that the program knows them again."""
+STRESS, VALIDATION = (
+    "<!doctype html><!-- judge stress -->",
+    "<!doctype html><!-- judge validate -->",
+)
 
 # A stress test: the report, and each pair of reports with its outcome.
 
 
 def stress_page(report: StressReport, figures: Sequence[PageFigure] | None = None) -> Iterator[str]:
-    """Yield the page as one file; records are read once, a packet at a time.
-
-    `figures` are None where they cannot be drawn here.
-    """
+    """Yield the page as one file; `figures` are None where they cannot be drawn here."""
     title = f"Stress test of {report.data['judge']['name']} ({report.first.run.rubric.title})"
     return page_file(STRESS, "stress", title, _stress_pieces(report, figures))
 
@@ -122,46 +120,47 @@ def _pair_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
             if change != other:
                 marked[side].append({"text": text, "errors": errors})
     truth, is_read = fields.get("truth"), record["annotation"] is not None
+    k = int(fields["k"])
+    expected = counted(k, "error", "errors") if k else "no error"
+    if fields["group"] == "hostile":
+        expected = "the same reading as without the text"
     return {
         **{name: fields.get(name) for name in ("group", "change", "base", "significance")},
-        "expected": _expected(fields),
+        "expected": expected,
         "categories": [CATEGORY.text(name) for name in truth.split(",")] if truth else [],
         "words": [] if is_rewritten else words,
         "is_rewritten": is_rewritten,
         "marked": marked,
         # The raw answer is shown where it could not be read.
-        "record": {
-            **judged_view(record, rubric),
-            "answer": None if is_read else record["answer"],
-        },
+        "record": {**judged_view(record, rubric), "answer": None if is_read else record["answer"]},
     }
-
-
-def _expected(fields: Mapping[str, Any]) -> str:
-    if fields["group"] == "hostile":
-        return "the same reading as without the text"
-    k = int(fields["k"])
-    return "no error" if not k else f"{k} error{'' if k == 1 else 's'}"
 
 
 # Judges and readers: tables, the counts of all studies, and their reports.
 
 
 def validation_page(data: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
-    """Yield the page as one file; a study without its reports is shown with its counts alone.
-
-    `data` is as `judge validate --format json` has it.
-    """
-    return page_file(
-        VALIDATION, "validation", "Judges and readers", _validation_pieces(data, studies)
-    )
+    """Yield the page of `data`, as `judge validate --format json` has it, as one file."""
+    pieces = _validation_pieces(data, studies)
+    return page_file(VALIDATION, "validation", "Judges and readers", pieces)
 
 
 def _validation_pieces(
     data: Mapping[str, Any], studies: RatedStudies
 ) -> Iterator[tuple[str, bytes]]:
     quantities = {row["quantity"]: row["label"] for row in data["limits"]}
-    yield "overview", as_json(_overview(data, studies, quantities))
+    document = validation_document(data)
+    overview = {
+        "facts": [{"name": name, "value": value} for name, value in document.head],
+        "tables": [table.plain() for table in document.tables],
+        "raters": [
+            {"name": rater.name, "is_reader": rater.is_reader, "rubric": declared(rater.run.rubric)}
+            for rater in studies.raters
+        ],
+        "quantities": [{"name": name, "label": label} for name, label in quantities.items()],
+        "signature": data["signature"],
+    }
+    yield "overview", as_json(overview)
     columns = {
         "study_id": list(studies.study_ids),
         "study_class": [group_value(name) for name in studies.study_classes],
@@ -182,19 +181,3 @@ def _validation_pieces(
             for study_id in studies.study_ids[start : start + PACKET]
         ]
         yield f"packet-{number}", as_json(packet)
-
-
-def _overview(
-    data: Mapping[str, Any], studies: RatedStudies, quantities: Mapping[str, str]
-) -> dict[str, Any]:
-    document = validation_document(data)
-    return {
-        "facts": [{"name": name, "value": value} for name, value in document.head],
-        "tables": [table.plain() for table in document.tables],
-        "raters": [
-            {"name": rater.name, "is_reader": rater.is_reader, "rubric": declared(rater.run.rubric)}
-            for rater in studies.raters
-        ],
-        "quantities": [{"name": name, "label": label} for name, label in quantities.items()],
-        "signature": data["signature"],
-    }

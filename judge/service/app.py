@@ -44,8 +44,7 @@ _BACKLOG = 128
 _MAX_BODY = 4 * MEGABYTE
 _CACHED = {"Cache-Control": "public, max-age=31536000, immutable"}
 
-COOKIE = "judge_session_{port}"
-"""Browsers send a cookie to every port of a host, so its name has the port of its service."""
+COOKIE = "judge_session_{port}"  # browsers send a cookie to every port of a host
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -171,17 +170,13 @@ def _cookie(scope: Scope) -> str:
 def _is_this_machine(host: str) -> bool:
     """Whether a Host header names this machine; another name may be DNS rebinding."""
     try:
-        name = urlsplit(f"//{host}").hostname
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
     except ValueError:
         return False
-    return name is not None and is_loopback(name)
 
 
 def _is_from_own_page(headers: Mapping[str, str], session: str) -> bool:
-    """Whether a request comes from a page of the service, or from a program.
-
-    Programs send neither of the headers; a request with a cookie needs one of them.
-    """
+    """Whether a request is from the service's page, or a program: no cookie, no such header."""
     origin, host = headers.get("origin"), headers.get("host", "").lower()
     if _is_from_elsewhere(headers):
         return False
@@ -239,9 +234,9 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: ServiceDe
 def _asset(digest: str, kind: Literal["js", "css"]) -> Response:
     for frontend in (RESULTS, READING):
         if digest == frontend.digest:
-            text = frontend.script if kind == "js" else frontend.style
-            media_type = "text/javascript" if kind == "js" else "text/css"
-            return Response(text, headers=_CACHED, media_type=media_type)
+            if kind == "js":
+                return Response(frontend.script, headers=_CACHED, media_type="text/javascript")
+            return Response(frontend.style, headers=_CACHED, media_type="text/css")
     raise ProblemError(404, "no such file")
 
 
@@ -270,9 +265,8 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise JudgeError(
-            f"cannot write runs to {folder}: {error.strerror}; name a folder with --runs"
-        ) from error
+        why = f"cannot write runs to {folder}: {error.strerror}; name a folder with --runs"
+        raise JudgeError(why) from error
     with _listen(host, port) as listener:
         # Requests wait from now on until the application is up.
         _greet(settings, host, listener.getsockname()[1], say)
@@ -297,10 +291,8 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise JudgeError(
-            f"cannot listen at {host}:{port}: {error.strerror or error}; choose another with "
-            "--host and --port"
-        ) from error
+        why = f"cannot listen at {host}:{port}: {error.strerror or error}"
+        raise JudgeError(f"{why}; choose another with --host and --port") from error
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # short answers go at once
     return listener
 

@@ -19,17 +19,8 @@ from judge.comparing.alignment import known_model
 from judge.pages import run as page
 from judge.pages.bundle import as_json
 from judge.readers.annotation_store import read_entries
-from judge.readers.sample import SAMPLE, Sample, kept_sample
-from judge.running.folder import (
-    ANNOTATIONS,
-    MANIFEST,
-    SUMMARY,
-    TABLE_PARQUET,
-    Run,
-    Stamp,
-    damaged,
-    stamp,
-)
+from judge.running import folder
+from judge.running.folder import ANNOTATIONS, MANIFEST, TABLE_PARQUET, Run, Stamp, stamp
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
@@ -39,6 +30,7 @@ from judge.tables.run import headline_figures
 from judge.types import JudgeError
 
 _MAX_OPEN, _MAX_LISTED = 8, 10_000
+_FILES = (MANIFEST, ANNOTATIONS, TABLE_PARQUET, folder.SUMMARY)
 
 REVIEWS = "reviews.jsonl"
 RIGHT, ALL = "right", "all"
@@ -55,11 +47,10 @@ ReviewVerdict = Literal["right", "wrong", "wrong_severity", "missed", "comment",
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that a reader said.
+    """One thing that a reader said, with the labels and the text of the error at that time.
 
-    `error` is the fingerprint of the judge's error, or the `id` of the event by which a reader
-    added a missed one; None for a comment on the study and for a missed error that is being added.
-    `categories`, `level` and `text` are those of the error at that time.
+    `error` is the fingerprint of the judge's error, or the `id` of the event that added a missed
+    one; None for a comment on the study and for a missed error that is being added.
     """
 
     id: str
@@ -91,7 +82,6 @@ def latest(events: Iterable[Event]) -> list[Event]:
 
 
 Stamps = tuple[Stamp | None, ...]
-"""The stamps of a run's files, which change when it is written anew."""
 
 
 class OpenRun(Run):
@@ -100,11 +90,6 @@ class OpenRun(Run):
     def __init__(self, path: Path, stamps: Stamps) -> None:
         super().__init__(path)
         self.stamps = stamps
-        self._samples: dict[Stamp | None, Sample | None] = {None: None}
-
-    def piece(self, name: str) -> bytes:
-        """Return the `overview` or the `index` of the run's page, as JSON."""
-        return self._overview if name == "overview" else self._index
 
     @cached_property
     def asked(self) -> page.AskedQuestions:
@@ -112,12 +97,11 @@ class OpenRun(Run):
         return page.AskedQuestions(self)
 
     @cached_property
-    def _index(self) -> bytes:
-        return as_json(page.index(self.table(), self.rubric))
-
-    @cached_property
-    def _overview(self) -> bytes:
-        return as_json(page.overview(self.summary(), self.table(), self.rubric))
+    def pieces(self) -> dict[str, bytes]:
+        """The `overview` and the `index` of the run's page, as JSON."""
+        table = self.table()
+        overview = page.overview(self.summary(), table, self.rubric)
+        return {"overview": as_json(overview), "index": as_json(page.index(table, self.rubric))}
 
     def search(self, text: str) -> list[int]:
         """Return the rows of the studies that hold every word of `text`, in either case."""
@@ -139,18 +123,14 @@ class OpenRun(Run):
         error with two codes counts under both. Reviews of errors that the run no longer has since
         it was scored anew count nowhere; `missed` counts the errors that readers added.
         """
-        events = self.reviews()
-        current = [
-            event
-            for event in events
-            if event.verdict in VERDICTS and event.error in self.errors_of(event.study_id)
-        ]
-        missed = [event for event in events if event.verdict == MISSED]
         by_error: dict[tuple[str, str], list[Event]] = defaultdict(list)
-        for event in current:
-            by_error[event.study_id, str(event.error)].append(event)
-        codes = self.rubric.codes.labels if self.rubric.codes else ()
-        rows = []
+        missed = []
+        for event in self.reviews():
+            if event.verdict == MISSED:
+                missed.append(event)
+            elif event.verdict in VERDICTS and event.error in self.errors_of(event.study_id):
+                by_error[event.study_id, str(event.error)].append(event)
+        rows, codes = [], self.rubric.codes.labels if self.rubric.codes else ()
         for code in (ALL, *(label.name for label in codes)):
             errors = [e for e in by_error.values() if code == ALL or code in e[0].categories]
             n_right = sum(2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors)
@@ -159,18 +139,14 @@ class OpenRun(Run):
         return {
             "n_reviewed_errors": len(by_error),
             "n_studies": len({study_id for study_id, _ in by_error}),
-            "readers": sorted({event.reader for event in (*current, *missed)}),
+            "readers": sorted({event.reader for event in sum(by_error.values(), missed)}),
             "precision": rows,
             "note": NOTE,
             "missed": len(missed),
         }
 
     def errors_of(self, study_id: str) -> dict[str | None, Mapping[str, Any]]:
-        """Return the graded items of a study by their fingerprints, in order.
-
-        A fingerprint is made of the error's content: it stays when the study's other errors change.
-        The second of two equal ones gets a number.
-        """
+        """Return a study's graded items by fingerprints of their content, an equal one numbered."""
         if (row := self.row_of(study_id)) is None:
             return {}
         graded_by = {kind.name: kind.graded_by for kind in self.rubric.graded}
@@ -186,13 +162,6 @@ class OpenRun(Run):
             named[digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"] = error
         return named
 
-    def sample(self) -> Sample | None:
-        """Return the studies that were drawn for reading, None where none were."""
-        changed = stamp(self.path / SAMPLE)
-        if changed not in self._samples:
-            self._samples[changed] = kept_sample(self)
-        return self._samples[changed]
-
     def row_of(self, study_id: str) -> int | None:
         """Return the row of the study with that id, None where the run has none."""
         return self._rows.get(study_id)
@@ -206,7 +175,7 @@ class OpenRun(Run):
     def _lines(self) -> list[bytes]:
         lines = list(self.lines())
         if len(lines) != len(self._rows):
-            raise damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
+            raise folder.damaged(self.path / ANNOTATIONS, f"{TABLE_PARQUET} has other studies")
         return lines
 
     def row(self, row: int) -> dict[str, Any]:
@@ -308,7 +277,7 @@ class Catalogue:
 
 
 def _stamps(path: Path) -> Stamps:
-    return tuple(stamp(path / name) for name in (MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY))
+    return tuple(stamp(path / name) for name in _FILES)
 
 
 def _digest(path: Path) -> str:

@@ -20,9 +20,7 @@ from judge.service.jobs import Short
 from judge.service.service import JSON, Service, ServiceDep
 from judge.service.worker import REFUSED, REQUEST, worker
 
-_MAX_RUNS = 100
-_MAX_KEPT = 8
-_MAX_SECONDS = 600
+_MAX_RUNS, _MAX_KEPT, _MAX_SECONDS = 100, 8, 600
 _KINDS = {"values": "application/octet-stream", "figure": "image/svg+xml"}
 
 routes = APIRouter(prefix="/data/comparison", include_in_schema=False)
@@ -38,13 +36,10 @@ class ComparisonQuery(BaseModel):
     patient_field: Short = Field(default="", description="Resample by this field.")
 
     def request(self, service: Service) -> dict[str, Any]:
-        """Return everything that decides the comparison, with the runs as they are now.
-
-        Raises `ProblemError` for a run that does not exist or has no results.
-        """
-        opened = map(service.catalogue.open, self.run)
+        """Return everything that decides the comparison, with the runs as they are now."""
         runs = [
-            {"id": entry.id, "path": str(entry.path), "stamps": run.stamps} for entry, run in opened
+            {"id": entry.id, "path": str(entry.path), "stamps": run.stamps}
+            for entry, run in map(service.catalogue.open, self.run)
         ]
         return {**self.model_dump(mode="json", exclude={"run"}), "runs": runs}
 

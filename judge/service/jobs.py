@@ -37,11 +37,10 @@ UNFINISHED = (QUEUED, RUNNING)
 FILES, JOB = "files", "job.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _STATE, _PROGRESS, _LOG = "state.json", "progress.json", "log"
-_MAX_RUNNING = 2
-_POLL_SECONDS = 0.5
+_ROLES = ("id", "candidate", "reference")
+_MAX_RUNNING, _STOPPED_ITSELF = 2, 3
 # When the service ends, the command saves the answers under way for five seconds.
-_SHUTDOWN_SECONDS = 20.0
-_STOPPED_ITSELF = 3
+_POLL_SECONDS, _SHUTDOWN_SECONDS = 0.5, 20.0
 # The command's last line: an error to fix, or why it stopped.
 _REASON = re.compile(r"^(?:Error: |(?=Stopped |Given up ))(.+)", re.M)
 
@@ -76,14 +75,10 @@ class RunRequest(RunOptions):
             "model": self.model,
             "out": out.absolute(),
         }
-        roles = ("id", "candidate", "reference")
-        columns = {role: getattr(self, f"{role}_field") for role in roles}
-        return [
-            self.rubric,
-            *(f"--{name}={value}" for name, value in options.items() if value),
-            *(f"--column={role}={name}" for role, name in columns.items() if name),
-            *("--", *self.files),
-        ]
+        arguments = [f"--{name}={value}" for name, value in options.items() if value]
+        columns = ((role, getattr(self, f"{role}_field")) for role in _ROLES)
+        arguments += [f"--column={role}={name}" for role, name in columns if name]
+        return [self.rubric, *arguments, "--", *self.files]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +178,12 @@ class Jobs:
     async def _do(self, job: Job) -> None:
         try:
             with (job.path / JOB).open("rb") as lock:
-                while not _lock(lock.fileno()):  # another service has it, or its process
-                    await asyncio.sleep(_POLL_SECONDS)
+                while True:
+                    try:
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError:  # another service has it, or its process
+                        await asyncio.sleep(_POLL_SECONDS)
                 async with self._turn:
                     if job.state()[0] in UNFINISHED:
                         await self._run(job, lock.fileno())
@@ -217,11 +216,3 @@ class Jobs:
         detail = reasons[-1] if reasons else f"its process ended with exit code {code}"
         was_stopped = code == _STOPPED_ITSELF or job.id in self._stopped
         job.end(STOPPED if was_stopped else FAILED, self._settings.hide_folders(detail))
-
-
-def _lock(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -1,14 +1,12 @@
 """Blind reading over HTTP: both reports of a study, and the marks of this reader.
 
-No route returns anything that a judge or another reader said of a study: no outcome, score, error
-or inferred class, and no order by them. The studies come in the order in which they were drawn at
-random; a study that was not drawn cannot be read.
+No route returns anything that a judge or another reader said of a study, nor an order by it. The
+studies come in the order in which they were drawn at random; no other can be read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -20,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from judge.pages.run import declared
 from judge.readers import annotation_store as store
 from judge.readers.annotation_store import MarkedItem, PageReading
+from judge.readers.sample import kept_sample
 from judge.sentences import sentences
 from judge.service import ProblemError
 from judge.service.catalogue import OpenRun
@@ -28,13 +27,8 @@ from judge.studies.study_set import CONTEXT_FIELDS
 
 routes = APIRouter(prefix="/v1/runs", tags=["readings"])
 
-CONTEXT = frozenset(
-    (
-        *CONTEXT_FIELDS,
-        *("prior", "priors", "prior_report", "previous_report", "modality", "view", "views"),
-        *("view_position", "body_part"),
-    )
-)
+_MORE = "prior priors prior_report previous_report modality view views view_position body_part"
+CONTEXT = frozenset((*CONTEXT_FIELDS, *_MORE.split()))
 """The fields of a study that a reader is shown. Any other may hold an opinion of the study or the
 model, such as a rating, a score or a class, or name the author of the candidate."""
 
@@ -74,28 +68,17 @@ def show_queue(run: RunId, reader: ReaderName, service: ServiceDep) -> Response:
     _, opened = service.catalogue.open(run)
     if why := store.why_unreadable(opened.rubric):
         raise ProblemError(409, why)
-    sample, rubric = opened.sample(), opened.rubric
+    sample, rubric = kept_sample(opened), opened.rubric
     readings = _readings_of(opened, reader)
-    states = {study_id: reading.state for study_id, reading in readings.items()}
     queue = sample and [
-        {"study_id": study_id, "state": states.get(study_id, store.NEW)}
-        for study_id in sample.order
-        if opened.row_of(study_id) is not None
+        {"study_id": one, "state": readings[one].state if one in readings else store.NEW}
+        for one in sample.order
+        if opened.row_of(one) is not None
     ]
-    return as_json(
-        {
-            "rubric": {
-                "title": rubric.title,
-                "summary": rubric.summary,
-                "has_edits": rubric.editor is not None,
-                **declared(rubric),
-            },
-            "queue": queue,
-            "marked": sorted(
-                {item.kind for reading in readings.values() for item in reading.items}
-            ),
-        }
-    )
+    words = {"title": rubric.title, "summary": rubric.summary, **declared(rubric)}
+    shown = {"has_edits": rubric.editor is not None, **words}
+    marked = {item.kind for reading in readings.values() for item in reading.items}
+    return as_json({"rubric": shown, "queue": queue, "marked": sorted(marked)})
 
 
 @routes.get("/{run}/reading/study")
@@ -109,16 +92,14 @@ def show_to_reader(
     reading = _readings_of(opened, reader).get(study_id)
     if reading and reading.texts not in ("", texts):  # its words are not in these reports
         reading = None
-    return as_json(
-        {
-            "study_id": record["study_id"],
-            "context": _context(record["fields"]),
-            "reference": _report(record["reference"]),
-            "candidate": _report(record["candidate"]),
-            "texts": texts,
-            "reading": reading and asdict(reading),
-        }
-    )
+    shown: dict[str, Any] = {"study_id": record["study_id"], "texts": texts}
+    shown |= {side: _report(record[side]) for side in ("reference", "candidate")}
+    shown["context"] = [
+        {"name": name, "value": str(value)}
+        for name, value in record["fields"].items()
+        if value is not None and re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") in CONTEXT
+    ]
+    return as_json({**shown, "reading": reading and asdict(reading)})
 
 
 @routes.post("/{run}/readings", status_code=201)
@@ -137,7 +118,7 @@ def keep_reading(run: RunId, reading: StudyReading, service: ServiceDep) -> Resp
 
 
 def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
-    sample, row = opened.sample(), opened.row_of(study_id)
+    sample, row = kept_sample(opened), opened.row_of(study_id)
     if row is None:
         raise ProblemError(404, f"no study {study_id[:120]!r} in this run")
     if sample is None:
@@ -152,19 +133,9 @@ def _readings_of(opened: OpenRun, reader: str) -> dict[str, PageReading]:
     return {study_id: reading for (name, study_id), reading in readings.items() if name == reader}
 
 
-def _context(fields: Mapping[str, object]) -> list[dict[str, str]]:
-    return [
-        {"name": name, "value": str(value)}
-        for name, value in fields.items()
-        if value is not None and re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") in CONTEXT
-    ]
-
-
 def _report(text: str) -> dict[str, Any]:
-    return {
-        "text": text,
-        "lines": [
-            {"start": start, "end": end, "text": " ".join(text[start:end].split())}
-            for start, end in sentences(text)
-        ],
-    }
+    lines = [
+        {"start": start, "end": end, "text": " ".join(text[start:end].split())}
+        for start, end in sentences(text)
+    ]
+    return {"text": text, "lines": lines}

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import uuid
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,16 +62,14 @@ def list_judges(service: ServiceDep) -> Response:
     `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
     count at their most.
     """
-    return as_json({"judges": [_judge(service, name) for name in service.settings.allowed]})
-
-
-def _judge(service: Service, name: str) -> dict[str, Any]:
-    ledger = Ledger(*service.settings.ledger(name))
-    try:
-        left = ledger.left()
-    except JudgeError:  # a run says why
-        left = None
-    return {"name": name, "built_in": name == LEXICON, "budget": ledger.limit, "left": left}
+    judges = []
+    for name in service.settings.allowed:
+        ledger, left = Ledger(*service.settings.ledger(name)), None
+        with suppress(JudgeError):  # a run says why it cannot be read
+            left = ledger.left()
+        budget = {"budget": ledger.limit, "left": left}
+        judges.append({"name": name, "built_in": name == LEXICON, **budget})
+    return as_json({"judges": judges})
 
 
 class RunForm(jobs.RunOptions):
@@ -87,10 +86,9 @@ def list_runs(service: ServiceDep) -> Response:
     `runs` has of each its `id`, `state` (queued, running, stopped, failed, finished), `progress`,
     `detail` where it failed, `model`, `rubric`, `judge`, counts and figures.
     """
-    runs = map(service.catalogue.describe, service.catalogue.entries())
-    return as_json(
-        {"runs": sorted(runs, key=lambda run: str(run.get("started") or ""), reverse=True)}
-    )
+    runs = [*map(service.catalogue.describe, service.catalogue.entries())]
+    runs.sort(key=lambda run: str(run.get("started") or ""), reverse=True)
+    return as_json({"runs": runs})
 
 
 @routes.post("/v1/runs", status_code=201)
@@ -114,10 +112,7 @@ async def start_run(
 
 
 def _create(form: RunForm, runs: Path) -> jobs.Job:
-    """Save the uploads under the client's names for them, and the request.
-
-    The job's name, which readers may see, names no judge.
-    """
+    """Save the uploads and the request; the job's name, which readers may see, names no judge."""
     now, below = datetime.now(UTC), runs / JOBS
     try:
         below.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -217,7 +212,7 @@ class Review(BaseModel):
 @routes.get("/data/run/{run}/{piece}", include_in_schema=False)
 def run_piece(run: RunId, piece: Literal["overview", "index"], service: ServiceDep) -> Response:
     """Return a piece of the run's page."""
-    return Response(service.catalogue.open(run)[1].piece(piece), media_type=JSON)
+    return Response(service.catalogue.open(run)[1].pieces[piece], media_type=JSON)
 
 
 @routes.get("/v1/runs/{run}/search")
@@ -287,11 +282,10 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
         names = tuple(dict.fromkeys(review.categories))
         has_labels = {*names} <= {*categories} and bool(names) == bool(categories)
         if not (has_labels and review.level in (None, *levels) and review.text.strip()):
-            raise ProblemError(
-                422,
-                "a missed error needs a text, a category of "
-                f"{', '.join(categories) or 'none'} and a level of {', '.join(levels) or 'none'}",
+            known = (
+                f"{', '.join(categories) or 'none'} and a level of {', '.join(levels) or 'none'}"
             )
+            raise ProblemError(422, f"a missed error needs a text, a category of {known}")
         if review.error in errors:
             raise ProblemError(422, "a missed error is none of the judge's")
         of_error = {"categories": names, "level": review.level, "text": review.text}

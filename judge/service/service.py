@@ -46,7 +46,6 @@ RunId = Annotated[
     str, InPath(description="A run's id, as in the list of runs.", max_length=200, examples=["RUN"])
 ]
 
-
 ReaderName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=100, pattern=r"^\P{C}+$"),

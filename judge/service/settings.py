@@ -1,9 +1,8 @@
 """The settings of a service, which no client can change, and the spending of its judges.
 
 `.jobs/spent.sqlite` in the folder of new runs has a row for each judge: the US dollars that its
-answers have cost. An answer under way counts at its highest price. Where
-no answer comes nothing is counted, unless a process was killed meanwhile: then it may be billed,
-and its highest price stays counted.
+answers have cost. An answer under way counts at its highest price, also after its process was
+killed, since it may be billed.
 """
 
 from __future__ import annotations
@@ -92,10 +91,9 @@ JOBS = ".jobs"
 class ServiceSettings:
     """The settings of a service.
 
-    `runs` are the folders whose runs are shown; new ones are written below the first. `named` are
-    run folders anywhere. `judges` maps each allowed judge besides the built-in one to the address
-    of its server, None for the usual one; `budgets` are US dollars by judge. `max_upload` is the
-    largest body of a request with a run's files, in bytes.
+    New runs are written below the first of the folders `runs`; `named` are run folders anywhere.
+    `judges` maps each allowed judge besides the built-in one to the address of its server, None for
+    the usual one; `budgets` are US dollars by judge, `max_upload` is in bytes.
     """
 
     runs: tuple[Path, ...]
@@ -124,14 +122,9 @@ class ServiceSettings:
 
 
 def limits(
-    options: Mapping[str, str | None],
-    judges: Mapping[str, str | None],
-    environ: Mapping[str, str],
+    options: Mapping[str, str | None], judges: Mapping[str, str | None], environ: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return the limits of `--budget DOLLARS` or `JUDGE=DOLLARS`, by judge.
-
-    Raises `JudgeError` for one without its judge, with no sum, or for a judge of unknown price.
-    """
+    """Return the limits of `--budget [JUDGE=]DOLLARS` by judge; raises `JudgeError` for others."""
     budgets: dict[str, float] = {}
     for name, amount in options.items():
         if amount is None and len(judges) == 1:

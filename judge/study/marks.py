@@ -1,9 +1,8 @@
 """The words of the two reports that each error is about.
 
-Only certain words are marked: the line that an edit corrects, words that the error quotes or is
-linked to, else whole phrases of its text or its correction. Part of a longer phrase is not marked:
-"mediastinal nodes" does not match "mediastinal shift". A single word that occurs several times is
-not marked. Letter case and white space make no difference.
+Marked are the line that an edit corrects, words that the error quotes or is linked to, else whole
+phrases of its text or its correction, but no part of a longer phrase ("mediastinal nodes" in
+"mediastinal shift"), and no single word that occurs several times.
 """
 
 from __future__ import annotations
@@ -17,45 +16,40 @@ from typing import Any, TypedDict
 from judge.sentences import sentences
 
 _ANY_SENTENCE = """
-a an the this that these those it its he she they of in on at to from for by with without
-and or but nor not no is are was were be been being has have had do does did as than then
-there here which who whose when where while whereas although though because so if also only
-both either neither any all some each other another same such more most less least very into
-onto over under within between through during before after again once can could may might
-should would will must about against per via versus vs
+a an the this that these those it its he she they of in on at to from for by with without and or but
+nor not no is are was were be been being has have had do does did as than then there here which who
+whose when where while whereas although though because so if also only both either neither any all
+some each other another same such more most less least very into onto over under within between
+through during before after again once can could may might should would will must about against per
+via versus vs
 """
 
 _JUDGES_WORDS = """
-reference candidate report reports radiologist model prediction predicted generated
-ground truth original text says say said states stated states mention mentions mentioned
-mentioning describe describes described describing indicate indicates indicated report
-reported reporting reports note notes noted suggest suggests suggested omit omits omitted
-omission miss misses missed missing fail fails failed add adds added addition include includes
-included finding findings error errors incorrect incorrectly wrong wrongly false falsely
-correct correctly present presence absent absence instead however rather unlike contrast
-different differs difference actual actually significant insignificant clinically severity
-location size comparison line lines sentence statement
+reference candidate report reports radiologist model prediction predicted generated ground truth
+original text says say said states stated states mention mentions mentioned mentioning describe
+describes described describing indicate indicates indicated report reported reporting reports note
+notes noted suggest suggests suggested omit omits omitted omission miss misses missed missing fail
+fails failed add adds added addition include includes included finding findings error errors
+incorrect incorrectly wrong wrongly false falsely correct correctly present presence absent absence
+instead however rather unlike contrast different differs difference actual actually significant
+insignificant clinically severity location size comparison line lines sentence statement
 """
 
 _DESCRIBING = """
-left right bilateral unilateral upper lower middle mid lateral medial anterior posterior
-superior inferior apical basal basilar central peripheral small large tiny minimal mild
-moderate severe marked extensive slight trace normal abnormal unremarkable stable unchanged
-new old acute chronic increased decreased improved worsened worse better interval prior
-previous current clear intact evidence seen identified visible visualized visualised likely
-possible probable definite limits lung lungs chest side sided level region area areas zone
-zones lobe lobes view views study studies examination exam image images radiograph
-radiographs frontal mildly moderately severely slightly appears appear appearance
+left right bilateral unilateral upper lower middle mid lateral medial anterior posterior superior
+inferior apical basal basilar central peripheral small large tiny minimal mild moderate severe
+marked extensive slight trace normal abnormal unremarkable stable unchanged new old acute chronic
+increased decreased improved worsened worse better interval prior previous current clear intact
+evidence seen identified visible visualized visualised likely possible probable definite limits lung
+lungs chest side sided level region area areas zone zones lobe lobes view views study studies
+examination exam image images radiograph radiographs frontal mildly moderately severely slightly
+appears appear appearance
 """
 
+# Words that name no finding, and those that describe one without naming it.
 COMMON = frozenset((_ANY_SENTENCE + _JUDGES_WORDS).split())
-"""Words that name no finding."""
-
 MODIFIERS = frozenset(_DESCRIBING.split())
-"""Words that describe a finding without naming it."""
-
 Span = tuple[int, int]
-"""The first character of a stretch of text and the one after its last."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _QUOTED = re.compile(
@@ -64,14 +58,9 @@ _QUOTED = re.compile(
 )
 _GAP = re.compile(r"\.{3}|\u2026")
 
-_MAX_TOKENS = 2000
-"""Words of a report that are compared with an error; a report has a few hundred."""
-_MAX_ERRORS = 100
-"""The most errors that one piece of a report is marked for."""
-_MAX_WANTED = 400
-_MAX_STARTS = 8
-_DISTINCTIVE = 4
-"""Letters of the shortest word that can stand for a finding by itself."""
+# Words of a report and of an error that are compared, and the errors of one piece of a report.
+_MAX_TOKENS, _MAX_WANTED, _MAX_STARTS, _MAX_ERRORS = 2000, 400, 8, 100
+_DISTINCTIVE = 4  # letters of the shortest word that can stand for a finding by itself
 _NO_NAMES = COMMON | MODIFIERS | {"mm", "cm"}
 _HYPHENS = frozenset(("-", "\u2010", "\u2011"))
 
@@ -100,11 +89,7 @@ def highlights(
 
 
 def segments(text: str, marks: Sequence[tuple[Span, int]]) -> list[Segment]:
-    """Return `text` cut wherever a mark begins or ends; marks may overlap.
-
-    No segment is empty; two neighbours differ in their errors. Of more than a hundred errors of
-    one segment the first are named.
-    """
+    """Return `text` cut where a mark begins or ends; neighbours differ in their errors."""
     changes: dict[int, Counter[int]] = defaultdict(Counter, {0: Counter(), len(text): Counter()})
     for (start, end), error in marks:
         changes[start][error] += 1
@@ -167,11 +152,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _shared_phrases(text: str, report: _Report) -> list[Span]:
-    """Return the phrases of `text` that the report has too.
-
-    A phrase begins and ends with a word that says something, holds one that can name a finding,
-    and is whole in both texts. A single word counts where it occurs once.
-    """
+    """Return whole phrases of `text` that name a finding and that the report has too."""
     wanted, tokens = _tokens(text)[:_MAX_WANTED], report.tokens
     begins: dict[str, list[int]] = defaultdict(list)
     for place, token in enumerate(wanted):
@@ -180,9 +161,8 @@ def _shared_phrases(text: str, report: _Report) -> list[Span]:
     phrases: list[tuple[int, int]] = []
     start = 0
     while start < len(tokens):
-        shared = [
-            (_n_common(wanted, at, tokens, start), -at) for at in begins.get(tokens[start], ())
-        ]
+        starts = begins.get(tokens[start], ())
+        shared = [(_n_common(wanted, at, tokens, start), -at) for at in starts]
         length, at = max(shared, default=(0, 0))
         while length and not _says_something(tokens[start + length - 1]):
             length -= 1
@@ -199,10 +179,7 @@ def _shared_phrases(text: str, report: _Report) -> list[Span]:
 
 
 def _is_whole(tokens: Sequence[str], start: int, length: int) -> bool:
-    """Whether no word beside a sequence belongs to the same phrase.
-
-    Words that only describe may stand before it, and behind it where no noun follows them.
-    """
+    """Whether no word beside a sequence belongs to it; words that describe may precede it."""
     behind = islice(tokens, start + length, None)
     noun = next((token for token in behind if token not in MODIFIERS), "")
     before = tokens[start - 1] if start else ""

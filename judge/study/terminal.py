@@ -15,17 +15,13 @@ from judge.study.view import Row, judged_view
 from judge.text import capital, harmless, number
 from judge.types import Measures
 
-NO_TEXT = "(no text)"
-"""The text of an item that was counted without being described."""
+NO_TEXT = "(no text)"  # of an item that was counted without being described
 
 
 def audit(
     record: Mapping[str, Any], rubric: Rubric, *, raw: bool, has_colour: bool
 ) -> Iterator[RenderableType]:
-    """Yield what shows one study's record, with the raw answer if `raw`.
-
-    Without colour the marked words are in brackets.
-    """
+    """Yield what shows a study's record; without colour the marked words are in brackets."""
     inferred = ", inferred" if record["class_inferred"] else ""
     study_class = f"{record['study_class'] or 'no class'}{inferred}"
     yield _line(f"Study {record['study_id']} ({study_class})", "bold")
@@ -133,10 +129,7 @@ def _counted(n: float | None, n_listed: int) -> str:
 def _edit(
     edits: Sequence[Row], items: Sequence[Mapping[str, Any]], rubric: Rubric
 ) -> Iterator[RenderableType]:
-    """Yield the candidate's numbered lines, taken out (-) or put in (+), each with its error.
-
-    Errors without an edit come last.
-    """
+    """Yield the candidate's lines, taken out (-) or put in (+), then errors without an edit."""
     lines = ["" if row["line"] is None else str(row["line"]) for row in edits]
     width = max((1, *map(len, lines)))
     for row, line in zip(edits, lines, strict=True):
@@ -170,12 +163,8 @@ def _worded(row: Row, change: str, style: str) -> Text:
 
 def _item_text(item: Mapping[str, Any], rubric: Rubric) -> str:
     kind = rubric.kind(item["kind"])
-    before = [
-        rubric.facet(facet).text(value)
-        for facet in kind.facets
-        if facet != kind.graded_by
-        for value in item["labels"].get(facet, ())
-    ]
+    facets = [rubric.facet(name) for name in kind.facets if name != kind.graded_by]
+    before = [facet.text(value) for facet in facets for value in item["labels"].get(facet.name, ())]
     if item["side"]:
         before.append(f"in the {item['side']}")
     if item["links"]:

@@ -16,20 +16,14 @@ from judge.types import Measures
 
 _STUDY = ("study_id", "study_class", "class_inferred", "measures", "answer", "attempt")
 _END = ("outcome", "reason", "detail")
-_MAX_WORDS = 800
-"""Longer lines are shown as taken out and put in whole: the comparison takes the square."""
-_LEAST_SHARED = 0.3
-"""Lines that share less are replaced as a whole."""
+# Longer lines, and those that share less, are replaced as a whole.
+_MAX_WORDS, _LEAST_SHARED = 800, 0.3
 
 Change = Literal["same", "out", "in"]
 
 
 class Row(TypedDict):
-    """One line of the edited candidate, its words in order: the same, taken out or put in.
-
-    `line` is the number of the candidate's line, None for an inserted one, `error` the index of
-    the error whose correction it is.
-    """
+    """A line of the edited candidate, with its number and the index of the error it corrects."""
 
     kind: Literal["same", "change", "delete", "insert"]
     line: int | None
@@ -47,12 +41,10 @@ def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
 
 
 def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return both reports of a record with the judge's findings.
+    """Return both reports of a record, in segments, with the judge's findings.
 
-    `reference` and `candidate` are lists of segments, each with its `text` and the indices of its
-    `items`, which are the graded ones. `lists` holds the others, a list a kind, `differs` the
-    grades whose stated count is not the number of items, `edits` the rows of the candidate's edit,
-    None where the rubric corrects no lines.
+    `items` are graded; `lists` holds the others, `differs` the grades whose stated count is not the
+    number of items, `edits` the rows of the candidate's edit, None without an editor.
     """
     annotation = record["annotation"]
     items = graded_items(annotation, rubric)
@@ -70,32 +62,22 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
 
 
 def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the items of a record's annotation that are graded, in their order.
-
-    Each has its `grade`, the name of the label, its `links` to others by their numbers here and
-    the `quotes`, the texts of those that are linked to it and are not graded.
-    """
+    """Return the graded items with their `grade`, `links` and `quotes`, texts linked to them."""
     if annotation is None:
         return []
     graded_by = {kind.name: kind.graded_by for kind in rubric.graded}
-    rows = [row for row, item in enumerate(annotation["items"]) if item["kind"] in graded_by]
-    number = {row: place for place, row in enumerate(rows)}
-    graded = []
-    for row in rows:
-        item = annotation["items"][row]
+    items, graded = annotation["items"], []
+    rows = [row for row, item in enumerate(items) if item["kind"] in graded_by]
+    for item in (items[row] for row in rows):
         (grade,) = item["labels"][graded_by[item["kind"]]]
-        links = [number[link] for link in item["links"] if link in number]
-        texts = [annotation["items"][link]["text"] for link in item["links"] if link not in number]
+        links = [rows.index(link) for link in item["links"] if link in rows]
+        texts = [items[link]["text"] for link in item["links"] if link not in rows]
         graded.append({**item, "grade": grade, "links": links, "quotes": texts})
     return graded
 
 
 def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the items that are not graded: for each kind their number and their texts.
-
-    The number is the measure's where one counts the kind: an answer may state another than it
-    lists. A kind that a reader was not asked for has no list.
-    """
+    """Return for each kind that is not graded the number, as measured, and the texts."""
     if record["annotation"] is None:
         return []
     lists: list[dict[str, Any]] = []
@@ -107,14 +89,13 @@ def _plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, An
                 texts = _stated(record["measures"], kind, rubric)
             counts = [m for m in rubric.counting(kind.name, {}) if m.counts and not m.counts.labels]
             n = record["measures"][counts[0].name] if counts else len(texts)
-            if n is None and not texts:
-                continue  # a reader was not asked for them
-            lists.append({"kind": kind.name, "n": n, "texts": texts})
+            if n is not None or texts:  # else a reader was not asked for them
+                lists.append({"kind": kind.name, "n": n, "texts": texts})
     return lists
 
 
 def _labelled(item: Mapping[str, Any], kind: Kind, rubric: Rubric) -> str:
-    facets = [rubric.facet(name) for name in kind.facets]
+    facets = map(rubric.facet, kind.facets)
     labels = [f.text(value) for f in facets for value in item["labels"].get(f.name, ())]
     return f"{item['text']} ({', '.join(labels)})" if labels else str(item["text"])
 
@@ -134,10 +115,9 @@ def _stated_otherwise(
     record: Mapping[str, Any], items: Sequence[Mapping[str, Any]], rubric: Rubric
 ) -> list[dict[str, Any]]:
     """Return the grades of which an answer states another number of items than it lists."""
-    annotation = record["annotation"]
-    if annotation is None or not annotation["stated_counts"]:
-        return []
-    differing = []
+    differing: list[dict[str, Any]] = []
+    if record["annotation"] is None or not record["annotation"]["stated_counts"]:
+        return differing
     for kind in rubric.graded:
         graded_by = str(kind.graded_by)
         for label in rubric.facet(graded_by).labels:
@@ -175,10 +155,7 @@ def edit_rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[R
 
 
 def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
-    """Return the words of a changed line in order: the same, taken out or put in.
-
-    Those not put in make the old line, those not taken out the new one, with their spaces.
-    """
+    """Return the words of a changed line in order: the same, taken out or put in."""
     old, new = (re.findall(r"\w+\s*|\W\s*", line) for line in (old_line, new_line))
     whole: list[tuple[Change, str]] = [("out", old_line), ("in", new_line)]
     pieces: list[tuple[Change, str]] = []
@@ -194,11 +171,7 @@ def changed_words(old_line: str, new_line: str) -> list[tuple[Change, str]]:
 
 
 def search_text(record: Mapping[str, Any]) -> str:
-    """Return the text of a record that a search looks through, a line break between its parts.
-
-    The study's id, the values of its fields, both reports, each item with its correction,
-    the explanation, and why the study is not scored.
-    """
+    """Return the text of a record that a search looks through."""
     annotation = record["annotation"]
     fields = [str(cell(value)) for value in record["fields"].values() if value is not None]
     texts = [record["study_id"], *fields, record["reference"], record["candidate"]]
@@ -212,10 +185,7 @@ def search_text(record: Mapping[str, Any]) -> str:
 
 
 def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column
-    """Return a cell of the table of studies in JSON's types, whole numbers as integers.
-
-    A truth value becomes `true` or `false`, a missing value None.
-    """
+    """Return a cell of the table of studies in JSON's types, whole numbers as integers."""
     import numpy as np
     import pandas as pd
 

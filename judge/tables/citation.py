@@ -121,20 +121,17 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     if combined and combined["of"] == "judge":
         judges = [Signature.parse(part["signature"]) for part in combined["parts"]]
     text = f"Judged by {_listed([_settings(one) for one in judges])}{note}."
-    if not combined:
-        return text
-    names = _listed([part["name"] for part in combined["parts"]])
-    return (
-        f"{text} A study's numbers are those of the {combined['of']}s {names}, combined by the "
-        f"rule {combined['rule']}."
-    )
+    if combined:
+        names = f"{combined['of']}s {_listed([part['name'] for part in combined['parts']])}"
+        rule = f"combined by the rule {combined['rule']}"
+        text += f" A study's numbers are those of the {names}, {rule}."
+    return text
 
 
 def _settings(parts: Mapping[str, str]) -> str:
     """Return a judge with what it was asked with and told, as the signature names these."""
-    told = [
-        f"{name} {parts[name]}" for name in _TOLD if parts.get(name, "none") not in ("none", "0")
-    ]
+    named = (name for name in _TOLD if parts.get(name, "none") not in ("none", "0"))
+    told = [f"{name} {parts[name]}" for name in named]
     settings = f" ({'; '.join(told).replace(',', ', ')})" if told else ""
     return f"{parts['judge']}{settings}"
 

@@ -40,12 +40,8 @@ from judge.text import counted, group_value, left_out
 if TYPE_CHECKING:
     from judge.metrics import ScoredReports
 
-_WIDEST = 6
-"""Metrics that fit beside each other on a page."""
-
-_ALL_PAIRS = 15
-"""Up to six models every pair is printed; beyond, each with the next in rank."""
-
+_WIDEST = 6  # metrics that fit beside each other on a page
+_ALL_PAIRS = 15  # of six models; of more models each is printed with the next in rank
 _MODEL = Column("model", "model")
 _CHECKS = (
     *("metric", "rule", "verdict", "n|studies|count", "baseline|earlier run|number"),
@@ -62,10 +58,7 @@ def comparison_document(
     *,
     complete: bool = False,
 ) -> Document:
-    """Return what is printed of a comparison; `metrics` are the columns of its leaderboards.
-
-    `complete` is for CSV: all groups, metrics and pairs, each with columns that say which.
-    """
+    """Return what is printed of a comparison; `complete` is for CSV: all groups and pairs."""
     return Document(
         f"Comparison of {counted(len(comparison.panel.models), 'model', 'models')}",
         tuple(_facts(comparison, compared)),
@@ -99,10 +92,9 @@ def _printed(comparison: Comparison, metrics: Sequence[Metric] | None) -> Iterat
         yield from (board(comparison, index, part) for part in parts.values())
     yield from error_tables(panel, {}, comparison.order).values()
     if comparison.tests and len(panel.models) > 1:
-        made = (
-            make(comparison, 0, comparison.sorted_by) for make in (differences_table, ranks_table)
-        )
-        yield from (table for table in made if table.rows)
+        for make in (differences_table, ranks_table):
+            if (table := make(comparison, 0, comparison.sorted_by)).rows:
+                yield table
     yield from correlation_tables(comparison)
 
 
@@ -181,13 +173,14 @@ def _models(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> 
 
 
 def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Table:
-    """Return the leaderboard of a group; a figure of fewer studies than the group's says so.
-
-    A star marks a model that a test tells from the next in rank.
-    """
+    """Return the leaderboard of a group; a star marks a model that differs from the next."""
     group, by = comparison.groups[index], comparison.sorted_by
     models = _models(comparison, group, metrics)
-    ahead = _ahead(comparison, index, models) if by in metrics else set()
+    ahead: set[int] = set()
+    if comparison.tests and by in metrics:
+        tests = {(test.a, test.b): test for test in comparison.tests[index][comparison.sort]}
+        pairs = pairwise(models)
+        ahead = {a for a, b in pairs if tests[min(a, b), max(a, b)].is_significant}
     rows = []
     for model in models:
         figures = [figure(group.cells[m.name][model], m, group.n_studies) for m in metrics]
@@ -212,25 +205,10 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
     return Table("leaderboard", title, head, rows, "; ".join(filter(None, notes)))
 
 
-def _ahead(comparison: Comparison, index: int, models: Sequence[int]) -> set[int]:
-    if not comparison.tests:
-        return set()
-    tests = {(test.a, test.b): test for test in comparison.tests[index][comparison.sort]}
-    return {
-        model
-        for model, following in pairwise(models)
-        if tests[min(model, following), max(model, following)].is_significant
-    }
-
-
 def error_tables(
     panel: ScoreMatrix, key: Mapping[str, object], order: Sequence[int]
 ) -> dict[str, Table]:
-    """Return the errors of each model by category and level, a table for each rubric.
-
-    How many, and how many per scored study; an error with several categories is in each of them,
-    and once in the last column. `panel` has the studies of the group `key`.
-    """
+    """Return the errors of each model by category and level, a table for each rubric."""
     tables = {}
     for rubric in map(rubrics.load, panel.tallies):
         counts = {count.model: count.cuts for count in item_counts(panel, rubric)}
@@ -245,25 +223,20 @@ def _error_table(
     rubric: Rubric, tally: Tally, counts: Mapping[str, Mapping[Cut, Counted]], where: str
 ) -> Table:
     categories, levels = rubric.facet(tally.rows), rubric.facet(tally.columns)
+    pairs = [(cuts, level.name) for cuts in counts.values() for level in levels.labels]
     shown = [
         label
         for label in categories.labels
-        if label.modality is None
-        or any(
-            cuts[label.name, level.name].value
-            for cuts in counts.values()
-            for level in levels.labels
-        )
+        if label.modality is None or any(cuts[label.name, level].value for cuts, level in pairs)
     ]
     names = (*(label.name for label in shown), None)
     rows: list[tuple[Cell, ...]] = []
     for level in levels.labels:
         for model, cuts in counts.items():
-            cells = (cuts[name, level.name] for name in names)
-            figures = (
-                Estimate(c.value, c.low, c.high, int(c.numerator or 0) if c.n else None, c.n)
-                for c in cells
-            )
+            figures = []
+            for cut in (cuts[name, level.name] for name in names):
+                k = int(cut.numerator or 0) if cut.n else None
+                figures.append(Estimate(cut.value, cut.low, cut.high, k, cut.n))
             rows.append((level.label, model, *figures))
     title = f"{tally.title}, and per study: {where}, {rubric.title}"
     if categories.has_codes:  # whole labels for columns would not fit a page
@@ -339,8 +312,8 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
     correlations = comparison.correlations
     if correlations is None:
         return []
-    least, most = min(map(min, correlations.n)), max(map(max, correlations.n))
-    counts = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    ends = {min(map(min, correlations.n)), max(map(max, correlations.n))}
+    counts = " to ".join(f"{n:,}" for n in sorted(ends))
     labels = correlations.labels
     head = [*columns("coefficient", "metric"), *(Column(t, t, "number", digits=2) for t in labels)]
     matrices = {
@@ -348,15 +321,11 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
         "Spearman": correlations.spearman,
         "Kendall tau-b": correlations.kendall,
     }
-    return [
-        Table(
-            "correlations",
-            f"Correlation over studies and models, n {counts}: {name}",
-            head,
-            [(name, label, *row) for label, row in zip(labels, matrix, strict=True)],
-        )
-        for name, matrix in matrices.items()
-    ]
+    title, tables = f"Correlation over studies and models, n {counts}", []
+    for name, matrix in matrices.items():
+        rows = [(name, label, *row) for label, row in zip(labels, matrix, strict=True)]
+        tables.append(Table("correlations", f"{title}: {name}", head, rows))
+    return tables
 
 
 def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
@@ -448,14 +417,13 @@ def _group(comparison: Comparison, index: int) -> dict[str, Any]:
 
 def _errors(panel: ScoreMatrix) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
-    for name in panel.tallies:
-        rubric = rubrics.load(name)
+    for rubric in map(rubrics.load, panel.tallies):
         if rubric.tally is None:
             continue
         categories, levels = rubric.facet(rubric.tally.rows), rubric.facet(rubric.tally.columns)
         rows += [
             {
-                "rubric": name,
+                "rubric": rubric.name,
                 "model": panel.models[counts.model],
                 "category": category,
                 "category_label": category and categories[category].label,

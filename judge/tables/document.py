@@ -23,10 +23,7 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its 95% interval, `k` of `n`, or `why` it has no value; then a `note`.
-
-    `kind` overrides that of the column.
-    """
+    """A figure with its 95% interval, `k` of `n`, or `why` it has none; `kind` as of a column."""
 
     value: float | None
     low: float | None = None
@@ -50,10 +47,7 @@ Cell = str | int | float | Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its `name` in CSV, the `label` that people read, and how its cells are printed.
-
-    Of a `better` column (high or low) LaTeX has the best figure in bold.
-    """
+    """A column: its `name` in CSV, its `label`, and which figures are `better` (high or low)."""
 
     name: str
     label: str

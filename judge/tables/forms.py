@@ -104,17 +104,13 @@ def as_markdown(document: Document) -> str:
     columns = (Column("fact", ""), Column("value", ""))
     facts = Table("facts", document.title, columns, tuple(document.head))
     tables = [facts, *document.tables] if document.head else document.tables
-    return "\n\n".join(
-        [
-            *map(_markdown_table, tables),
-            *(f"{capital(name)}: `{_one_line(line)}`" for name, line in document.signatures),
-        ]
-    )
+    lines = [f"{capital(name)}: `{_one_line(line)}`" for name, line in document.signatures]
+    return "\n\n".join([*map(_markdown_table, tables), *lines])
 
 
 def _markdown_table(table: Table) -> str:
     rule = [":--" if index < table.n_left else "--:" for index in range(len(table.head))]
-    head, *rows = [[_markdown(cell) for cell in row] for row in (table.head, *table.texts)]
+    head, *rows = [[*map(_markdown, row)] for row in (table.head, *table.texts)]
     lines = ["| " + " | ".join(row) + " |" for row in (head, rule, *rows)]
     note = ["", f"{_markdown(table.note)}."] if table.note else []
     return "\n".join([f"## {_markdown(table.title)}", "", *lines, *note])
@@ -143,13 +139,11 @@ def _latex_table(table: Table) -> str:
     best = [_best(table, index) for index in range(len(table.columns))]
     for cells, values in zip(table.texts, table.rows, strict=True):
         numbers = (_NEGATIVE.sub(_MINUS, cell) for cell in cells[n_left:])
-        texts = map(latex, (*cells[:n_left], *numbers))
-        rows.append(
-            [
-                rf"\textbf{{{text}}}" if _value(value) in figures else text
-                for text, value, figures in zip(texts, values, best, strict=True)
-            ]
-        )
+        row = []
+        for index, text in enumerate(map(latex, (*cells[:n_left], *numbers))):
+            is_best = _value(values[index]) in best[index]
+            row.append(rf"\textbf{{{text}}}" if is_best else text)
+        rows.append(row)
     head, *body = map(_latex_row, rows)
     columns = "l" * n_left + "r" * (len(table.head) - n_left)
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
@@ -159,7 +153,6 @@ def _latex_table(table: Table) -> str:
 
 
 def _value(cell: Cell) -> float | None:
-    """Return a figure as far as rounding leaves it alone."""
     value = cell.value if isinstance(cell, Estimate) else None
     return None if value is None else round(value, 12)
 

@@ -21,10 +21,7 @@ def recurring_document(
     """Return the errors that recur, the first `top` groups; `complete` has all, for CSV."""
     data, summary, rubric = recurring.data, recurring.summary, recurring.rubric
     n, of = counted(data["min_studies"], "study", "studies"), f"of {data['n_scored']:,} scored"
-    finding = (
-        "finding",
-        f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named",
-    )
+    read = f"as {data['findings_by']} reads the error's text; {_OTHER}: no known finding named"
     codes = rubric.codes.label if rubric.codes else "kind"
     head: list[str | Column] = [f"category|{codes}", "finding"]
     if summary is not None:
@@ -46,7 +43,7 @@ def recurring_document(
     table = table_of("recurring", named + part, head, shown)
     return Document(
         title,
-        (*facts, finding),
+        (*facts, ("finding", read)),
         (*data["notes"], *([] if errors else [none])),
         (table,) if shown or complete else (),
         (("signature", data["signature"]),),
@@ -94,11 +91,9 @@ def _of_pair(error: _Error) -> _Error:
     sides = error["models"]
     test = error["test"] or dict.fromkeys(("difference", "low", "high", "p_holm", "p", "method"))
     more = max(sides.values(), key=lambda side: side["k"])
+    figures = {name: Estimate(one["value"], k=one["k"], n=one["n"]) for name, one in sides.items()}
     return {
-        **{
-            model: Estimate(side["value"], k=side["k"], n=side["n"])
-            for model, side in sides.items()
-        },
+        **figures,
         **_named(error),
         **{name: test.get(name) for name in ("p", "p_holm", "significant")},
         "difference": Estimate(test["difference"], test["low"], test["high"]),

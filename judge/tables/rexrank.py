@@ -19,19 +19,14 @@ from judge.studies.load import load
 from judge.tables.forms import latex, rows_as_csv
 from judge.types import JudgeError
 
+# By model, the columns of ReXrank's tables that no run has.
 ModelInfo = Mapping[str, Mapping[str, str]]
-"""By model, the columns of ReXrank's tables that no run has."""
-
 _INFO_COLUMNS = {"Date": "date", "Institution": "institution", "Model URL": "url"}
 _HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 
 
 def read_model_info(path: str) -> ModelInfo:
-    """Read the date, institution and URL of each model from a CSV or JSON file.
-
-    A CSV has the columns `model`, `date`, `institution` and `url`; JSON may have the same in
-    objects by model. Raises `JudgeError` for a file without any of the three.
-    """
+    """Read each model's date, institution and URL; raises `JudgeError` where none is there."""
     frame = load(path, "model info")
     columns = {str(name).strip().lower(): list(frame[name]) for name in frame.columns}
     models = map(str, columns.get("model", frame.index))
@@ -50,11 +45,9 @@ def as_rexrank(comparison: Comparison, info: ModelInfo, group: Group | None = No
     metrics = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
     rows = []
     for model in model_order(group, comparison.sort):
-        name = comparison.panel.models[model]
+        name, rank = comparison.panel.models[model], group.cells[comparison.sort][model].rank
         row: dict[str, object] = dict.fromkeys((*_HEAD, *REXRANK_COLUMNS), "")
-        row["Rank"] = group.cells[comparison.sort][model].rank or ""
-        row["Model Name"] = name
-        row |= info.get(name, {})
+        row |= {"Rank": rank or "", "Model Name": name, **info.get(name, {})}
         for column, metric in metrics.items():
             value = group.cells[metric][model].value
             row[column] = "" if value is None else f"{value:z.3f}"
@@ -94,11 +87,9 @@ def write_challenge(
         frame = challenge_figures(comparison)
         files += write_figures(comparison_figures(comparison), place)
         files += write_rexrank(comparison, info, place)
-        texts = {
-            "tables.csv": frame.assign(signature=comparison.signature).to_csv(index=False),
-            "tables.tex": _latex(comparison, frame, section),
-        }
-        files += _write(texts, place)
+        table = frame.assign(signature=comparison.signature).to_csv(index=False)
+        latex_tables = _latex(comparison, frame, section)
+        files += _write({"tables.csv": table, "tables.tex": latex_tables}, place)
     return files
 
 

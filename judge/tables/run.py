@@ -28,6 +28,12 @@ from judge.text import NOTHING, counted, group_value, left_out, number, percent
 if TYPE_CHECKING:
     from judge.running.folder import Run
 
+_DRAWN = {
+    "drawn": "at random, as their runs say",
+    "told": "at random, by --readings-at-random",
+    "all": "all studies were read",
+}
+_MOST_PAIRS = 2  # with more columns two for each would not fit
 _COUNTS = ("studies", "scored", "unparsed", "failed")
 _KINDS: dict[str, Kind] = {"rate": "rate", "mean": "number", "ratio": "number"}
 Data = Mapping[str, Any]
@@ -53,10 +59,8 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
     signatures = [("signature", summary["signature"])]
     if readings:
         signatures.append(("corrected", readings["signature"]))
-        facts += [
-            ("readings", f"{run['reader']}: {run['n']:,} ({run['run']})")
-            for run in readings["runs"]
-        ]
+        for run in readings["runs"]:
+            facts.append(("readings", f"{run['reader']}: {run['n']:,} ({run['run']})"))
         strata = ", ".join(readings["drawn_by"])
         by_strata = f", in strata by {strata}" if strata else ""
         facts.append(("drawn", f"{_DRAWN[readings['drawn']]}{by_strata}"))
@@ -102,25 +106,15 @@ def class_facts(n_inferred: int, n_studies: int) -> list[Fact]:
     return [("study class", f"inferred by the lexicon for {of_all}")]
 
 
-_DRAWN = {
-    "drawn": "at random, as their runs say",
-    "told": "at random, by --readings-at-random",
-    "all": "all studies were read",
-}
-
-
 def _unread_notes(summary: Data, rubric: Rubric) -> list[str]:
     """Say how far unread studies could move the rates."""
-    n = summary["n_unparsed"] + summary["n_failed"]
-    lines, ends = [], []
+    ends = []
     for statistic in rubric.shown("groups"):
         if bounds := summary["statistics"][statistic.name].get("bounds"):
             form = percent if statistic.kind == "rate" else number
             ends.append(f"{statistic.label} {' to '.join(map(form, bounds))}")
-    if ends:
-        which = counted(n, "unread study", "unread studies")
-        lines.append(f"If the {which} were all best or worst: {', '.join(ends)}")
-    return lines
+    n = counted(summary["n_unparsed"] + summary["n_failed"], "unread study", "unread studies")
+    return [f"If the {n} were all best or worst: {', '.join(ends)}"] if ends else []
 
 
 def _tables(summary: Data, rubric: Rubric, *, complete: bool) -> list[Table]:
@@ -150,14 +144,10 @@ def _rates_table(summary: Data, rubric: Rubric, *, complete: bool) -> Table:
     shown = rubric.shown("groups")
     counts = [Column(f"n_{name}", name, "count") for name in _COUNTS[: None if complete else 2]]
     figures = [*counts, *map(_column, shown)]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *keys,
-            *(block[count.name] for count in counts),
-            *(_estimate(block, statistic) for statistic in shown),
-        )
-        for keys, block in groups
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for keys, block in groups:
+        numbers = (block[count.name] for count in counts)
+        rows.append((*keys, *numbers, *(_estimate(block, statistic) for statistic in shown)))
     if complete:
         names = [row_name(summary["by"], group) for group in summary["rates"]]
         rows = [(name, *row) for name, row in zip([*names, "all"], rows, strict=True)]
@@ -199,12 +189,9 @@ def _corrected_table(summary: Data, rubric: Rubric) -> Table:
                 cells += Estimate.read(fixed, kind), Estimate(*ends, kind=kind), read
                 cells += (Estimate(fixed["worth"]),)
             rows.append((statistic.name, *keys, *cells))
-    figures = [
-        *columns("judge||number", "corrected||number", "readings_alone|readings alone|number"),
-        *columns(
-            "read||fraction", Column("worth", "judge is worth (readings)", "number", digits=0)
-        ),
-    ]
+    worth = Column("worth", "judge is worth (readings)", "number", digits=0)
+    alone = "readings_alone|readings alone|number"
+    figures = columns("judge||number", "corrected||number", alone, "read||fraction", worth)
     head = columns("statistic", *groups, *figures)
     return Table("corrected", "With the judge's bias taken out", head, rows)
 
@@ -225,8 +212,7 @@ def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
         for grade in grades:
             labels = {tally.columns: grade.name} | ({tally.rows: category.name} if category else {})
             (measure,) = rubric.counting(kind.name, labels)
-            total = summary["totals"][measure.name]
-            n, per_study = total["n"], total["per_study"]
+            n, per_study = (summary["totals"][measure.name][key] for key in ("n", "per_study"))
             n_items += n or 0
             wide = None if n is None else Estimate(per_study, k=n)
             row += [wide] if is_wide else [n, per_study]
@@ -236,20 +222,13 @@ def _tally_table(summary: Data, rubric: Rubric, tally: Tally) -> Table:
     return Table("errors", title, head, rows)
 
 
-# With more columns than this, two for each would not fit.
-_MOST_PAIRS = 2
-
-
 def worst_table(rows: Sequence[Data], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
     orders = {order.measure for order in rubric.worst}
     measures = {m.name: m for m in rubric.measures if m.role == "score" or m.name in orders}
     head = [
         *columns("study_id|study", "study_class|class"),
-        *(
-            Column(m.name, m.label, "number", digits=0 if m.is_whole else 3)
-            for m in measures.values()
-        ),
+        *(Column(m.name, m.label, "number", 0 if m.is_whole else 3) for m in measures.values()),
         *columns(*([rubric.codes.plural] if rubric.codes else [])),
     ]
     entries = [
@@ -314,8 +293,8 @@ def readers_document(runs: Sequence[Run], layout: str) -> Document:
 
 def sample_document(data: Data) -> Document:
     """Return what was drawn for readers, a row a stratum, and how much each has read."""
-    facts = [("drawn", f"{data['n_drawn']:,} of {data['n_studies']:,} studies")]
-    facts += [("by", ", ".join(data["by"])), ("seed", str(data["seed"]))]
+    drawn = f"{data['n_drawn']:,} of {data['n_studies']:,} studies"
+    facts = [("drawn", drawn), ("by", ", ".join(data["by"])), ("seed", str(data["seed"]))]
     for reader, n in sorted(data["read"].items()):
         unjudged = data["not_judged"][reader]
         more = f", {unjudged:,} not judged" if unjudged else ""

@@ -10,11 +10,7 @@ from judge.stress.candidates import MADE
 from judge.tables.document import Cell, Column, Document, Estimate, Table, cell_text, columns
 from judge.text import NOTHING, counted
 
-_DETECTION = {
-    "found": "found",
-    "right_category": "right category",
-    "right_significance": "right significance",
-}
+_DETECTION = ("found", "right_category", "right_significance")
 _LOST = {"lost": "not read"}
 _EFFECTS = ("fewer", "more", "other", "unreadable")
 Report = Mapping[str, Any]
@@ -50,8 +46,8 @@ def stress_document(report: Report) -> Document:
 def _tables(report: Report) -> list[Table]:
     whole, alarms = report["detection_all"], report["false_alarms_all"]
     score, level = report["score"], report["level"]
-    detection = {name: label for name, label in _DETECTION.items() if whole[name] is not None}
-    of_classes = _by(report["detection"], "class")
+    detection = {n: n.replace("_", " ") for n in _DETECTION if whole[n] is not None}
+    of_classes, all_but = _by(report["detection"], "class"), ("all but identical", alarms)
     alarm_labels = {
         **({"significant": level["label"]} if level else {}),
         **({"any": "any error"} if alarms["any"] else {}),
@@ -65,10 +61,7 @@ def _tables(report: Report) -> list[Table]:
         ),
         _table(
             *("false_alarms", "Reports without an error of a finding", "nothing changed but"),
-            [
-                *_by(report["false_alarms"], "change"),
-                *([("all but identical", alarms)] if alarms["made"] else []),
-            ],
+            [*_by(report["false_alarms"], "change"), *([all_but] if alarms["made"] else [])],
             alarm_labels | _LOST,
         ),
         _stability(report["stability"], level["label"] if level else "errors"),
@@ -82,12 +75,12 @@ def _tables(report: Report) -> list[Table]:
 
 def _table(name: str, title: str, head: str, rows: Rows, labels: Mapping[str, str]) -> Table:
     """Return a row for each of `rows`, with its name and the columns that have a label."""
-    columns = [Column("name", head)]
+    shown = [Column("name", head)]
     for key, label in labels.items():
         is_count = all(isinstance(_cell(row[key]), int) for _, row in rows)
-        columns.append(Column(key, label, "count" if is_count else "number"))
-    cells = tuple((text, *(_cell(row[key]) for key in labels)) for text, row in rows)
-    return Table(name, title, tuple(columns), cells if labels else ())
+        shown.append(Column(key, label, "count" if is_count else "number"))
+    cells = [(text, *(_cell(row[key]) for key in labels)) for text, row in rows]
+    return Table(name, title, shown, cells if labels else ())
 
 
 def _cell(value: Mapping[str, Any] | int | None) -> Cell:
@@ -108,15 +101,14 @@ def _by(rows: Iterable[Mapping[str, Any]], key: str) -> Rows:
 
 
 def _stability(repeats: Mapping[str, Any] | None, level: str) -> Table:
-    rows: tuple[tuple[Cell, ...], ...] = ()
+    rows: list[tuple[Cell, ...]] = []
     if repeats:
-        rows = (
+        rows = [
             ("candidates read each time", f"{repeats['n']:,} ({repeats['lost']:,} not)"),
             (f'flip between "no {level}" and some', _cell(repeats["flips"])),
             ("SD of the score within a candidate", repeats["score_sd"]),
-        )
-    columns = (Column("figure", "figure"), Column("value", "value", "number"))
-    return Table("stability", "Asked again", columns, rows)
+        ]
+    return Table("stability", "Asked again", columns("figure", "value||number"), rows)
 
 
 def candidates_document(counts: Mapping[str, Counter[str]]) -> Document:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 
 from rich import box
@@ -14,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from judge.tables.document import Document, Fact, Table
+from judge.tables.document import Document, Table
 from judge.text import harmless
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
@@ -33,7 +32,10 @@ def as_lines(document: Document) -> list[str]:
     """Return the lines that a terminal shows of a document."""
     lines: list[str] = []
     if document.head:
-        lines += [*shown(_facts(document.head), terminal()), ""]
+        facts = Grid.grid(padding=(0, 2))
+        for name, value in document.head:
+            facts.add_row(Text(name, style="bold"), Text(harmless(value)))
+        lines += [*shown(facts, terminal()), ""]
     width, page = terminal(_PIPE_TABLE_WIDTH).width, Console(width=_PIPE_TABLE_WIDTH)
     for table in document.tables:
         lines += shown(_table(table, width), page)
@@ -52,13 +54,6 @@ def shown(renderable: RenderableType, out: Console) -> list[str]:
     with out.capture() as captured:
         out.print(renderable)
     return [line.rstrip() for line in captured.get().removesuffix("\n").split("\n")]
-
-
-def _facts(facts: Iterable[Fact]) -> Grid:
-    grid = Grid.grid(padding=(0, 2))
-    for name, value in facts:
-        grid.add_row(Text(name, style="bold"), Text(harmless(value)))
-    return grid
 
 
 def _table(table: Table, width: int) -> RenderableType:

@@ -24,13 +24,9 @@ def validation_document(validation: Data) -> Document:
         ("resampled by", validation["patient_field"] or "study"),
     ]
     levels = [key for key in validation if key.startswith("no_") and key.endswith("_error")]
-    tables = [
-        _judges(validation),
-        _agreement(validation),
-        *(_level(validation, key) for key in levels),
-        _limits(validation),
-        _alternative(validation),
-    ]
+    tables = [_judges(validation), _agreement(validation)]
+    tables += [_level(validation, key) for key in levels]
+    tables += [_limits(validation), _alternative(validation)]
     return Document(
         "Judges and readers",
         tuple(facts),
@@ -60,7 +56,6 @@ def _judges(validation: Data) -> Table:
 
 
 def _or_reason(figure: Data) -> Estimate:
-    """Return a figure, which prints the reason where it has no value."""
     note = "" if figure["value"] is not None else f"({figure['reason']})"
     return Estimate.read(figure, note=note)
 
@@ -98,7 +93,6 @@ def row_name(entry: Data) -> str:
 
 
 def _with_range(ceiling: Data, method: str) -> Estimate:
-    """Return the readers' own agreement, with the range over single readers."""
     ends = ceiling["range"][method]
     note = f"({number(ends[0])} to {number(ends[1])})" if ends else ""
     return Estimate.read(ceiling[method], note=note)
@@ -113,15 +107,15 @@ def _level(validation: Data, key: str) -> Table:
         f"reader_rate|no {level} error: readers|share",
     )
     entries = [
-        {**entry, "rater": _rater(entry), "study_class": entry["study_class"] or "all"}
+        {
+            **entry,
+            "rater": f"{entry['reader']} (reader)" if "reader" in entry else str(entry["judge"]),
+            "study_class": entry["study_class"] or "all",
+        }
         for entry in validation[key]
         if entry["n"]
     ]
     return table_of(key, f"Studies with any {level} error, by the readers' majority", head, entries)
-
-
-def _rater(entry: Data) -> str:
-    return f"{entry['reader']} (reader)" if "reader" in entry else str(entry["judge"])
 
 
 def _limits(validation: Data) -> Table:
@@ -129,9 +123,7 @@ def _limits(validation: Data) -> Table:
         *("quantity", "judge", "n|studies|count"),
         *("bias||number", "lower|lower limit|number", "upper|upper limit|number"),
     )
-    entries = [
-        _labelled(entry) for entry in validation["limits"] if entry["bias"]["value"] is not None
-    ]
+    entries = [_labelled(e) for e in validation["limits"] if e["bias"]["value"] is not None]
     title = "Counts per study: judge less the mean of the readers, and limits of agreement"
     return table_of("limits", title, head, entries)
 
@@ -145,9 +137,8 @@ def _alternative(validation: Data) -> Table:
     for entry in validation["alt_test"]:
         n, won = len(entry["readers"]), sum(reader["won"] for reader in entry["readers"])
         if entry["passes"] is not None:
-            passes = "yes" if entry["passes"] else "no"
-            share = Estimate(won / n, k=won, n=n)
-            entries.append(_labelled(entry, readers_won=share, passes=passes))
+            cells = {"readers_won": Estimate(won / n, k=won, n=n)}
+            entries.append(_labelled(entry, **cells, passes="yes" if entry["passes"] else "no"))
     epsilon = next((entry["epsilon"] for entry in validation["alt_test"]), 0.0)
     title = f"Alternative-annotator test, epsilon {epsilon:g}"
     return table_of("alternative_annotator", title, head, entries)

@@ -79,7 +79,7 @@ def comparison(printed: ScoreMatrix) -> Comparison:
 
 
 def test_the_table_looks_as_it_was_printed(comparison: Comparison) -> None:
-    rows = list(csv.DictReader(io.StringIO(as_rexrank(comparison))))
+    rows = list(csv.DictReader(io.StringIO(as_rexrank(comparison, {}))))
     assert list(rows[0])[5:] == list(COLUMNS)
     found = {row["Model Name"]: [row[column] for column in COLUMNS] for row in rows}
     # It prints 0.08 beside 0.366; here all have three decimals.

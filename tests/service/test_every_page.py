@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from pagemaking import write_run
 from served import Served
 
 from judge import prompts, rubrics
-from judge.figures import available
+from judge.figures.files import available
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
 from judge.rubrics.categories import error_item
@@ -94,11 +95,12 @@ def open_first(page: Page) -> None:
 
 
 def open_everything(page: Page) -> None:
-    """Unfold what is folded, and ask for the rest of long texts."""
+    """Unfold what is folded, and ask for more of long lists and texts."""
     page.evaluate(
         "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
     )
-    for button in page.locator("main button:visible", has_text="Show all").all():
+    more = re.compile("^Show (all|more)")
+    for button in page.locator("main button:visible", has_text=more).all():
         button.click()
 
 

@@ -31,13 +31,12 @@ export function isolated(text) {
   return el("bdi", {}, String(text));
 }
 
-// A long text as its first part and a button for the rest: a browser takes seconds to lay out a
-// megabyte on one line.
+// A long text a part at a time: a browser takes many seconds to lay out a megabyte on one line.
 export function clipped(text, show = isolated) {
-  if (text.length <= MAX_SHOWN) return [show(text)];
-  const rest = button(`Show all ${text.length.toLocaleString("en")} characters`,
-    () => rest.replaceWith(show(text.slice(MAX_SHOWN))), { class: "quiet" });
-  return [show(text.slice(0, MAX_SHOWN)), rest];
+  const rest = text.slice(MAX_SHOWN);
+  if (!rest) return [show(text)];
+  const more = button(`Show more: ${rest.length.toLocaleString("en")} characters follow`, () => more.replaceWith(...clipped(rest, show)), { class: "quiet" });
+  return [show(text.slice(0, MAX_SHOWN)), more];
 }
 
 // The first entries of a long list, and a button for the rest.
@@ -109,8 +108,13 @@ export function frame(...content) {
   );
 }
 
-// Starts the page; the document says when it is drawn, or why it cannot be.
+// Starts the page; the document says when it is drawn, or why it cannot be. What fails later is
+// shown too.
 export function begin(start) {
+  window.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    alarm(event.reason);
+  });
   start().catch((error) => {
     if (!find("#alarm")) frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
     alarm(error);
