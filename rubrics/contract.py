@@ -348,7 +348,7 @@ class Rubric:
             named = {facet: (label,) for facet, label in counts.labels.items()}
             if wrong := self._undeclared(counts.kind, named):  # it would count 0
                 raise ValueError(f"{self.name}: {wrong}")
-        scales = {(measure.name,): measure.scale for measure in self.measures}
+        scales: dict[tuple[str, ...], Scale] = {(one.name,): one.scale for one in self.measures}
         for one in self.statistics:
             if one.kind == "mean" and one.scale != scales.get(one.measures, one.scale):
                 raise ValueError(f"{self.name} declares {one.name!r} on another scale than it has")

@@ -385,8 +385,8 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     for side in SIDES:
         about = _verdict_study(texts[OTHER[side]], phrases[side], study)
         with naming_step(step := _ASKED[PHRASES].format(side)):
-            is_asked = phrases[side] and _has_words(about.reference)
-            answer = _answer(answers, step, is_asked=bool(is_asked))
+            is_asked = bool(phrases[side]) and _has_words(about.reference)
+            answer = _answer(answers, step, is_asked=is_asked)
             unsaid = [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
             facts[side] = unsaid if answer is None else read_verdicts(answer, about)
     if answers:
