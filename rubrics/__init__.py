@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from judge import plugins
 from judge.rubrics.contract import (
@@ -78,9 +78,10 @@ def summary(name: str) -> str:
 
 
 def _guarded(name: str, owner: T, functions: Iterable[str]) -> T:
-    works = {function: getattr(owner, function) for function in functions}
-    guarded = {key: plugins.RUBRICS.guarded(name, work) for key, work in works.items() if work}
-    return replace(owner, **guarded)  # type: ignore[type-var]
+    works: dict[str, Any] = {function: getattr(owner, function) for function in functions}
+    for key, work in works.items():
+        works[key] = work and plugins.RUBRICS.guarded(name, work)
+    return replace(owner, **works)
 
 
 def prompt_files(name: str) -> dict[str, Path]:

@@ -159,13 +159,17 @@ def mean_of(
     label: str,
     scale: Scale,
     shown: Collection[Where] = EVERYWHERE,
-    *,
-    higher_is_better: bool = True,
     **more: Any,  # noqa: ANN401
 ) -> Statistic:
     """Return the mean of the measure with this name; `more` are further fields of `Statistic`."""
-    more = {"kind": "mean", "measures": (name,), "shown": frozenset(shown), **more}
-    return Statistic(name, label, higher_is_better=higher_is_better, scale=scale, **more)
+    more = {"measures": (name,), "higher_is_better": True, **more}
+    return Statistic(name, label, "mean", scale=scale, shown=frozenset(shown), **more)
+
+
+def ratio_of(name: str, label: str, measure: str, per: str, **more: Any) -> Statistic:  # noqa: ANN401
+    """Return the ratio of two measures' sums, from 0 to 1; `more` are further fields."""
+    more = {"higher_is_better": True, "scale": (0, 1), "shown": EVERYWHERE, **more}
+    return Statistic(name, label, "ratio", (measure,), per=(per,), **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +348,7 @@ class Rubric:
             named = {facet: (label,) for facet, label in counts.labels.items()}
             if wrong := self._undeclared(counts.kind, named):  # it would count 0
                 raise ValueError(f"{self.name}: {wrong}")
-        scales = {(measure.name,): measure.scale for measure in self.measures}
+        scales: dict[tuple[str, ...], Scale] = {(one.name,): one.scale for one in self.measures}
         for one in self.statistics:
             if one.kind == "mean" and one.scale != scales.get(one.measures, one.scale):
                 raise ValueError(f"{self.name} declares {one.name!r} on another scale than it has")

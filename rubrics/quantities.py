@@ -80,7 +80,8 @@ def quantities_of(
     quantities = []
     if known.issuperset(_ERRORS):
         quantities.append(Quantity("errors", "errors", "count", _ERRORS))
-    levels = {name: (f"n_{name}",) for name in (SIGNIFICANT, ACTIONABLE) if f"n_{name}" in known}
+    names = [name for name in (SIGNIFICANT, ACTIONABLE) if f"n_{name}" in known]
+    levels: dict[str, tuple[str, ...]] = {name: (f"n_{name}",) for name in names}
     if level is not None:
         levels = {SIGNIFICANT: measures_at_level(rubric, level, lacks)}
     named = {name: (f"{name} errors", measures) for name, measures in levels.items() if measures}

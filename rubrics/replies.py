@@ -119,8 +119,7 @@ def first_repeat(texts: Iterable[str]) -> str | None:
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-LONGEST = 64 * 1024
-"""The bytes of the longest answer that is read."""
+LONGEST = 64 * 1024  # the bytes of the longest answer that is read
 
 _THOUGHT = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _END = re.compile(

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from judge.rubrics import Facet, Kind, Label, Measure, Rubric, Tally, replies
 from judge.rubrics.categories import ERROR, ERRORS, count_items, count_measures, no_error, none_of
-from judge.rubrics.contract import EVERYWHERE, Counted, Statistic, mean_of, sorted_by, source
+from judge.rubrics.contract import Counted, mean_of, ratio_of, sorted_by, source
 from judge.rubrics.replies import Line, ReplyModel, denies
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
@@ -40,8 +40,7 @@ attribute error has that of the reference's finding where it is significant, els
 """
 LEVELS = tuple(label.name for label in SIGNIFICANCE.labels if label.name != NEGLIGIBLE)
 WEIGHTS: Mapping[str, float] = dict(zip(LEVELS, (1.0, 0.5, 0.25, 0.0), strict=True))
-_ATTRIBUTE_WEIGHT = 0.5
-"""The weight of a significant attribute error; a negligible one weighs nothing."""
+_ATTRIBUTE_WEIGHT = 0.5  # of a significant one; a negligible one weighs nothing
 
 FALSE, MISSING = "false_finding", "missing_finding"
 TYPE = Facet(
@@ -223,8 +222,6 @@ def _matched(annotation: Annotation) -> float | None:
     return sum(parts, 0.0)
 
 
-SIGNIFICANT = "significant"
-"""The severity of an attribute error that is not negligible."""
 _APART = re.compile(r"[\s_\-/,]+")
 _SEVERAL = re.compile(r"[|;,/]")
 _ALSO = {
@@ -412,7 +409,7 @@ def render(annotation: Annotation) -> str:
                 alone[types].append(names[error.links[0]])
                 continue
             is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
-            severity = NEGLIGIBLE if is_negligible else SIGNIFICANT
+            severity = NEGLIGIBLE if is_negligible else "significant"
             said = {"severity": severity, "error_types": types, "explanation": error.text}
             attributes.append(_pair(error, names) | said)
         reply = {
@@ -503,16 +500,6 @@ def _stems(text: str) -> set[str]:
     return {word[:4] for word in _WORD.findall(text.lower())}
 
 
-def _ratio(name: str, measure: str, per: str) -> Statistic:
-    return Statistic(
-        *(name, name.replace("_", " "), "ratio", (measure,)),
-        higher_is_better=True,
-        per=(per,),
-        scale=(0, 1),
-        shown=EVERYWHERE,
-    )
-
-
 RUBRIC = Rubric(
     name="crimson",
     version=2,
@@ -529,8 +516,10 @@ RUBRIC = Rubric(
         ERRORS,
         no_error("urgent", "errors at urgent findings"),
         no_error("actionable", "errors at urgent or actionable findings"),
-        _ratio("urgent_recall", "n_urgent_reported", "n_urgent_reference"),
-        _ratio("urgent_precision", "n_urgent_supported", "n_urgent_candidate"),
+        ratio_of("urgent_recall", "urgent recall", "n_urgent_reported", "n_urgent_reference"),
+        ratio_of(
+            *("urgent_precision", "urgent precision", "n_urgent_supported", "n_urgent_candidate")
+        ),
         none_of(
             *("no_missed_urgent", "no missed urgent finding", "urgent_missing_finding"),
             "missing urgent findings",

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, create_model
 
-from judge.rubrics.contract import Measure, Parse, Rubric, mean_of, sorted_by
+from judge.rubrics.contract import Measure, Rubric, mean_of, sorted_by
 from judge.rubrics.replies import ReplyModel, Text, read_reply
 from judge.types import Annotation, Measures, Study, UnparsedError
 
@@ -112,10 +111,6 @@ def render(annotation: Annotation) -> str:
     return json.dumps(reply, ensure_ascii=False)
 
 
-def _on_scale(scale: tuple[float, float]) -> tuple[Parse, Callable[[], type[ReplyModel]]]:
-    return partial(parse, scale=scale), partial(reply_on, *scale)
-
-
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's score and those of its aspects, from 0 to 100, None for one not given."""
     values = annotation.values
@@ -147,7 +142,7 @@ RUBRIC = Rubric(
     ),
     worst=sorted_by("direct"),
     parse=parse,
-    on_scale=_on_scale,
+    on_scale=lambda scale: (partial(parse, scale=scale), partial(reply_on, *scale)),
     render=render,
     measure=measure,
     reply_model=partial(reply_on, *_SCALE),

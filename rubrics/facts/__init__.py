@@ -18,8 +18,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from judge.rubrics import Counted, Facet, Kind, Label, Measure, Rubric, Statistic
-from judge.rubrics.contract import EVERYWHERE, mean_of, sorted_by, source
+from judge.rubrics import Counted, Facet, Kind, Label, Measure, Rubric
+from judge.rubrics.contract import EVERYWHERE, mean_of, ratio_of, sorted_by, source
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
 from judge.rubrics.replies import Line, ReplyModel, WholeNumber, first_repeat, is_blank, read_reply
 from judge.sentences import ITEM, lines
@@ -56,8 +56,7 @@ _DENIED_BEHIND = re.compile(
     r"|absent|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|never)\b",
     re.IGNORECASE,
 )
-FEWEST = 10
-"""The number of facts below which FActScore's precision is lowered [Min et al. 2023]."""
+FEWEST = 10  # facts below which FActScore's precision is lowered [Min et al. 2023]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,17 +208,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-def _ratio(name: str, label: str, side: str, definition: str, verdict: str = ENTAILED) -> Statistic:
-    return Statistic(
-        *(name, label, "ratio", (f"n_{side}_{verdict}",)),
-        higher_is_better=verdict == ENTAILED,
-        per=(f"n_{side}",),
-        scale=(0, 1),
-        definition=definition,
-        shown=EVERYWHERE - {"groups"},
-    )
-
-
+_ratio = partial(ratio_of, shown=EVERYWHERE - {"groups"})
 STATISTICS = (
     *(
         mean_of(
@@ -229,11 +218,18 @@ STATISTICS = (
         )
         for name, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ),
-    _ratio("micro_precision", "precision (micro)", "candidate", "precision of all facts"),
-    _ratio("micro_recall", "recall (micro)", "reference", "recall of all facts"),
     _ratio(
-        *("contradicted", "contradicted", "candidate"),
-        *("candidate's facts that the reference contradicts", CONTRADICTED),
+        *("micro_precision", "precision (micro)", "n_candidate_entailed", "n_candidate"),
+        definition="precision of all facts",
+    ),
+    _ratio(
+        *("micro_recall", "recall (micro)", "n_reference_entailed", "n_reference"),
+        definition="recall of all facts",
+    ),
+    _ratio(
+        *("contradicted", "contradicted", "n_candidate_contradicted", "n_candidate"),
+        higher_is_better=False,
+        definition="candidate's facts that the reference contradicts",
     ),
     mean_of(
         *("penalised_precision", f"length-penalised precision (g={FEWEST})", (0, 1), ()),
@@ -389,8 +385,8 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     for side in SIDES:
         about = _verdict_study(texts[OTHER[side]], phrases[side], study)
         with naming_step(step := _ASKED[PHRASES].format(side)):
-            is_asked = phrases[side] and _has_words(about.reference)
-            answer = _answer(answers, step, is_asked=bool(is_asked))
+            is_asked = bool(phrases[side]) and _has_words(about.reference)
+            answer = _answer(answers, step, is_asked=is_asked)
             unsaid = [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
             facts[side] = unsaid if answer is None else read_verdicts(answer, about)
     if answers:

@@ -41,7 +41,6 @@ NAMES = tuple(label.name for label in SEVERITY.labels)
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = categories.count_measures(CORRECTION, SEVERITY, CATEGORY)
 URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
-"""The categories of corrections that are about a missed or a false finding."""
 CLOSENESS = {
     "closeness_candidate": "word overlap (Dice) before correction",
     "closeness_corrected": "word overlap (Dice) after correction",
