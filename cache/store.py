@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import diskcache
@@ -31,7 +32,6 @@ _SETTINGS = {
     "sqlite_journal_mode": "wal",
     "sqlite_secure_delete": 1,  # reports stand in it: what is pruned is gone
 }
-_PLACES = 2**62  # the largest offset in a file
 
 
 class UnreadableError(Exception):
@@ -40,10 +40,9 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One kept answer with the canonical request that it answers.
+    """One kept answer and its canonical request; None from a run folder, which keeps no requests.
 
-    `request` is None for an answer from a run folder, where requests are not kept. `stored` is
-    when it was kept, in seconds since 1970.
+    `stored` is when it was kept, in seconds since 1970.
     """
 
     key: str
@@ -74,8 +73,7 @@ def encode(about: Mapping[str, Any], completion: Completion) -> bytes:
     plain = completion.plain()
     if completion.mode is None:  # as in entries from before there were modes
         del plain["mode"]
-    value = {**about, "completion": plain, "sha256": checksum(plain)}
-    return json.dumps(value).encode("ascii")
+    return json.dumps({**about, "completion": plain, "sha256": checksum(plain)}).encode("ascii")
 
 
 def checksum(completion: Mapping[str, Any]) -> str:
@@ -84,13 +82,8 @@ def checksum(completion: Mapping[str, Any]) -> str:
     return hashlib.sha256(written.encode("ascii")).hexdigest()
 
 
-def decode_entry(key: str, value: bytes, stored: float) -> Entry:
-    """Return the entry in a value of the cache, its key derived again from its request."""
-    return entry_of(key, _object(value), stored)
-
-
 def entry_of(key: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
-    """Return the entry that a JSON object describes; raises `UnreadableError`."""
+    """Return the entry in an object, its key derived again; raises `UnreadableError`."""
     completion = _completion(data)
     try:
         request = data.get("request")
@@ -149,7 +142,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             self._cache = diskcache.Cache(str(self.path), timeout, _TextDisk, **_SETTINGS)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._claims = os.open(self.path / "cache.claims", flags, 0o600)
-        self._pending: deque[tuple[str, bytes]] = deque()
+        self._pending: deque[tuple[str, bytes, str | None]] = deque()
 
     def claim(self, key: str) -> bool:
         """Lock a key before asking; False while another process asks the same."""
@@ -173,17 +166,28 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             self._damaged.add(key)
             return None
 
-    def keep(self, key: str, record: Mapping[str, Any], completion: Completion) -> None:
-        """Write an answer down, with those that could not be written before."""
-        self._keep(key, {"request": record}, completion)
+    def keep(
+        self, key: str, record: Mapping[str, Any], completion: Completion, kind: str = ""
+    ) -> None:
+        """Write an answer down, with those that could not be written before.
+
+        `kind` is that of its question, by which `answer_tokens` finds it.
+        """
+        self._keep(key, {"request": record}, completion, kind)
+
+    def answer_tokens(self, kind: str) -> float | None:
+        """Return the mean tokens of the newest answers to a kind of question; None without any."""
+        select = "SELECT tag FROM Cache WHERE tag GLOB ? ORDER BY rowid DESC LIMIT 1000"
+        with explained(self.path), closing(_connect(self.path)) as data:
+            tags = data.execute(select, (f"{kind} *",)).fetchall()
+        return mean(int(tag.split()[-1]) for (tag,) in tags) if tags else None
 
     def add(self, entry: Entry) -> Completion | None:
         """Keep an entry from elsewhere; returns the answer that is there already, if any."""
         if (present := self.find(entry.key)) is None:
-            about: dict[str, object] = {"key": entry.key, "model": entry.model}
-            if entry.request:
-                about = {"request": entry.request}
-            self._keep(entry.key, about, entry.completion)
+            bare = {"key": entry.key, "model": entry.model}
+            about = {"request": entry.request} if entry.request else bare
+            self._keep(entry.key, about, entry.completion, "")
         return present
 
     def remove(self, keys: Iterable[str]) -> int:
@@ -204,11 +208,14 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         os.close(self._claims)
         self._cache.close()
 
-    def _keep(self, key: str, about: Mapping[str, Any], completion: Completion) -> None:
-        self._pending.append((key, encode(about, completion)))
+    def _keep(self, key: str, about: Mapping[str, Any], completion: Completion, kind: str) -> None:
+        usage = completion.usage
+        tag = f"{kind} {usage.completion_tokens}" if kind and usage else None
+        self._pending.append((key, encode(about, completion), tag))
         with explained(self.path):
             while self._pending:
-                self._cache.set(*self._pending[0])
+                name, kept, tag = self._pending[0]
+                self._cache.set(name, kept, tag=tag)
                 self._pending.popleft()
 
 
@@ -216,14 +223,18 @@ def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
     """Yield all entries of the cache in a folder, which stays as it is."""
     if not (folder / DATABASE).exists():
         raise JudgeError(f"there is no cache in {folder}")
-    uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
-    with explained(folder), closing(sqlite3.connect(uri, uri=True, timeout=60.0)) as data:
+    with explained(folder), closing(_connect(folder)) as data:
         select = "SELECT CAST(key AS TEXT), value, store_time FROM Cache ORDER BY rowid"
         for key, value, stored in data.execute(select):
             try:
-                yield decode_entry(key, value, stored)
+                yield entry_of(key, _object(value), stored)
             except UnreadableError as error:
                 yield Unreadable(key, str(error))
+
+
+def _connect(folder: Path) -> sqlite3.Connection:
+    uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=60.0)
 
 
 @contextmanager
@@ -240,7 +251,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _byte_of(key: str) -> int:
-    return int(key[-16:], 16) % _PLACES
+    return int(key[-16:], 16) % 2**62  # the largest offset in a file
 
 
 def readable(
@@ -255,10 +266,7 @@ def readable(
 
 
 def described(folder: Path, *, must_exist: bool) -> tuple[dict[str, Any], list[Unreadable]]:
-    """Return the size, dates and models of the cache in a folder, and its damaged entries.
-
-    Raises `JudgeError` if there is none and `must_exist`.
-    """
+    """Return the size, dates and models of the cache in a folder, and its damaged entries."""
     is_there = must_exist or (folder / DATABASE).exists()
     unreadable: list[Unreadable] = []
     models: Counter[str] = Counter()

@@ -105,7 +105,8 @@ def compare(options: _Compare) -> None:
     """
     from judge.comparing.alignment import choice
     from judge.comparing.comparison import compare_runs, records
-    from judge.figures import available, draw_figures, page_figures
+    from judge.figures.comparison import comparison_figures
+    from judge.figures.files import available, page_figures, write_figures
     from judge.files import write_html
     from judge.pages.comparison import MARK, page, wanted
     from judge.stats.metric import find
@@ -134,9 +135,11 @@ def compare(options: _Compare) -> None:
     studies = records(compared, wanted(comparison)) if options.html else {}
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
-        note_figures(draw_figures(comparison, options.figures), options.figures)
+        note_figures(
+            write_figures(comparison_figures(comparison), options.figures), options.figures
+        )
     if options.html:
-        figures = page_figures(comparison) if available() else ()
+        figures = page_figures(comparison_figures(comparison)) if available() else ()
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
         note(f"page  {options.html}")
     if options.form == "rexrank":
@@ -180,7 +183,7 @@ def challenge(options: _Challenge) -> None:
     """
     from judge.comparing.alignment import choice
     from judge.comparing.challenge import challenge_comparisons
-    from judge.figures import check_figures
+    from judge.figures.files import check_figures
     from judge.tables.rexrank import read_model_info, write_challenge
 
     check_figures(options.out)

@@ -89,7 +89,7 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
     if html:
         check_writable(html, mark=mark)
     if figures:
-        from judge.figures import check_figures
+        from judge.figures.files import check_figures
 
         check_figures(figures)
 

@@ -217,16 +217,17 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
 def _show(report: StressReport, options: _Output) -> None:
     """Print a report, after its page and figures: whoever reads the output may close it early."""
-    from judge.figures import available, draw_stress, stress_page_figures
+    from judge.figures.files import available, page_figures, write_figures
+    from judge.figures.judges import stress_figures
     from judge.files import write_html
     from judge.pages.tables import STRESS, stress_page
     from judge.tables.stress import stress_document
 
     data = report.plain()
     if options.figures:
-        note_figures(draw_stress(data, options.figures), options.figures)
+        note_figures(write_figures(stress_figures(data), options.figures), options.figures)
     if options.html:
-        charts = stress_page_figures(data) if available() else None
+        charts = page_figures(stress_figures(data)) if available() else None
         write_html(stress_page(report, charts), options.html, STRESS)
         note(f"page  {options.html}")
     print_document(stress_document(data), options.form, data, options.table)

@@ -73,7 +73,8 @@ def validate(options: _Validate) -> None:
     judge validate RUN --readers readers --html validation.html
     """
     from judge.comparing.alignment import choice
-    from judge.figures import draw_validation
+    from judge.figures.files import write_figures
+    from judge.figures.judges import validation_figures
     from judge.files import write_html
     from judge.pages.tables import VALIDATION, validation_page
     from judge.tables.validation import validation_document
@@ -90,7 +91,9 @@ def validate(options: _Validate) -> None:
     pieces = validation_page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
-        note_figures(draw_validation(validation, options.figures), options.figures)
+        note_figures(
+            write_figures(validation_figures(validation), options.figures), options.figures
+        )
     if options.html:
         write_html(pieces, options.html, VALIDATION)
         note(f"page  {options.html}")

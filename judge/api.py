@@ -169,11 +169,12 @@ def run(
     Without `out` it is a folder below `judge-runs`; `by` are the fields that group the rates.
     """
     session, studies, run_options = _open(references, candidates, rubric, judge, options)
+    by = [by] if isinstance(by, str) else by
+    run_options |= {"out": None if out is None else Path(out), "by": by}
 
     def work() -> Run:
         with session:
-            path = None if out is None else Path(out)
-            return Run(run_session(session, studies, out=path, by=_names(by), **run_options).path)
+            return Run(run_session(session, studies, **run_options).path)
 
     return _outside_any_loop(work)
 
@@ -188,10 +189,7 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path) -> Run:
 
 
 def panel(
-    runs: Sequence[str | Path | Run],
-    out: str | Path,
-    *,
-    rule: Literal["majority", "mean"],
+    runs: Sequence[str | Path | Run], out: str | Path, *, rule: Literal["majority", "mean"]
 ) -> Run:
     """Combine the runs of several judges by one rubric over the same studies.
 
@@ -209,9 +207,8 @@ def _open(
     reports = {name: values.pop(name) for name in _REPORT_OPTIONS if name in values}
     shard, model = values.pop("shard", None), values.pop("model", None)
     context = context_of(rubric, values)
-    studies = from_python(
-        references, candidates, reserved=reserved_names(rubrics.load(rubric)), **reports
-    )
+    reserved = reserved_names(rubrics.load(rubric))
+    studies = from_python(references, candidates, reserved=reserved, **reports)
     studies = attach_context(studies, **context)
     if model is not None:
         studies = replace(studies, model=model)
@@ -237,26 +234,22 @@ def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSess
     _check_known(options, JudgeOptions)
     values = {name: value for name, value in options.items() if value is not None}
     policy, cache = values.pop("policy", None), values.pop("cache", None)
-    settings = JudgeSettings(
-        **values,
-        environ=os.environ,
-        say=lambda text: print(harmless(text), file=sys.stderr),
-    )
+
+    def say(text: str) -> None:
+        print(harmless(text), file=sys.stderr)
+
+    settings = JudgeSettings(**values, environ=os.environ, say=say)
     return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache)
 
 
 def _check_known(options: Iterable[str], known: type[JudgeOptions]) -> None:
-    names = [*known.__annotations__]
+    names = known.__annotations__
     if unknown := next((name for name in options if name not in names), None):
         raise JudgeError(f"there is no option {unknown!r}; there are: {', '.join(names)}")
 
 
 def _runs(runs: Iterable[str | Path | Run]) -> list[Run]:
     return [run if isinstance(run, Run) else Run(run) for run in runs]
-
-
-def _names(by: T) -> T | list[str]:
-    return [by] if isinstance(by, str) else by
 
 
 def _outside_any_loop(work: Callable[[], T]) -> T:

@@ -1,7 +1,8 @@
-"""Results that print themselves in Python as their command does."""
+"""Results that print themselves in Python as their command does, and as a table in a notebook."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,16 @@ class Displayed:
         from judge.tables.terminal import as_text
 
         return as_text(_document(self))
+
+    def _repr_html_(self) -> str:
+        document = _document(self)
+        table = document.tables[0]
+        head = "".join(f"<th>{escape(label)}</th>" for label in table.head)
+        rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in table.texts]
+        body = "".join(f"<tr>{row}</tr>" for row in (head, *rows))
+        lines = (*document.notes, *(line for _, line in document.signatures))
+        notes = "".join(f"<p>{escape(line)}</p>" for line in lines)
+        return f"<h4>{escape(document.title)}</h4><table>{body}</table>{notes}"
 
     def frame(self, table: str = "") -> pd.DataFrame:
         """Return a table of the result, by default the first, as `--format csv` prints it.

@@ -12,8 +12,6 @@ from pathlib import Path
 from judge.types import JudgeError
 
 _PREFIX = ".judge-"
-# A new file may hold reports: only its owner can read it.
-_OWNER_ONLY = 0o600
 
 
 def _target(path: Path) -> Path:
@@ -47,10 +45,9 @@ def check_writable(path: Path, inputs: Iterable[str | Path | None] = (), mark: s
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a file beside `path` to write to, which takes its place if the block succeeds.
+    """Give a file beside `path` that takes its place, and its permissions, if the block succeeds.
 
-    After an error or Ctrl-C the old file is untouched. A file that is replaced keeps its
-    permissions. Raises `JudgeError` where it cannot be written.
+    Raises `JudgeError` where it cannot be written.
     """
     staged: Path | None = None
     try:
@@ -59,7 +56,8 @@ def replacing(path: Path) -> Iterator[Path]:
         os.close(number)
         staged = Path(name)
         yield staged
-        staged.chmod(stat.S_IMODE(real.stat().st_mode) if real.exists() else _OWNER_ONLY)
+        # A new file may hold reports: only its owner can read it.
+        staged.chmod(stat.S_IMODE(real.stat().st_mode) if real.exists() else 0o600)
         staged.replace(real)
     except OSError as error:
         raise cannot_write(path, error) from error

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 _DEEPEST = 100
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.S)
@@ -32,10 +32,9 @@ class Pairs(list[tuple[str, Any]]):
 
 
 def read(data: bytes | str, *, pairs: bool = False, nan: bool = False) -> Any:  # noqa: ANN401
-    """Return the one JSON value in `data`.
+    """Return the one JSON value in `data`; raises `JsonError`.
 
-    With `pairs` every object is a list of `Pairs` that may repeat a key; with `nan` NaN and
-    infinity are accepted. Raises `JsonError`.
+    With `pairs` every object is a list of `Pairs`; with `nan` NaN and infinity are accepted.
     """
     if isinstance(data, bytes):
         try:
@@ -118,22 +117,14 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise JsonError("not JSON", f"{name} is no JSON")
-
-
-_ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
-_PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_no_constant)
+_ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_finite)
+_PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_finite)
 _WITH_NAN = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def replace_surrogates(text: str) -> str:
     """Return `text` with U+FFFD for lone surrogates, which JSON can escape and no file hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class UnreadableYamlError(Exception):

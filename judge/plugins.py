@@ -34,10 +34,8 @@ class Group:
 
     def check_unique(self, name: str) -> None:
         """Raise `JudgeError` where a package adds something by a name that is built in."""
-        if packages := self.packages(name):
-            raise JudgeError(
-                f"uninstall {' and '.join(packages)}: its {self.what} {name!r} is built in"
-            )
+        if packages := " and ".join(self.packages(name)):
+            raise JudgeError(f"uninstall {packages}: its {self.what} {name!r} is built in")
 
     def load(self, name: str) -> Any:  # noqa: ANN401 - what it is, the caller checks
         """Return what a package adds as `name`."""
@@ -58,23 +56,22 @@ class Group:
 
     def error(self, name: str, wrong: str) -> JudgeError:
         """Return the error of a package that adds `name` and is not as it should be."""
-        packages = " and ".join(self.packages(name))
-        return JudgeError(
-            f"the {self.what} {name!r} of the package {packages} {wrong}; update that package or "
-            "uninstall it"
-        )
+        what = f"{self.what} {name!r} of the package {' and '.join(self.packages(name))}"
+        return JudgeError(f"the {what} {wrong}; update that package or uninstall it")
 
     def packages(self, name: str, versions: Mapping[str, str] | None = None) -> list[str]:
         """Return name and version of each package that adds `name`; `versions` are a run's."""
-        return [_package(entry, versions) for entry in installed(self.name) if entry.name == name]
+        return [_package(entry, versions) for entry in self._entries(name)]
+
+    def _entries(self, name: str) -> list[EntryPoint]:
+        return [entry for entry in installed(self.name) if entry.name == name]
 
     def _entry(self, name: str) -> EntryPoint:
-        entries = [entry for entry in installed(self.name) if entry.name == name]
-        if len(entries) > 1:
-            raise JudgeError(
-                f"uninstall one of {' and '.join(self.packages(name))}: both add {name!r}"
-            )
-        return entries[0]
+        entry, *others = self._entries(name)
+        if others:
+            both = " and ".join(self.packages(name))
+            raise JudgeError(f"uninstall one of {both}: both add {name!r}")
+        return entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +136,11 @@ def version() -> str:
 def install(*packages: str) -> str:
     """Return the command that installs `packages`, each within the bounds of our metadata."""
     from importlib import metadata
-    from re import findall, match
+    from re import findall
     from shlex import quote
 
-    named = [(match(r"[\w.-]+", line), line) for line in metadata.requires(NAME) or ()]
-    known = [[line for name, line in named if name and name[0] == one] for one in packages]
+    lines = metadata.requires(NAME) or ()
+    known = [[line for line in lines if findall(r"[\w.-]+", line)[0] == one] for one in packages]
     extras = [{*findall(r"extra == [\"'](.+?)[\"']", " ".join(lines))} for lines in known]
     shared = set.intersection(*extras) - {"test"}
     wanted = [quote(lines[0].partition(";")[0].strip()) for lines in known]

@@ -106,9 +106,7 @@ class Reward(AbstractContextManager["Reward"]):
         ) -> list[float | None]:
             lists = {name: column for name, column in columns.items() if isinstance(column, list)}
             if reference not in lists:
-                raise JudgeError(
-                    f"there is no column {reference!r} with a list of reference reports"
-                )
+                raise JudgeError(f"there is no column {reference!r} with a list of references")
             rewards = self._rewards(completions, lists[reference], lists)
             reasons = Counter(reward for reward in rewards if isinstance(reward, str))
             if reasons:
@@ -166,27 +164,23 @@ class Reward(AbstractContextManager["Reward"]):
         references: Sequence[Any],
         columns: Mapping[str, Sequence[Any]],
     ) -> list[float | str]:
-        context = dict(self._context)
+        context, n = dict(self._context), len(completions)
         names = {*context["context"], context["prior"]}
-        context_columns = {name: column for name, column in columns.items() if name in names}
-        for name, column in {"reference": references, **context_columns}.items():
-            if len(column) != len(completions):
-                raise JudgeError(
-                    f"there are {len(completions)} completions and {len(column)} values of {name!r}"
-                )
+        shown = {name: column for name, column in columns.items() if name in names}
+        for name, column in {"reference": references, **shown}.items():
+            if len(column) != n:
+                raise JudgeError(f"there are {n} completions and {len(column)} values of {name!r}")
         texts = map(text_of, completions)
         reports = [None if text is None else self._report(text) for text in texts]
-        rewards: list[float | str] = [
-            "no reference" if _is_missing(reference) else "no report in the completion"
-            for reference in references
-        ]
-        rows = [
-            row
-            for row, reference in enumerate(references)
-            if reports[row] is not None and not _is_missing(reference)
-        ]
+        rewards: list[float | str] = ["no report in the completion"] * n
+        rows = []
+        for row, reference in enumerate(references):
+            if _is_missing(reference):
+                rewards[row] = "no reference"
+            elif reports[row] is not None:
+                rows.append(row)
         if rows:
-            fields = {n: [column[row] for row in rows] for n, column in context_columns.items()}
+            fields = {name: [column[row] for row in rows] for name, column in shown.items()}
             studies = from_python(
                 [references[row] for row in rows],
                 [reports[row] for row in rows],

@@ -1,20 +1,15 @@
 """Splits a report into sentences, each with its place in the text.
 
-A report is not prose: it has numbered lists, bullets, "2.2 cm", "Dr. ___", headings in
-mid-line, and lines broken in mid-sentence at a fixed width. No library does all of that:
-sentencex 1.0.32 cuts after "1." and knows no headings, pysbd 0.3.4 cuts at every line
-break and is no longer kept, and others need a model to be fetched.
-
-The sentences are also the numbered lines of a report that a line-by-line rubric speaks of:
-the prompt, the annotation and the audit all count them here.
+A report is not prose: it has numbered lists, bullets, "2.2 cm", "Dr. ___", headings in mid-line,
+and lines broken in mid-sentence. sentencex 1.0.32 cuts after "1." and knows no headings, pysbd
+0.3.4 cuts at every line break, and others need a model. The sentences are also the numbered lines
+that a line-by-line rubric speaks of.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from functools import lru_cache
-from itertools import pairwise
 
 HEADINGS_SKIPPED = (
     "indication|indications|history|clinical history|clinical indication|clinical information"
@@ -47,8 +42,8 @@ _LATIN = frozenset({"a.m", "p.m", "e.g", "i.e", "etc", "cf", "ca", "q.d", "b.i.d
 """Abbreviations that a sentence may end with: what follows decides."""
 
 _OPEN_ENDED = re.compile(
-    r"(?:an?|and|are|as|at|be|by|for|from|has|have|in|is|nor?|not|of|on|or|the|there|to"
-    r"|was|were|with|without)\Z",
+    r"(?:an?|and|are|as|at|be|by|for|from|has|have|in|is|nor?|not|of|on|or|the|there|to|was|were"
+    r"|with|without)\Z",
     re.I,
 )
 """Words that no sentence ends with."""
@@ -60,16 +55,15 @@ _WRAPPED = 40
 def sentences(text: str) -> list[tuple[int, int]]:
     """Return the character spans of the sentences of `text`, in order, without overlap.
 
-    A span holds neither leading nor trailing white space and at least one letter or digit.
-    The number of a list item belongs to its sentence; a heading starts a new one.
+    A span has a letter or digit and no white space around it. The number of a list item belongs to
+    its sentence; a heading starts a new one.
     """
     return [*_spans(text)]
 
 
 @lru_cache(32)  # a report is cut several times in a row
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
-    newlines = [match.start() for match in re.finditer("\n", text)]
-    width = max(after - before - 1 for before, after in pairwise([-1, *newlines, len(text)]))
+    width = max(map(len, text.split("\n")))
     cuts = [(match.end(), match.start()) for match in _STOP.finditer(text)]
     has_heads = ":" in text
     heads = [(m.start(), m.start()) for m in _HEADING.finditer(text)] if has_heads else []
@@ -79,7 +73,7 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
         if end == stop:
             ends = True
         elif text[stop] == "\n":
-            ends = _line_ends(text, stop, newlines, width)
+            ends = _line_ends(text, stop, width)
         else:
             ends = _stop_ends(text, start, stop)
         if ends:
@@ -92,10 +86,7 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def lines(report: str) -> list[str]:
-    """Return the lines of `report`, in order: its sentences, each with its white space made single.
-
-    A line's number is its place in the list, from 0.
-    """
+    """Return the lines of `report`, from 0: its sentences, their white space made single."""
     return [" ".join(report[start:end].split()) for start, end in sentences(report)]
 
 
@@ -126,11 +117,10 @@ def _stop_ends(text: str, start: int, stop: int) -> bool:
     return following[:1].isupper() and not following[1:2].isupper()
 
 
-def _line_ends(text: str, stop: int, newlines: list[int], width: int) -> bool:
-    index = bisect_right(newlines, stop)
-    before = newlines[index - 2] + 1 if index >= 2 else 0
-    after = newlines[index] if index < len(newlines) else len(text)
-    upcoming = text[stop + 1 : min(after, stop + 80)]
+def _line_ends(text: str, stop: int, width: int) -> bool:
+    before = text.rfind("\n", 0, stop) + 1
+    after = text.find("\n", stop + 1)
+    upcoming = text[stop + 1 : min(len(text) if after < 0 else after, stop + 80)]
     if not upcoming.strip() or ITEM.match(upcoming) or _HEADING.match(upcoming.lstrip()):
         return True
     tail = text[max(before, stop - 40) : stop].rstrip()

@@ -70,11 +70,8 @@ def digests(records: Iterable[Mapping[str, Any]], wanted: Container[str]) -> dic
         words = " ".join(text.split()).encode("utf-8", "replace")
         return hashlib.sha256(words).digest() if words else None
 
-    return {
-        record["study_id"]: (digest(record["reference"]), digest(record["candidate"]))
-        for record in records
-        if record["study_id"] in wanted
-    }
+    known = (record for record in records if record["study_id"] in wanted)
+    return {one["study_id"]: (digest(one["reference"]), digest(one["candidate"])) for one in known}
 
 
 def safe_name(text: str, longest: int = 40, *, keeps: str = ".", default: str = "") -> str:

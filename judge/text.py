@@ -51,11 +51,10 @@ def in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
 
 def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
     number = value if isinstance(value, int | float) else None
-    pieces = [
-        (len(digits := piece.lstrip("0")), digits) if position % 2 else (0, piece.lower())
-        for position, piece in enumerate(_DIGITS.split(str(value)))
-    ]
-    return value is None, number is None, number or 0, pieces
+    pieces = _DIGITS.split(str(value).lower())
+    # Every second piece is a whole number.
+    ordered = [(int(piece), "") if at % 2 else (0, piece) for at, piece in enumerate(pieces)]
+    return value is None, number is None, number or 0, ordered
 
 
 def harmless(text: str) -> str:

@@ -48,10 +48,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn.
-
-    `role` is the endpoint's word, or `unread` for why the last answer was unreadable.
-    """
+    """One turn; the role `unread` is for why the last answer was unreadable."""
 
     role: str
     content: str
@@ -98,8 +95,7 @@ class Completion:
 
     def plain(self) -> dict[str, object]:
         """Return it as JSON's types, a good deal faster than `asdict`."""
-        used = self.usage
-        usage = used and {name: getattr(used, name) for name in used.__slots__}
+        usage = self.usage and {name: getattr(self.usage, name) for name in Usage.__slots__}
         return {name: getattr(self, name) for name in self.__slots__} | {"usage": usage}
 
 
@@ -161,8 +157,7 @@ class UnparsedError(Exception):
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
-        self.reason = reason
-        self.detail = detail
+        self.reason, self.detail = reason, detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +184,6 @@ class Failed:
 
 
 Outcome = Annotated | Unparsed | Failed
-
-
 Measures = Mapping[str, float | None]
 """A scored study's numbers by the name of the rubric's measure; None for one that is undefined."""
 
@@ -277,10 +270,7 @@ class AttributeDifference:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of a report and its `verdict` by the other one.
-
-    It is `entailed`, `contradicted` or `not_mentioned`; `other_sentence` decides it, from 0.
-    """
+    """A statement, `entailed`, `contradicted` or `not_mentioned` by the other report's sentence."""
 
     side: Side
     text: str

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from math import isfinite
+from math import inf
 from pathlib import Path
 from string import Template
 from types import MappingProxyType
@@ -254,8 +254,7 @@ def check(data: object, where: str) -> Prompt:
 
 
 def _check_scale(scale: tuple[float, float], wording: str) -> None:
-    low, high = scale
-    if not (isfinite(low) and isfinite(high) and low < high):
+    if not -inf < scale[0] < scale[1] < inf:
         raise ValueError("scale is its lowest and its highest number, such as [0, 100]")
     for end in scale:
         if not re.search(rf"(?<![\d.-]){re.escape(f'{end:.15g}')}(?!\.?\d)", wording):
@@ -270,11 +269,11 @@ def _check_template(
     if not template.is_valid():
         raise ValueError(f"a lone $ in {key}; write $$ for a dollar sign")
     if unknown := used.difference(known):
-        there = ", ".join(f"${name}" for name in sorted(known))
-        raise ValueError(f"unknown variable ${min(unknown)} in {key}; there are: {there}")
+        there = ", $".join(sorted(known))
+        raise ValueError(f"unknown variable ${min(unknown)} in {key}; there are: ${there}")
     for one_of in required:
         if used.isdisjoint(one_of):
-            raise ValueError(f"{key} lacks {' or '.join(f'${name}' for name in sorted(one_of))}")
+            raise ValueError(f"{key} lacks ${' or $'.join(sorted(one_of))}")
 
 
 def _mark(reference: str, candidate: str, *beside: str) -> str:

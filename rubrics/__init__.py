@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from judge import plugins
 from judge.rubrics.contract import (
@@ -36,17 +36,15 @@ __all__ += ["Source", "Statistic", "StructuredReply", "Tally"]
 __all__ += ["built_in", "cases", "load", "names", "prompt_files", "summary"]
 
 _ROOT = Path(__file__).parent
+T = TypeVar("T", Rubric, StructuredReply)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _FUNCTIONS = ("parse", "measure", "render", "baseline", "editor", "reply_model")
 
 
 def built_in() -> list[str]:
     """Return the names of the rubrics that come with the program, sorted."""
-    return sorted(
-        entry.name
-        for entry in _ROOT.iterdir()
-        if _NAME.fullmatch(entry.name) and (entry / "__init__.py").is_file()
-    )
+    folders = (file.parent.name for file in _ROOT.glob("*/__init__.py"))
+    return sorted(filter(_NAME.fullmatch, folders))
 
 
 def names() -> list[str]:
@@ -68,10 +66,8 @@ def load(name: str) -> Rubric:
         raise plugins.RUBRICS.error(name, f"is no Rubric but {added!r:.80}")
     if added.name != name:
         raise plugins.RUBRICS.error(name, f"calls itself {added.name!r}: it needs that name")
-    structured = added.structured
-    if structured:
-        structured = replace(structured, **_guarded(name, structured, ("parse", "render")))
-    return replace(added, structured=structured, **_guarded(name, added, _FUNCTIONS))
+    structured = added.structured and _guarded(name, added.structured, ("parse", "render"))
+    return replace(_guarded(name, added, _FUNCTIONS), structured=structured)
 
 
 def summary(name: str) -> str:
@@ -81,13 +77,10 @@ def summary(name: str) -> str:
     return line[1] if line else load(name).summary
 
 
-def _guarded(name: str, owner: object, functions: Iterable[str]) -> dict[str, Any]:
-    functions_by_name = {function: getattr(owner, function) for function in functions}
-    return {
-        function: plugins.RUBRICS.guarded(name, work)
-        for function, work in functions_by_name.items()
-        if work
-    }
+def _guarded(name: str, owner: T, functions: Iterable[str]) -> T:
+    works = {function: getattr(owner, function) for function in functions}
+    guarded = {key: plugins.RUBRICS.guarded(name, work) for key, work in works.items() if work}
+    return replace(owner, **guarded)  # type: ignore[type-var]
 
 
 def prompt_files(name: str) -> dict[str, Path]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable
+from functools import partial
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic, Where
 from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
+CATEGORIES = tuple(Category)
+"""The six categories in their order."""
 ERROR = "error"
 """The kind of the items that are errors of the candidate."""
 
 CATEGORY = Facet(
-    "category",
-    "category",
-    "categories",
-    tuple(Label(category.value, category.label) for category in Category),
+    *("category", "category", "categories"),
+    labels=tuple(Label(category.value, category.label) for category in CATEGORIES),
     has_codes=True,
 )
 
@@ -29,7 +29,10 @@ ERRORS = Statistic(
 
 
 def none_of(name: str, label: str, measure: str, words: str, *shown: Where) -> Statistic:
-    """Return the share of the scored studies of which `measure` is 0, studies without `words`."""
+    """Return the share of the scored studies of which `measure` is 0, studies without `words`.
+
+    The denominator is all scored studies: without an urgent finding none of a study is missed.
+    """
     return Statistic(
         *(name, label, "rate", (measure,)),
         higher_is_better=True,
@@ -45,15 +48,6 @@ def no_error(grade: str, named: str) -> Statistic:
     return none_of(name, label, f"n_{grade}", named, "groups", "compare")
 
 
-def no_urgent(mistake: str, measure: str, words: str, *shown: Where) -> Statistic:
-    """Return the share of the studies in which no urgent finding is missed, or is false.
-
-    It is the scored studies of which `measure`, the number of such findings, is 0 / the scored
-    studies. A study without an urgent finding counts as one in which none is missed.
-    """
-    return none_of(f"no_{mistake}_urgent", f"no {mistake} urgent finding", measure, words, *shown)
-
-
 def error_item(
     categories: Iterable[str], graded_by: str, grade: str, text: str, edit: Edit | None = None
 ) -> Item:
@@ -67,10 +61,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def name_words(text: str) -> list[str]:
-    """Return the words of a name in lower case; they may be written without spaces, as `wrongSide`.
-
-    Nothing longer than the longest name there is is looked at.
-    """
+    """Return the first words of a name in lower case; it may be without spaces, as `wrongSide`."""
     return re.findall(r"[^\W_]+", _CAMEL.sub(" ", text[:_LONGEST]).lower())
 
 
@@ -110,7 +101,6 @@ _CATEGORIES = {
 """The names of the original's prompt, of GREEN's and our own, without articles."""
 
 _NAMED = {name: category for category, names in _CATEGORIES.items() for name in names}
-_ORDER = tuple(Category)
 _ARTICLES = frozenset(("a", "an", "the"))
 _SINGULAR = {"findings": "finding", "comparisons": "comparison", "locations": "location"}
 _MARKED = re.compile(r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", re.I | re.S)
@@ -119,17 +109,16 @@ _MARKED = re.compile(r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", 
 def category_of(value: object) -> Category | None:
     """Return the category that `value` names: a letter, a number from 1, a name, or both."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return _ORDER[value - 1] if 1 <= value <= len(_ORDER) else None
+        return CATEGORIES[value - 1] if 1 <= value <= len(CATEGORIES) else None
     if not isinstance(value, str) or len(value) > _LONGEST:
         return None
     marked = _MARKED.fullmatch(value)
     if marked is None:
         return _named(value)
-    named = _named(marked[2])
     mark = marked[1].lower()
-    category = _ORDER[int(mark) - 1] if mark.isdigit() else Category(mark)
-    alone = re.search(r"[^\W_]", marked[2]) is None
-    return category if alone or named is category else None
+    category = CATEGORIES[int(mark) - 1] if mark.isdigit() else Category(mark)
+    is_alone = re.search(r"[^\W_]", marked[2]) is None
+    return category if is_alone or _named(marked[2]) is category else None
 
 
 def _named(text: str) -> Category | None:
@@ -143,52 +132,35 @@ def _named(text: str) -> Category | None:
 
 def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
     """Return the measures that count a kind's items: `n_GRADE`, then `GRADE_CODE`."""
-
-    def counting(
-        name: str, label: str, role: Literal["count", "other"], labels: Mapping[str, str]
-    ) -> Measure:
-        return Measure(name, label, role=role, is_whole=True, counts=Counted(kind.name, labels))
-
-    by_grade = [
-        counting(f"n_{grade.name}", grade.label, "count", {grades.name: grade.name})
-        for grade in grades.labels
-    ]
-    by_both = [
-        counting(
-            *(f"{grade.name}_{code.name}", f"{grade.label}: {code.label}"),
-            role="other",
-            labels={grades.name: grade.name, codes.name: code.name},
-        )
-        for grade in grades.labels
-        for code in codes.labels
-    ]
+    count = partial(Measure, is_whole=True)
+    by_grade, by_both = [], []
+    for grade in grades.labels:
+        counted = Counted(kind.name, {grades.name: grade.name})
+        by_grade.append(count(f"n_{grade.name}", grade.label, role="count", counts=counted))
+        for code in codes.labels:
+            name, label = f"{grade.name}_{code.name}", f"{grade.label}: {code.label}"
+            counted = Counted(kind.name, {grades.name: grade.name, codes.name: code.name})
+            by_both.append(count(name, label, counts=counted))
     return (*by_grade, *by_both)
 
 
-class ItemCounter:
-    """Counts items by the measures that count some, in the order of these."""
-
-    def __init__(self, measures: Iterable[Measure]) -> None:
-        self._counted = {m.name: (m.counts.kind, m.counts.labels) for m in measures if m.counts}
-
-    def __call__(self, annotation: Annotation) -> dict[str, int]:
-        """Return how many items each of the measures finds."""
-        return {
-            name: sum(
-                item.kind == kind
-                and all(value in item.labels.get(facet, ()) for facet, value in labels.items())
-                for item in annotation.items
-            )
-            for name, (kind, labels) in self._counted.items()
-        }
+def count_items(measures: Iterable[Measure], annotation: Annotation) -> dict[str, int]:
+    """Return how many items each of the measures that count some finds, in their order."""
+    return {
+        measure.name: sum(
+            item.kind == counts.kind
+            and all(value in item.labels.get(facet, ()) for facet, value in counts.labels.items())
+            for item in annotation.items
+        )
+        for measure in measures
+        if (counts := measure.counts)
+    }
 
 
 SIGNIFICANCE = "significance"
 SIGNIFICANT = "significant"
 INSIGNIFICANT = "insignificant"
 LEVELS = (SIGNIFICANT, INSIGNIFICANT)
-CATEGORIES = tuple(Category)
-"""The six categories in their order."""
 KEY = {
     (level, category): f"{level}_{category.value}" for level in LEVELS for category in CATEGORIES
 }
@@ -199,10 +171,8 @@ MAX_COUNT = 9999
 """The largest count that is read; a longer digit run is no count."""
 
 GRADES = Facet(
-    SIGNIFICANCE,
-    "significance",
-    "significances",
-    (
+    *(SIGNIFICANCE, "significance", "significances"),
+    labels=(
         Label(SIGNIFICANT, "clinically significant", "serious", means="significant"),
         Label(INSIGNIFICANT, "clinically insignificant", "mild", means="insignificant"),
     ),
@@ -211,7 +181,6 @@ GRADED_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), gra
 COUNTS = count_measures(GRADED_ERROR, GRADES, CATEGORY)
 """The errors of each level, `n_significant` and `n_insignificant`, and then the twelve counts."""
 
-_counting = ItemCounter(COUNTS)
 _LEAST_SIGNIFICANT = 2
 """The lowest severity of a discrepancy that counts as clinically significant."""
 
@@ -219,13 +188,10 @@ _LEAST_SIGNIFICANT = 2
 def error_counts(annotation: Annotation) -> dict[str, int]:
     """Return `COUNTS` of a study as the answer states them, or as a reader lists the errors."""
     if not annotation.stated_counts:
-        return _counting(annotation)
+        return count_items(COUNTS, annotation)
     twelve = {name: annotation.stated_counts[name] for name in KEYS}
-    sums = {
-        f"n_{level}": sum(twelve[KEY[level, category]] for category in CATEGORIES)
-        for level in LEVELS
-    }
-    return {**sums, **twelve}
+    significant, insignificant = [*twelve.values()][:6], [*twelve.values()][6:]
+    return {"n_significant": sum(significant), "n_insignificant": sum(insignificant), **twelve}
 
 
 def significance_of(discrepancy: Discrepancy) -> str:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from judge import plugins
 from judge.types import Annotation, Item, JudgeError, Measures, ReportComparison, Study
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Source:
     key: str
     kind: Literal["article", "book", "inproceedings", "misc"]
     title: str
-    authors: tuple[str, ...]
+    authors: Sequence[str]
     year: int
     fields: Mapping[str, str] = field(default_factory=dict)
     is_longer: bool = False
@@ -53,18 +52,12 @@ class Source:
     @property
     def bibtex(self) -> str:
         """The entry for BibTeX; its title keeps its capitals in every style."""
-        authors = [*self.authors, *(["others"] if self.is_longer else [])]
-        fields = {
-            "title": f"{{{self.title}}}",
-            "author": " and ".join(authors),
-            "year": str(self.year),
-            **self.fields,
-        }
+        authors = " and ".join([*self.authors, *(["others"] if self.is_longer else [])])
+        fields = {"title": f"{{{self.title}}}", "author": authors, "year": str(self.year)}
+        fields |= self.fields
         if "eprint" in fields:
             fields["archiveprefix"] = "arXiv"
-        lines = [
-            f"  {name} = {{{value.replace('&', chr(92) + '&')}}}," for name, value in fields.items()
-        ]
+        lines = [f"  {name} = {{{value}}},".replace("&", r"\&") for name, value in fields.items()]
         return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"])
 
 
@@ -72,10 +65,7 @@ class Source:
 def _sources() -> dict[str, Source]:
     text = Path(__file__).with_name("sources.yaml").read_text("utf-8")
     works: dict[str, dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
-    return {
-        key: Source(key, **{**work, "authors": tuple(work["authors"])})
-        for key, work in works.items()
-    }
+    return {key: Source(key, **work) for key, work in works.items()}
 
 
 def source(key: str) -> Source:
@@ -174,11 +164,8 @@ def mean_of(
     **more: Any,  # noqa: ANN401
 ) -> Statistic:
     """Return the mean of the measure with this name; `more` are further fields of `Statistic`."""
-    shown_at = frozenset(shown)
-    kinds = {"kind": "mean", "measures": (name,), **more}
-    return Statistic(
-        name, label, higher_is_better=higher_is_better, scale=scale, shown=shown_at, **kinds
-    )
+    more = {"kind": "mean", "measures": (name,), "shown": frozenset(shown), **more}
+    return Statistic(name, label, higher_is_better=higher_is_better, scale=scale, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +174,11 @@ class Order:
 
     measure: str
     largest_first: bool
+
+
+def sorted_by(*measures: str) -> tuple[Order, ...]:
+    """Return the orders by these measures: smallest first, largest first with "-" before it."""
+    return tuple(Order(name.lstrip("-"), largest_first=name[0] == "-") for name in measures)
 
 
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
@@ -342,15 +334,8 @@ class Rubric:
     ) = None
     parse_for: Callable[[str, str], Parse | None] | None = None
     sources: tuple[Source, ...] = ()
-    _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
-    _kinds: Mapping[str, Kind] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        labels = {
-            facet.name: frozenset(label.name for label in facet.labels) for facet in self.facets
-        }
-        object.__setattr__(self, "_labels", labels)
-        object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
         for declared in (self.measures, self.statistics, self.kinds, self.facets):
             names = [declaration.name for declaration in declared]
             if len({*names}) < len(names):
@@ -359,24 +344,17 @@ class Rubric:
             named = {facet: (label,) for facet, label in counts.labels.items()}
             if wrong := self._undeclared(counts.kind, named):  # it would count 0
                 raise ValueError(f"{self.name}: {wrong}")
-        scales = {measure.name: measure.scale for measure in self.measures}
-        for statistic in self.statistics:
-            is_single = statistic.kind == "mean" and len(statistic.measures) == 1
-            if is_single and statistic.scale != scales[statistic.measures[0]]:
-                raise ValueError(
-                    f"{self.name} declares {statistic.name!r} on another scale than it has"
-                )
+        scales = {(measure.name,): measure.scale for measure in self.measures}
+        for one in self.statistics:
+            if one.kind == "mean" and one.scale != scales.get(one.measures, one.scale):
+                raise ValueError(f"{self.name} declares {one.name!r} on another scale than it has")
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
         """Return the numbers of a study; raises `JudgeError` for undeclared ones."""
         measures = self.measure(annotation, study)
         if wrong := self._wrong(annotation, measures):
-            packages = plugins.RUBRICS.packages(self.name)
-            whose = f" of the package {' and '.join(packages)}" if packages else ""
-            raise JudgeError(
-                f"the rubric {self.name}{whose} is wrong, as study {study.study_id!r} shows: "
-                f"{wrong}; mend the rubric, or tell its authors"
-            )
+            shown = f"as study {study.study_id!r} shows: {wrong}; update its package"
+            raise JudgeError(f"the rubric {self.name} is wrong, {shown}")
         return measures
 
     def _wrong(self, annotation: Annotation, measures: object) -> str | None:
@@ -398,20 +376,20 @@ class Rubric:
         """Return why an item does not fit the declarations, None for one that does."""
         if wrong := self._undeclared(kind, labels):
             return wrong
-        known = self._kinds[kind]
+        known = self.kind(kind)
         if known.graded_by is not None and len(labels.get(known.graded_by, ())) != 1:
             return f"one {known.label} has no {known.graded_by}"
         return None
 
     def _undeclared(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
-        known = self._kinds.get(kind)
+        known = next((one for one in self.kinds if one.name == kind), None)
         if known is None:
             return f"{self.title} has no {kind!r}"
         for facet, values in labels.items():
             if facet not in known.facets:
                 return f"{self.title} has no {facet!r} of one {known.label}"
-            if not self._labels[facet].issuperset(values):
-                return f"{self.title} has no {facet} {min(set(values) - self._labels[facet])!r}"
+            if odd := set(values) - {label.name for label in self.facet(facet).labels}:
+                return f"{self.title} has no {facet} {min(odd)!r}"
         return None
 
     def facet(self, name: str) -> Facet:
@@ -420,7 +398,7 @@ class Rubric:
 
     def kind(self, name: str) -> Kind:
         """Return the kind called `name`; raises KeyError where there is none."""
-        return self._kinds[name]
+        return {kind.name: kind for kind in self.kinds}[name]
 
     @property
     def graded(self) -> tuple[Kind, ...]:
@@ -429,9 +407,7 @@ class Rubric:
 
     def grade(self, item: Item) -> Label:
         """Return how grave an item is; raises KeyError for one that is not graded."""
-        graded_by = self.kind(item.kind).graded_by
-        if graded_by is None:
-            raise KeyError(item.kind)
+        graded_by = self.kind(item.kind).graded_by or ""
         return self.facet(graded_by)[item.label(graded_by)]
 
     @property

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.rubrics.categories import ItemCounter, count_measures
+from judge.rubrics.categories import count_items, count_measures
 from judge.rubrics.contract import Label, Measure, Rubric
 from judge.types import Annotation, JudgeError, Measures, Study
 
@@ -21,10 +21,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{1,59}")
 
 
 def category_name(text: str) -> str | None:
-    """Return the name of a category that a rubric has not, `poor_wording` of `Poor wording`.
-
-    None for what is no name: a single letter or a number, which is a code off the list.
-    """
+    """Return `poor_wording` of `Poor wording`; None for a code, such as a letter or a number."""
     name = "_".join(re.findall(r"[^\W_]+", text.casefold()))
     return name if _NAME.fullmatch(name) else None
 
@@ -56,17 +53,12 @@ def restrict(
         counts = count_measures(rubric.kind(tally.kind), grades, replace(codes, labels=labels))
         added = counts[len(grades.labels) :]
     declared = (*rubric.measures, *added)
-    why = {measure.name: _why_undefined(measure, missing) for measure in declared}
-    undefined = [name for name, reason in why.items() if reason]
-    measures = tuple(
-        replace(measure, undefined=why[measure.name]) if why[measure.name] else measure
-        for measure in declared
-    )
-    of_items, count = rubric.measure, ItemCounter(added)
+    why = {one.name: reason for one in declared if (reason := _why_undefined(one, missing))}
+    measures = tuple(replace(one, undefined=why.get(one.name, one.undefined)) for one in declared)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
-        measures = {**of_items(annotation, study), **count(annotation)}
-        return measures | dict.fromkeys(undefined)
+        measures = {**rubric.measure(annotation, study), **count_items(added, annotation)}
+        return measures | dict.fromkeys(why)
 
     return replace(
         rubric,
@@ -87,10 +79,7 @@ def _why_undefined(measure: Measure, missing: Mapping[str, str]) -> str | None:
 
 
 def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
-    """Return the rubric as it reads answers to a prompt that declares `scale`, None for none.
-
-    Raises `JudgeError` for a scale where the rubric has no use for one.
-    """
+    """Return the rubric on a prompt's `scale`; raises `JudgeError` where it has no use for one."""
     if scale is None:
         return rubric
     if rubric.on_scale is None:

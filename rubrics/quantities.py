@@ -10,7 +10,6 @@ from judge.rubrics.contract import Measure, Rubric
 from judge.types import JudgeError
 
 RATING, SCORE, MISSED_URGENT = "rating", "score", "missed_urgent"
-_LEVELS = {"significant": "n_significant", "actionable": "n_actionable"}
 _ERRORS = ("n_significant", "n_insignificant")
 """The counts that rubrics share, whatever their scales."""
 SIGNIFICANT, ACTIONABLE = "significant", "actionable"
@@ -37,11 +36,7 @@ class Quantity:
 
 
 def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the measures that together count the errors of a level or worse, for each level.
-
-    A level is there where the scale has it: `significant` of two, else some of `actionable`,
-    `urgent` and `emergent`. Without a table of items whose levels say what they mean it is empty.
-    """
+    """Return the measures that together count the errors of a level or worse, for each level."""
     tally = rubric.tally
     if tally is None:
         return {}
@@ -61,19 +56,13 @@ def levels_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, tuple[st
 
 
 def measures_at_level(rubric: Rubric, level: str, lacks: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the measures that count the errors of a level or worse, if the rubric has it.
-
-    What is significant on a scale of two stands for `actionable`, the nearest of the other scale.
-    """
+    """Return the measures of a level or worse; `significant` of two stands for `actionable`."""
     levels = levels_of(rubric, lacks)
     return levels.get(level) or (levels.get(SIGNIFICANT, ()) if level == ACTIONABLE else ())
 
 
 def common_level(rubrics: Iterable[Rubric]) -> str | None:
-    """Return the level at which errors of scales of two and of four can both be significant.
-
-    None where all have one kind of scale, of which each has its own significant errors.
-    """
+    """Return the level that makes scales of two and of four alike, None where all have one kind."""
     scales = {SIGNIFICANT in levels for rubric in rubrics if (levels := levels_of(rubric))}
     return ACTIONABLE if len(scales) > 1 else None
 
@@ -85,44 +74,33 @@ def quantities_of(
 
     A level that a reader `lacks` (`rubrics.derived`) is in no category's count: no error has it.
     With a `level` significant errors are those of that level or worse, else the rubric's own.
-
-    `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
-    of their levels; `missed_urgent` counts the findings of the rate `no_missed_urgent`; `score` is
-    the rubric's first.
+    `missed_urgent` counts the findings of the rate `no_missed_urgent`; `score` is the first.
     """
     known = {measure.name for measure in rubric.measures}
     quantities = []
     if known.issuperset(_ERRORS):
         quantities.append(Quantity("errors", "errors", "count", _ERRORS))
-    levels: dict[str, tuple[str, ...]] = {
-        name: (measure,) for name, measure in _LEVELS.items() if measure in known
-    }
+    levels = {name: (f"n_{name}",) for name in (SIGNIFICANT, ACTIONABLE) if f"n_{name}" in known}
     if level is not None:
         levels = {SIGNIFICANT: measures_at_level(rubric, level, lacks)}
+    named = {name: (f"{name} errors", measures) for name, measures in levels.items() if measures}
+    for rate in rubric.statistics:
+        if rate.name == f"no_{MISSED_URGENT}":
+            named[MISSED_URGENT] = ("missed urgent findings", rate.measures)
     quantities += [
-        Quantity(name, f"{name} errors", "count", measures, is_level=True)
-        for name, measures in levels.items()
-        if measures
-    ]
-    quantities += [
-        Quantity(MISSED_URGENT, "missed urgent findings", "count", rate.measures, is_level=True)
-        for rate in rubric.statistics
-        if rate.name == f"no_{MISSED_URGENT}"
+        Quantity(name, label, "count", measures, is_level=True)
+        for name, (label, measures) in named.items()
     ]
     for score in rubric.with_role("score")[:1]:
         better = score.higher_is_better
         quantities.append(Quantity(SCORE, score.label, "score", (score.name,), better))
     if tally := rubric.tally:
-        rows, columns = rubric.facet(tally.rows), rubric.facet(tally.columns)
+        rows = rubric.facet(tally.rows)
+        grades = [grade for grade in rubric.facet(tally.columns).labels if grade.name not in lacks]
         for row in rows.labels:
-            made_of = tuple(
-                measure.name
-                for column in columns.labels
-                if column.name not in lacks
-                for measure in rubric.counting(
-                    tally.kind, {tally.columns: column.name, tally.rows: row.name}
-                )
-            )
+            labels = [{tally.columns: grade.name, tally.rows: row.name} for grade in grades]
+            counts = [measure for both in labels for measure in rubric.counting(tally.kind, both)]
+            made_of = tuple(measure.name for measure in counts)
             name, label = f"errors_{row.name}", rows.text(row.name)
             quantities.append(Quantity(name, label, "count", made_of, category=row.name))
     return {quantity.name: quantity for quantity in quantities}
@@ -135,8 +113,7 @@ def reward_of(rubric: Rubric, name: str | None) -> Measure:
     """
     measure = measure_of(rubric, name)
     printed = {measure for statistic in rubric.statistics for measure in statistic.measures}
-    graded = {kind.name for kind in rubric.kinds if kind.graded_by is not None}
-    is_counted = measure.counts is not None and measure.counts.kind in graded
+    is_counted = measure.counts is not None and rubric.kind(measure.counts.kind).graded_by
     is_printed = measure.name in printed and measure.role != "check"
     if measure.role in ("score", "count") or is_printed or is_counted:
         return measure
@@ -150,18 +127,13 @@ def measure_of(rubric: Rubric, name: str | None) -> Measure:
 
     Raises `JudgeError` for one that there is not, and where no score is the main one.
     """
-    measures = {measure.name: measure for measure in rubric.measures}
-    if name is not None:
-        if name not in measures:
-            raise JudgeError(
-                f"{rubric.name} has no measure {name!r}; it has: {', '.join(measures)}"
-            )
-        return measures[name]
     scores = rubric.with_role("score")
-    main = [score for score in scores if score.name == rubric.name] or list(scores)
-    if len(main) != 1:
-        raise JudgeError(
-            f"{rubric.name} has no single main score: choose a measure, one of "
-            f"{', '.join([score.name for score in scores] or measures)}"
-        )
-    return main[0]
+    if name is None:
+        fitting = [score for score in scores if score.name == rubric.name] or scores
+    else:
+        fitting = [measure for measure in rubric.measures if measure.name == name]
+    if len(fitting) == 1:
+        return fitting[0]
+    lacks = "single main score" if name is None else f"measure {name!r}"
+    known = ", ".join(one.name for one in (name is None and scores) or rubric.measures)
+    raise JudgeError(f"{rubric.name} has no {lacks}: choose a measure, one of {known}")

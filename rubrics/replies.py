@@ -11,15 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    StrictInt,
-    StrictStr,
-    ValidationError,
-    model_validator,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, BeforeValidator, StrictInt, StrictStr
 
 from judge import jsonio
 from judge.jsonio import replace_surrogates
@@ -194,11 +187,16 @@ def validate_reply(model: type[_Model], value: object) -> _Model:
     """Return `value` as a reply of that form; raises `UnparsedError` for its first fault."""
     try:
         return model.model_validate(value)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the reply"
         reason = _REASONS.get(first["type"], "unexpected form")
         raise UnparsedError(reason, f"{where}: {first['msg']}") from error
+
+
+def read_reply(model: type[_Model], text: str) -> _Model:
+    """Return the reply of that form that an answer is; raises `UnparsedError`."""
+    return validate_reply(model, read_json(text))
 
 
 def check_round_trip(text: str, annotation: Annotation, read: Callable[[str], Annotation]) -> str:
@@ -212,27 +210,17 @@ def check_round_trip(text: str, annotation: Annotation, read: Callable[[str], An
     return text
 
 
-def one_line(value: object) -> object:
-    """Return a text on one line, its white space made single; anything else as it is."""
-    return " ".join(replace_surrogates(value).split()) if isinstance(value, str) else value
-
-
 _DIGITS = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
 
 
-def stripped(value: object) -> object:
-    """Return a text without the white space around it and with half characters made visible."""
-    return replace_surrogates(value).strip() if isinstance(value, str) else value
-
-
-Text = Annotated[StrictStr, BeforeValidator(stripped)]
-"""A text of one or more lines."""
 Verbatim = Annotated[
     StrictStr,
     BeforeValidator(lambda text: replace_surrogates(text) if isinstance(text, str) else text),
 ]
-"""A text as it is."""
-Line = Annotated[StrictStr, BeforeValidator(one_line)]
+"""A text as it is, with half characters made visible."""
+Text = Annotated[Verbatim, AfterValidator(str.strip)]
+"""A text of one or more lines."""
+Line = Annotated[Verbatim, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that is brought on one line."""
 
 
@@ -251,10 +239,10 @@ WholeNumber = Annotated[StrictInt, BeforeValidator(whole_number)]
 class ReplyModel(BaseModel):
     """An object of a reply with exactly its keys; those in `optional` may be missing."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = pydantic.ConfigDict(extra="forbid")
     optional: ClassVar[Mapping[str, Any]] = {}
 
-    @model_validator(mode="before")
+    @pydantic.model_validator(mode="before")
     @classmethod
     def _fill_optional(cls, value: Any) -> Any:  # noqa: ANN401
         return {**cls.optional, **value} if isinstance(value, dict) else value

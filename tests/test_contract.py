@@ -10,7 +10,7 @@ import pytest
 
 from judge import JudgeError
 from judge.rubrics import Counted, Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.categories import ItemCounter, count_measures
+from judge.rubrics.categories import count_items, count_measures
 from judge.types import Annotation, Item, Measures, Study
 
 STUDY = Study("s", "Clear.", "Effusion.")
@@ -26,7 +26,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:
 
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
-    return {"score": annotation.values.get("score"), **ItemCounter(COUNTS)(annotation)}
+    return {"score": annotation.values.get("score"), **count_items(COUNTS, annotation)}
 
 
 def mean(name: str, *measures: str, **more: Any) -> Statistic:

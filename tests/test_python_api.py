@@ -58,13 +58,14 @@ def test_a_run_is_written_and_opened(
     assert not (tmp_path / "new").exists()
 
 
-def test_what_is_printed_is_short(runs: dict[str, Run]) -> None:
+def test_what_is_printed_is_short_and_a_notebook_shows_a_table(runs: dict[str, Run]) -> None:
     assert repr(runs["bad"]) == f"Run({str(runs['bad'].path)!r})"
     board = compare(runs, tests=None)
     for result in (board, runs["bad"]):
         text = str(result)
         assert result.signature in text
         assert len(text.splitlines()) < 20
+        assert "<table" in result._repr_html_()
     assert "0.333" in str(board)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from judge import plugins
+from judge.backends import options
 from judge.backends.base import TIMEOUT, Judge, JudgeSettings
 from judge.rubrics import Rubric
 from judge.types import JudgeError
@@ -29,8 +30,6 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
     """Return the judge that `spec` names, such as `lexicon`, `vllm:MODEL` or `gpt-4o`."""
     settings = settings or JudgeSettings()
     if settings.sampling:
-        from judge.backends import options
-
         settings = replace(settings, sampling=options.checked(settings.sampling))
     kind, colon, name = spec.partition(":")
     if kind not in _MODULES and colon and kind in plugins.BACKENDS.names():
@@ -41,8 +40,6 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
     else:
         judge = _built_in(spec, rubric, settings)
     if judge.prompt is not None:
-        from judge.backends import options
-
         judge.questions = options.questions(rubric, judge.prompt, judge.reply, settings.environ)
     return judge
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from judge.backends.openai import Servers
 
 TIMEOUT = 120.0
-CONCURRENCY = 16
-"""How many requests are under way where neither the user nor the server says."""
+CONCURRENCY = 16  # where neither the user nor the server says
 Form: TypeAlias = "type[BaseModel] | None"
 """The form that a reply is held to, None for text."""
 

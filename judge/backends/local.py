@@ -27,10 +27,9 @@ from judge.types import Completion, CompletionRequest, JudgeError, Message, Stud
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-LIMIT = 2048
-"""How many tokens prompt and answer have together [Ostmeier et al. 2024, published code]."""
-BATCH = 8
-"""How many prompts are generated for together, as many as in the official pipeline."""
+# Tokens of prompt and answer together, and prompts that are generated for together, as in the
+# official pipeline [Ostmeier et al. 2024, published code].
+LIMIT, BATCH = 2048, 8
 
 _SMALL = ("*.json", "tokenizer.model", "*.jinja")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
@@ -162,18 +161,12 @@ def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
     is_llama = kind in _LLAMA_CLASSES if kind else model.get("model_type") in _LLAMA_MODELS
     tokenizer = _tokenizer(files, config, is_llama=is_llama)
     known = files.json("special_tokens_map.json")
-    bos, eos = (
-        token["content"] if isinstance(token, dict) else token
-        for token in (
-            config.get("bos_token") or known.get("bos_token") or "<s>",
-            config.get("eos_token") or known.get("eos_token") or "</s>",
-        )
-    )
+    defaults = {"bos_token": "<s>", "eos_token": "</s>"}
+    named = [config.get(name) or known.get(name) or defaults[name] for name in defaults]
+    bos, eos = (token["content"] if isinstance(token, dict) else token for token in named)
     bos_id, eos_id = tokenizer.token_to_id(bos), tokenizer.token_to_id(eos)
     if eos_id is None:
-        raise JudgeError(
-            f"the model {files.model} has no end-of-sequence token: {eos!r} is unknown"
-        )
+        raise JudgeError(f"the tokenizer of {files.model} does not know the end token {eos!r}")
     context = int(model.get("max_position_embeddings") or model.get("n_positions") or 4096)
     if prompt.layout != GREEN and (template := _chat_template(files, config)):
         return Encoder(tokenizer, CHAT, context, eos_id, template)
@@ -181,10 +174,8 @@ def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
         frame, special = ["$A", eos], [(eos, eos_id)]
         if config.get("add_bos_token", True) and bos_id is not None:
             frame, special = [bos, *frame], [(bos, bos_id), *special]
-        processors = library("tokenizers").processors
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single=frame, special_tokens=special
-        )
+        template_of = library("tokenizers").processors.TemplateProcessing
+        tokenizer.post_processor = template_of(single=frame, special_tokens=special)
 
     def render(messages: Sequence[Message]) -> str:
         turns = [*messages, Message("assistant", "")]
@@ -200,8 +191,8 @@ def _tokenizer(files: ModelFiles, config: dict[str, Any], *, is_llama: bool) -> 
     path, pieces = files.folder / "tokenizer.json", files.folder / "tokenizer.model"
     if not path.is_file() and not (pieces.is_file() and is_llama):
         raise JudgeError(f"the model {files.model} has no tokenizer.json")
+    is_ready = path.is_file()
     try:
-        is_ready = path.is_file()
         tokenizer = tokenizers.Tokenizer.from_file(str(path)) if is_ready else _converted(pieces)
     except JudgeError:
         raise
@@ -332,15 +323,6 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     )
 
 
-@dataclass(slots=True, eq=False)
-class _Asked:
-    """The ids of a prompt, how many tokens its answer may have, and the answer's."""
-
-    ids: list[int]
-    room: int
-    answer: list[int] | None = None
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class TransformersJudge(LocalJudge):
     """A transformers model, asked in batches of whatever is waiting."""
@@ -352,7 +334,10 @@ class TransformersJudge(LocalJudge):
     say: Callable[[str], None]
     _model: Any = field(init=False, default=None)
     _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)  # one batch at a time
-    _waiting: list[_Asked] = field(init=False, default_factory=list)
+    # Ids, how many tokens the answer may have, and the answer's.
+    _waiting: list[tuple[list[int], int, asyncio.Future[list[int]]]] = field(
+        init=False, default_factory=list
+    )
 
     async def ready(self) -> None:
         """Load the model; raises `JudgeError` where it cannot be had or does not fit."""
@@ -387,23 +372,23 @@ class TransformersJudge(LocalJudge):
     async def complete(self, request: CompletionRequest) -> Completion:
         """Generate the answer, with those of other requests that are waiting."""
         await self.ready()
-        asked = _Asked(*self.encoded(request))
-        self._waiting.append(asked)
+        prompt, room = self.encoded(request)
+        answered = asyncio.get_running_loop().create_future()
+        self._waiting.append((prompt, room, answered))
         async with self._lock:
-            if asked.answer is None:  # else it was in another's batch
-                batch = self._waiting[:BATCH]
-                prompts, rooms = [one.ids for one in batch], [one.room for one in batch]
+            while not answered.done():  # else it was in another's batch
+                prompts, rooms, futures = zip(*self._waiting[:BATCH], strict=True)
                 answers = await asyncio.to_thread(self.generate, prompts, rooms)
-                for one, answer in zip(batch, answers, strict=True):
-                    one.answer = answer
-                    self._waiting.remove(one)
-        ids = asked.answer or []
+                del self._waiting[: len(futures)]
+                for future, answer in zip(futures, answers, strict=True):
+                    future.set_result(answer)
+        ids: list[int] = answered.result()
         ended = bool(ids) and ids[-1] == self.encoder.eos_id
         return Completion(
             text=self.encoder.decode(ids),
             finish_reason="stop" if ended else "length",
             model=self.version,
-            usage=Usage(prompt_tokens=len(asked.ids), completion_tokens=len(ids)),
+            usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(ids)),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 

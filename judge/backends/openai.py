@@ -7,20 +7,14 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from judge.address import is_local
 from judge.backends import options
-from judge.backends.base import (
-    Form,
-    Judge,
-    JudgeSettings,
-    Mode,
-    RefusedError,
-    UnreachableError,
-)
+from judge.backends.base import Form, Judge, JudgeSettings, Mode, RefusedError, UnreachableError
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
 from judge.rubrics.derived import on_scale
@@ -46,8 +40,7 @@ _ADDRESS = re.compile(r"https?://(\[[^\s/@?#]+\]|[^\s/@?#:\[\]]+)(:\d+)?(/[^\s?#
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
 # What instructor calls the modes: its plain JSON asks nothing of the server.
 _MODES = {Mode.JSON_SCHEMA: "JSON_SCHEMA", Mode.JSON: "MD_JSON"}
-# How much is shown of an answer that was cut: all of it again would leave less room.
-_SHOWN_OF_CUT = 500
+_SHOWN_OF_CUT = 500  # of an answer that was cut: all of it again would leave less room
 _AGAIN = (
     "Your answer could not be read ({}). Give the whole answer again, in exactly the form that "
     "was asked for and with nothing before or after it. Change only what is needed for that."
@@ -72,18 +65,14 @@ class Connection:
             )
 
     @property
-    def host(self) -> str:
-        """The name or number of the machine."""
-        return urlsplit(self.base_url).hostname or ""
-
-    @property
     def is_local(self) -> bool:
         """Whether the server is this machine."""
-        return is_local(self.host)
+        return is_local(urlsplit(self.base_url).hostname or "")
 
     def key(self, environ: Mapping[str, str]) -> str:
         """Return the key for this server; raises `JudgeError` where one is needed and not set."""
-        name = "AZURE_OPENAI_API_KEY" if self.host.endswith(".azure.com") else "OPENAI_API_KEY"
+        is_azure = (urlsplit(self.base_url).hostname or "").endswith(".azure.com")
+        name = "AZURE_OPENAI_API_KEY" if is_azure else "OPENAI_API_KEY"
         key = environ.get(name, "").strip() or (NO_KEY if self.is_local else "")
         if not key or not key.isascii() or not key.isprintable():
             raise JudgeError(f"{self.base_url} needs a key, in ASCII: set {name}")
@@ -140,17 +129,23 @@ class Pool(Servers):
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request to the next server; the last one that is left is waited for."""
+        from judge.backends.openai_client import Client
+
         while True:
-            place = self._turn[0]
+            connection, key = place = self._turn[0]
             self._turn.rotate(-1)
+            if connection not in self._clients:
+                self._clients[connection] = Client(connection, key)
+                if not connection.is_local:
+                    self._say(f"Sending reports to {connection.base_url} (model {self._model}).")
             try:
-                return await self._client(*place).ask(body, path, mode)
+                return await self._clients[connection].ask(body, path, mode)
             except UnreachableError as error:
                 if [*self._turn] == [place]:
                     raise
                 if place in self._turn:
                     self._turn.remove(place)
-                    self._say(f"{place[0].base_url} does not answer ({error}); left out.")
+                    self._say(f"{connection.base_url} does not answer ({error}); left out.")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -158,15 +153,6 @@ class Pool(Servers):
         self._clients.clear()  # the next to ask has another event loop
         for client in clients:
             await client.aclose()
-
-    def _client(self, connection: Connection, key: str) -> Client:
-        if connection not in self._clients:
-            from judge.backends.openai_client import Client
-
-            self._clients[connection] = Client(connection, key)
-            if not connection.is_local:
-                self._say(f"Sending reports to {connection.base_url} (model {self._model}).")
-        return self._clients[connection]
 
 
 def repair_request(request: CompletionRequest, text: str, unparsed: Unparsed) -> CompletionRequest:
@@ -199,23 +185,24 @@ class Structured:
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model
         self.schema: Mapping[str, object] = model.model_json_schema()
-        self._by_schema: dict[str, Any] = {}
 
     def body(self, mode: Mode, turns: Sequence[Message]) -> dict[str, Any]:
         """Return the body's keys that `mode` needs, `messages` among them."""
         messages = _messages(turns)
         if mode is Mode.JSON_SCHEMA:
-            if not self._by_schema:
-                form = self._worded(mode)[FORM_KEY]
-                # Servers hold a reply to a form strictly where that is closed.
-                if self.schema.get("additionalProperties") is False:
-                    form["json_schema"]["strict"] = True
-                self._by_schema = {FORM_KEY: form}
-            return {"messages": messages, **self._by_schema}
+            return {"messages": messages, FORM_KEY: self._by_schema}
         # The form is described with the question, before the first answer that was not read.
         first = next((i - 1 for i, turn in enumerate(turns) if turn.role == UNREAD), len(turns))
         described = self._worded(mode, messages=messages[:first])["messages"]
         return {"messages": [*described, *messages[first:]]}
+
+    @cached_property
+    def _by_schema(self) -> dict[str, Any]:
+        form: dict[str, Any] = self._worded(Mode.JSON_SCHEMA)[FORM_KEY]
+        # Servers hold a reply to a form strictly where that is closed.
+        if self.schema.get("additionalProperties") is False:
+            form["json_schema"]["strict"] = True
+        return form
 
     def _worded(self, mode: Mode, **body: Any) -> dict[str, Any]:  # noqa: ANN401
         import instructor
@@ -271,8 +258,8 @@ class OpenAIJudge(Judge):
     _form: Structured | None = field(init=False, default=None)
 
     def __post_init__(self, rubric: Rubric, max_tokens: int) -> None:
-        form = on_scale(rubric, self.prompt.scale).reply_model if self.reply == STRUCTURED else None
-        if form:
+        form = on_scale(rubric, self.prompt.scale).reply_model
+        if form and self.reply == STRUCTURED:
             self._form, self.mode = self._formed(form()), Mode.JSON_SCHEMA
         self.sampling = {"temperature": 0, "max_tokens": max_tokens, **self.asked}
         self.billing_url = self.servers.billing_url

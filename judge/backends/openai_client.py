@@ -9,7 +9,6 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -32,8 +31,7 @@ from judge.backends.base import (
 from judge.backends.openai import CHAT, FORM_KEY, NO_KEY, Connection
 from judge.types import Completion, JudgeError, Usage
 
-LONGEST_WAIT = 300.0
-"""Seconds: how long a server's `Retry-After` is obeyed; then it is asked again."""
+LONGEST_WAIT = 300.0  # seconds that a server's `Retry-After` is obeyed
 _MOST_TOKENS = 2**53
 
 _IS_LONG = "context_length_exceeded"
@@ -115,9 +113,7 @@ class Client:
                 )
         except openai.APIStatusError as error:
             self._was_found = True
-            found = error.response
-            reply = ErrorReply(self._url, error.status_code, found.headers, found.content)
-            raise reply.meaning(body, mode, self._key) from error
+            raise meaning(error.response, self._url, body, mode, self._key) from error
         except (OSError, openai.APIConnectionError) as error:
             raise self._unsent(error) from error
         self._was_found = True
@@ -195,44 +191,35 @@ def _usage(usage: object) -> Usage | None:
     return Usage(*known) if len(known) == len(counts) else None
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorReply:
-    """A reply with another status than success."""
-
-    url: str
-    status: int
-    headers: Mapping[str, str]
-    data: bytes
-
-    @property
-    def retry_after(self) -> float | None:
-        """The seconds that the server asks to wait, if it does, and at most `LONGEST_WAIT`."""
+def meaning(
+    reply: httpx2.Response, url: str, sent: Mapping[str, Any], mode: Mode | None, key: str
+) -> Exception:
+    """Return the error that a reply without success is for the request `sent` to `url`."""
+    body: Any = reply.content.decode("utf-8", "replace").strip()
+    with suppress(jsonio.JsonError):
+        body = jsonio.read(body)
+    said, text, status = _error(body), str(body), reply.status_code
+    marks = {status, str(said.get("code")), str(said.get("type"))}
+    # Of an error of its own, a server may say in the same words that its memory is full.
+    is_said = status in (400, 422, 500) and _TOO_LONG.search(text)
+    if is_said or marks & {413, "exceed_context_size_error"}:
+        marks.add(_IS_LONG)
+    words = _words(said, key) or f"status {status}"
+    known = next((known for mark, known in _MEANINGS.items() if mark in marks), None)
+    param, can_be_refused = str(said.get("param") or ""), not known and status in _REFUSALS
+    if can_be_refused and (refused := _refused(sent, mode, param, text.lower())):
+        return RefusedError(refused, words)
+    kind, reason = known or _BY_HUNDREDS[min(max(status // 100, 3), 5)]
+    reason = reason.format(url=url, status=status, words=words)
+    if not issubclass(kind, AskError):
+        return kind(reason)
+    error = kind(reason, words)
+    if isinstance(error, TransientError):
         with suppress(KeyError, ValueError):
-            seconds = float(self.headers["retry-after"])
-            return min(max(0.0, seconds), LONGEST_WAIT) if seconds == seconds else None
-        return None
-
-    def meaning(self, sent: Mapping[str, Any], mode: Mode | None, key: str) -> Exception:
-        """Return the error that follows for the request `sent`, in the server's words."""
-        body: Any = self.data.decode("utf-8", "replace").strip()
-        with suppress(jsonio.JsonError):
-            body = jsonio.read(body)
-        said, text, status = _error(body), str(body), self.status
-        marks = {status, str(said.get("code")), str(said.get("type"))}
-        # Of an error of its own, a server may say in the same words that its memory is full.
-        is_said = status in (400, 422, 500) and _TOO_LONG.search(text)
-        if is_said or marks & {413, "exceed_context_size_error"}:
-            marks.add(_IS_LONG)
-        words = _words(said, key) or f"status {status}"
-        known = next((meaning for mark, meaning in _MEANINGS.items() if mark in marks), None)
-        param, can_be_refused = str(said.get("param") or ""), not known and status in _REFUSALS
-        if can_be_refused and (refused := _refused(sent, mode, param, text.lower())):
-            return RefusedError(refused, words)
-        kind, reason = known or _BY_HUNDREDS[min(max(status // 100, 3), 5)]
-        reason = reason.format(url=self.url, status=status, words=words)
-        if issubclass(kind, TransientError):
-            return kind(reason, words, self.retry_after)
-        return kind(reason, words) if issubclass(kind, AskError) else kind(reason)
+            seconds = float(reply.headers["retry-after"])
+            is_number = seconds == seconds
+            error.retry_after = min(max(0.0, seconds), LONGEST_WAIT) if is_number else None
+    return error
 
 
 def _refused(

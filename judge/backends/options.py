@@ -110,9 +110,8 @@ def questions(
         raise JudgeError(f"prompt {prompt.name!r} is not for {rubric.name}; use one of {known}")
     wordings: dict[str, tuple[Prompt, Form]] = {}
     for asks, question in steps.questions.items():
-        wording = prompt
-        if asks != prompt.asks:
-            wording = load_prompt(rubric, question.prompt, environ)
+        is_given = asks == prompt.asks
+        wording = prompt if is_given else load_prompt(rubric, question.prompt, environ)
         form = question.reply_model() if question.reply_model and reply != TEXT else None
         wordings[asks] = wording, form
     return wordings

@@ -21,14 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends import local, vllm
-from judge.backends.base import (
-    AskError,
-    Judge,
-    JudgeSettings,
-    Mode,
-    RefusedError,
-    UnavailableError,
-)
+from judge.backends.base import AskError, Judge, JudgeSettings, Mode, RefusedError, UnavailableError
 from judge.backends.openai import CHAT, Servers
 from judge.backends.vllm import Launch, Server
 from judge.plugins import install
@@ -55,10 +48,10 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         raise JudgeError(
             f"--server address={address}: run judge in the cluster, with HOST:6379 or auto"
         )
-    number, gpus = flags.pop("--replicas", None), flags.pop("--gpus-per-replica", "1")
-    if not gpus.isdecimal() or (number and not number.isdecimal()):
+    number, gpus = flags.pop("--replicas", "0"), flags.pop("--gpus-per-replica", "1")
+    if not (number.isdecimal() and gpus.isdecimal()):
         raise JudgeError("--server: write replicas=N and gpus-per-replica=N with a whole number")
-    n = int(number or 0)
+    n = int(number)
     start = partial(Replicas, address=address, number=n, gpus=int(gpus), say=settings.say)
     return vllm.served(model, rubric, settings, KIND, flags, start)
 
@@ -144,11 +137,10 @@ class Replicas(Servers):
     async def _start(self, actor: Any) -> str:  # noqa: ANN401 - Ray's
         from ray.exceptions import RayActorError
 
-        host, problem = "no node", ""
         try:  # this waits for a place too
             host, problem = await actor.ready.remote()
         except RayActorError as error:
-            problem = _words(error)
+            host, problem = "no node", _words(error)
         if not problem:
             self._turn.append(actor)
         ready = f"{len(self._turn)} of {len(self._actors)} replicas ready"
@@ -182,11 +174,10 @@ class Replicas(Servers):
         if not ray.is_initialized():
             for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
                 os.environ.setdefault(name, "0")  # no reports home, no warning about devices
-            options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-            if self.address == LOCAL:
-                options["include_dashboard"] = False
+            # A cluster that runs has its dashboard or none.
+            more = {"include_dashboard": False} if self.address == LOCAL else {}
             try:
-                ray.init(self.address, **options)
+                ray.init(self.address, log_to_driver=False, logging_level="ERROR", **more)
             except (ConnectionError, RuntimeError, ValueError, OSError) as error:
                 with suppress(RuntimeError):  # it may be half connected
                     ray.shutdown()
@@ -206,12 +197,8 @@ class Replicas(Servers):
         self.say(f"Asking Ray for {number} x {self.launch.model}.")
         # A replica without GPUs asks for one CPU, so that a machine is not given many.
         resources = {"num_gpus": self.gpus, "num_cpus": 0} if self.gpus else {"num_cpus": 1}
-        actor = ray.remote(
-            **resources,
-            max_concurrency=4096,
-            runtime_env=_ACTOR_ENVIRON,
-            scheduling_strategy="SPREAD",
-        )(Replica)
+        how = {"max_concurrency": 4096, "runtime_env": _ACTOR_ENVIRON}
+        actor = ray.remote(**resources, **how, scheduling_strategy="SPREAD")(Replica)
         launch = replace(self.launch, environ=passed(self.launch.environ))
         is_folder = Path(launch.model).is_dir()
         version = local.find(launch.model, {}).version if is_folder else None

@@ -25,15 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from judge.backends import local, options
 from judge.backends.base import TIMEOUT, Judge, JudgeSettings, Mode, UnavailableError
 from judge.backends.local import LocalJudge
-from judge.backends.openai import (
-    CHAT,
-    COMPLETIONS,
-    NO_KEY,
-    Connection,
-    OpenAIJudge,
-    Pool,
-    Servers,
-)
+from judge.backends.openai import CHAT, COMPLETIONS, NO_KEY, Connection, OpenAIJudge, Pool, Servers
 from judge.plugins import install
 from judge.prompts import GREEN, STRUCTURED
 from judge.rubrics import Rubric
@@ -45,17 +37,14 @@ if TYPE_CHECKING:
 KIND = "vllm"
 IN_FLIGHT = 128
 """How many requests one copy of a model is sent at a time, which keeps an H100 busy with 7B."""
-# Names a `vllm` that lives elsewhere: in an environment of its own, behind a script.
-EXECUTABLE = "JUDGE_VLLM"
+EXECUTABLE = "JUDGE_VLLM"  # names a `vllm` in an environment of its own, or a script
 _HOST = "127.0.0.1"
 _TICK = 0.5
-# How many seconds a server may take to end itself before it is killed.
-_PATIENCE = 10
+_PATIENCE = 10  # seconds that a server may take to end itself before it is killed
 # Ends the group $1 where the owner is gone, even by `kill -9`: the owner holds the other end of
 # standard input.
 _GUARD = 'read -r _; kill -TERM "-$1"; sleep "$2"; kill -KILL "-$1"'
-# What the official implementation computes in on a GPU.
-_GREEN_DTYPE = "float16"
+_GREEN_DTYPE = "float16"  # as the official implementation on a GPU
 _STRUCTURED_OUTPUTS = "--structured-outputs-config"
 # Without it a model goes on writing blanks where the grammar lets it, until its room is used up.
 _NO_BLANKS = '{"backend": "xgrammar", "disable_any_whitespace": true}'
@@ -117,21 +106,11 @@ class Process:
     """A command whose process group ends with its owner, even by `kill -9`."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: BinaryIO) -> None:
-        self._command = subprocess.Popen(  # noqa: S603 - no shell
-            [*command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=dict(environ),
-            start_new_session=True,
-        )
-        self._guard = subprocess.Popen(  # noqa: S603 - its arguments are numbers
-            ["/bin/sh", "-c", _GUARD, "vllm-guard", str(self._command.pid), str(_PATIENCE)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        start = partial(subprocess.Popen, start_new_session=True)
+        nothing = subprocess.DEVNULL
+        self._command = start([*command], stdin=nothing, stdout=log, stderr=log, env={**environ})
+        guard = ["/bin/sh", "-c", _GUARD, "vllm-guard", str(self._command.pid), str(_PATIENCE)]
+        self._guard = start(guard, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing)
 
     @property
     def exit_status(self) -> int | None:
@@ -252,11 +231,9 @@ class Server(Servers):
 def log_cause(log: bytes) -> str:
     """Return why a server ended: the last error in its log that follows from no other."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log.decode("utf-8", "replace"))
-    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    errors = [match[0] for line in lines if (match := _ERROR.search(line))]
-    causes = [error for error in errors if _CONSEQUENCE not in error]
-    cause = (causes or lines or ["its log is empty"])[-1][:300]
-    return "".join(filter(str.isprintable, cause))
+    causes = [error for error in _ERROR.findall(text) if _CONSEQUENCE not in error]
+    cause = causes[-1] if causes else "its log names no error"
+    return "".join(filter(str.isprintable, cause))[:300]
 
 
 def executable(environ: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Self
 
+import httpx2  # comes with openai
 import openai
 from openai.types import Batch as RemoteBatch
 
@@ -31,7 +32,7 @@ from judge.backends.base import (
     UnreadableReplyError,
 )
 from judge.backends.openai import NO_KEY, Connection, OpenAIJudge
-from judge.backends.openai_client import ErrorReply, client, completion_of
+from judge.backends.openai_client import client, completion_of, meaning
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
 from judge.running.cost import Prices
 from judge.running.engine import (
@@ -52,8 +53,7 @@ _ENDPOINT: Final = "/v1/chat/completions"
 _MARK = "judge_batch"
 ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 """The states of a batch to which nothing will happen any more."""
-# A file of 200 MB goes up, or comes down, in so many seconds.
-_FILE_TIMEOUT = 1800.0
+_FILE_TIMEOUT = 1800.0  # seconds in which a file of 200 MB goes up, or comes down
 _RETRIES = 4
 
 
@@ -72,8 +72,8 @@ def read_answer(
         raise TransientError(str(code or "no response")[:40], str(error)[:300])
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
-        reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
-        raise reply.meaning(sampling, mode, NO_KEY)
+        reply = httpx2.Response(status, content=json.dumps(body).encode())
+        raise meaning(reply, "the batch", sampling, mode, NO_KEY)
     return completion_of(body, mode, NO_KEY)
 
 
@@ -107,17 +107,18 @@ class Provider:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
             return await self._client.batches.create(
-                completion_window="24h",
-                endpoint=_ENDPOINT,
                 input_file_id=file_id,
+                endpoint=_ENDPOINT,
+                completion_window="24h",
                 metadata={_MARK: mark},
             )
 
-    async def marked(self) -> dict[str, RemoteBatch]:
-        """Return all the batches at the provider that were made here, by their ids here."""
+    async def find(self, mark: str) -> RemoteBatch | None:
+        """Return the batch that was made under this id, None where there is none."""
         with self._explained():
             batches = [batch async for batch in self._again.batches.list(limit=100)]
-            return {mark: batch for batch in batches if (mark := (batch.metadata or {}).get(_MARK))}
+            found = (batch for batch in batches if (batch.metadata or {}).get(_MARK) == mark)
+            return next(found, None)
 
     async def look(self, remote_id: str) -> RemoteBatch:
         """Return how a batch is."""
@@ -145,9 +146,7 @@ class Provider:
                 raise GoneError(
                     f"{self.url} has lost a batch or its file: see judge batch cancel"
                 ) from error
-            body = json.dumps(error.body).encode() if error.body is not None else b""
-            reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
-            wrong = reply.meaning({}, None, self._key)
+            wrong = meaning(error.response, self.url, {}, None, self._key)
             if isinstance(wrong, RefusedError):
                 wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
             raise wrong from error
@@ -161,8 +160,7 @@ class Provider:
 _MOST_FILE, _LONG_LINE = 200_000_000, 2**20
 # A provider that was told to make a batch has it in its list after so many looks, a pause apart.
 _LOOKS, _LEAST_PAUSE = 3, 5.0
-# How often a question is asked that has had no answer.
-_TIMES = 3
+_TIMES = 3  # that a question is asked which has had no answer
 _NO_ROOM = "token_limit_exceeded"
 
 
@@ -197,14 +195,9 @@ def ask_in_batches(
     assert session.cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
 
-    async def ask() -> BatchRun:
-        async with Provider(*judge.servers.places[0]) as provider:
-            run = BatchRun(session, studies, policy, listener, ledger, provider, judge, digest)
-            await run.ask()
-            return run
-
     with Ledger(session.cache.path) as ledger:
-        run = asyncio.run(ask())
+        run = BatchRun(session, studies, policy, listener, ledger, judge, digest)
+        asyncio.run(run.ask())
         session.batches = [asdict(batch) for batch in ledger.batches(run=digest, state=OVER)]
     session.unanswerable, session.asked_before = run.unanswerable, run.spent
 
@@ -218,12 +211,12 @@ class BatchRun:
     policy: BatchPolicy
     listener: ProgressListener
     ledger: Ledger
-    provider: Provider
     judge: OpenAIJudge
     run: str
     unanswerable: dict[str, StudyError] = field(default_factory=dict)
     spent: Progress = field(default_factory=lambda: Progress(total=0))
     _progress: Progress = field(default_factory=lambda: Progress(total=0))
+    provider: Provider = field(init=False)
     _prices: Prices = field(init=False)
     _short_of_money: str = ""
     _times: Counter[str] = field(default_factory=Counter)
@@ -232,25 +225,25 @@ class BatchRun:
     async def ask(self) -> None:
         """Return when nothing is left to ask."""
         self._prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
-        while True:
-            async with self.ledger.lock():
-                for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
-                    if not await self._is_made(batch):
-                        self.ledger.drop(batch)
-                waiting = await self._send()
-            if not waiting:
-                return
-            await self._wait(waiting)
+        async with Provider(*self.judge.servers.places[0]) as self.provider:
+            while True:
+                async with self.ledger.lock():
+                    for batch in self.ledger.batches(state=CREATING, server=self.provider.url):
+                        await self._find(batch)
+                    waiting = await self._send()
+                if not waiting:
+                    return
+                await self._wait(waiting)
 
-    async def _is_made(self, batch: Batch) -> bool:
-        """Whether the provider has made a batch, which is written down then."""
+    async def _find(self, batch: Batch) -> None:
+        """Write down a batch that the provider has made after all; forget another."""
         for look in range(_LOOKS):
             if look:
                 await asyncio.sleep(max(self.policy.poll, _LEAST_PAUSE))
-            if remote := (await self.provider.marked()).get(batch.id):
+            if remote := await self.provider.find(batch.id):
                 self.ledger.put(replace(batch, state=RUNNING, remote_id=remote.id))
-                return True
-        return False
+                return
+        self.ledger.drop(batch)
 
     async def _send(self) -> Counter[str]:
         budget = self.session.budget
@@ -322,13 +315,9 @@ class BatchRun:
         path.touch(mode=0o600)  # reports stand in it
         with self.ledger.change(), path.open("wb") as file:
             for question, cost in questions:
-                request: dict[str, Any] = {
-                    "custom_id": question.key,
-                    "method": "POST",
-                    "url": _ENDPOINT,
-                }
-                request["body"] = judge.body(question.request)
-                line = json.dumps(request).encode("ascii") + b"\n"
+                request = {"custom_id": question.key, "method": "POST", "url": _ENDPOINT}
+                body = judge.body(question.request)
+                line = json.dumps({**request, "body": body}).encode("ascii") + b"\n"
                 self.ledger.ask(batch, question.key, question.record)
                 n, size = n + 1, size + file.write(line)
                 most = None if most is None or cost is None else most + cost
@@ -402,10 +391,8 @@ class BatchRun:
         self.spent.add_spent(spent)
         self._progress.add_spent(spent)
         cost = "unknown" if spent.dollars is None else f"${spent.dollars:,.2f}"
-        self.listener.say(
-            f"Batch {batch.id} is {remote.status}: {spent.asked:,} of {batch.n:,} answered; "
-            f"cost {cost}."
-        )
+        answered = f"{spent.asked:,} of {batch.n:,} answered"
+        self.listener.say(f"Batch {batch.id} is {remote.status}: {answered}; cost {cost}.")
         for refusal in refusals:
             if isinstance(refusal, JudgeError):
                 raise JudgeError(f"batch {batch.id}: {refusal}") from refusal

@@ -89,7 +89,12 @@ class Ledger:
     def batches(self, **having: str) -> list[Batch]:
         """Return the batches whose fields have these values, the oldest first."""
         rows = self._sql("SELECT data FROM batch ORDER BY rowid")
-        every = (Batch(**_known(json.loads(data))) for (data,) in rows)
+        # An earlier version wrote more.
+        known = {field.name for field in fields(Batch)}
+        every = (
+            Batch(**{name: value for name, value in json.loads(data).items() if name in known})
+            for (data,) in rows
+        )
         return [b for b in every if all(getattr(b, name) == having[name] for name in having)]
 
     def batch(self, batch_id: str) -> Batch:
@@ -151,17 +156,7 @@ class Ledger:
             ) from error
 
 
-def _known(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a batch; an earlier version wrote more."""
-    return {field.name: data[field.name] for field in fields(Batch) if field.name in data}
-
-
 def pending(cache: Path, kind: str) -> str:
     """Return the ids of the batches in which questions of a kind are being answered."""
     with Ledger(cache, create=False) as ledger:
-        batches = [
-            batch.id
-            for state in (CREATING, RUNNING)
-            for batch in ledger.batches(kind=kind, state=state)
-        ]
-    return ", ".join(batches)
+        return ", ".join(batch.id for batch in ledger.batches(kind=kind) if batch.state != OVER)

@@ -261,9 +261,14 @@ def _run_notes(runs: Sequence[ComparedRun], models: Sequence[str]) -> Iterator[s
         if judge["note"]:
             note = f"judged by {judge['name']}, {judge['note']}"
             titles.setdefault(note, []).append(rubrics.load(run.rubric).title)
-    yield from (f"{' and '.join(dict.fromkeys(of))}: {note}" for note, of in titles.items())
+    yield from (f"{' and '.join(dict.fromkeys(on))}: {note}" for note, on in titles.items())
     for rubric in dict.fromkeys(run.rubric for run in runs):
-        judged = {run.model for run in runs if run.rubric == rubric}
+        of = [run for run in runs if run.rubric == rubric]
+        packages = {Signature.parse(run.run.signature).get("package"): run.shown for run in of}
+        if len(packages) > 1:
+            listed = ", ".join(f"{package} in {shown}" for package, shown in packages.items())
+            yield f"the rubric {rubric} comes from packages that differ: {listed}"
+        judged = {run.model for run in of}
         if missing := [model for model in models if model not in judged]:
             yield f"no run of {rubric} is of {', '.join(missing)}"
     n = sum(runs[0].outcomes.values())

@@ -41,7 +41,9 @@ class GREEN:
         self.model_name = model_name
         self.output_dir = output_dir
         self.compute_summary_stats = compute_summary_stats
-        self._judge = _judge(model_name, is_served=bool(options.get("base_url")))
+        is_local = is_green(model_name) or Path(model_name, "config.json").is_file()
+        is_own = is_local and not options.get("base_url") and ":" not in model_name
+        self._judge = f"hf:{model_name}" if is_own else model_name
         if cpu and self._judge.startswith("hf:"):
             options["options"] = {**(options.get("options") or {}), "cpu": True}
         self._options = options
@@ -57,12 +59,7 @@ class GREEN:
             raise JudgeError("refs and hyps are two lists of texts, equally long")
         ids = [str(row) for row in range(len(refs))]
         judged = annotate(
-            [*refs],
-            [*hyps],
-            judge=self._judge,
-            study_ids=ids,
-            allow_missing=True,
-            **self._options,
+            [*refs], [*hyps], judge=self._judge, study_ids=ids, allow_missing=True, **self._options
         )
         frame = judged.set_index("study_id").reindex(ids).reset_index(drop=True)
         scores, answers = frame["green"].astype(float), frame["answer"].astype(object)
@@ -91,22 +88,11 @@ class GREEN:
         return mean, std, scores.tolist(), summary, table
 
     def _summary(self, mean: float, std: float, counts: pd.DataFrame) -> str:
-        shares = [
-            f"{name}: {float((counts[name].dropna() == 0).mean())}. \n\n"
-            for name in _COLUMNS.values()
-        ]
-        return "".join(
-            [
-                f"\n-------------{self.model_name.rpartition('/')[2]}----------------\n",
-                f" [Summary]: Green average {mean} and standard deviation {std} \n",
-                " [Clinically Significant Errors Analyses]: <accuracy>\n\n",
-                *shares,
-                "----------------------------------\n",
-            ]
+        free = (counts[[*_COLUMNS.values()]].dropna() == 0).mean()
+        return (
+            f"\n-------------{self.model_name.rpartition('/')[2]}----------------\n"
+            f" [Summary]: Green average {mean} and standard deviation {std} \n"
+            " [Clinically Significant Errors Analyses]: <accuracy>\n\n"
+            + "".join(f"{name}: {float(share)}. \n\n" for name, share in free.items())
+            + "----------------------------------\n"
         )
-
-
-def _judge(model_name: str, *, is_served: bool) -> str:
-    is_local = is_green(model_name) or Path(model_name, "config.json").is_file()
-    is_own = is_local and not is_served and ":" not in model_name
-    return f"hf:{model_name}" if is_own else model_name

@@ -14,9 +14,9 @@ from judge.stats.scores import Group, ItemCounts, ScoreMatrix, group_cells, grou
 from judge.text import capital, group_value, in_natural_order
 
 if TYPE_CHECKING:
+    from judge.rubrics.contract import Label
     from judge.stats.significance import Comparison
 
-SITE_FIELD = "site"
 DATASET_FIELD = "dataset"
 MOST_GROUPS = 30
 """Sites, or data sets, that a heat map of ranks has, the largest first."""
@@ -33,26 +33,21 @@ def comparison_figures(comparison: Comparison) -> FigureSet:
         *_scores(comparison),
         *_rates(comparison),
         *_errors(comparison),
-        *_ranks(comparison, SITE_FIELD),
+        *_ranks(comparison, "site"),
         *_ranks(comparison, DATASET_FIELD),
         *_correlations(comparison),
     ]
-    return FigureSet(
-        "comparison",
-        with_unique_names(figures),
-        comparison.signature,
-        comparison.notes,
-        tuple(comparison.panel.models[model] for model in comparison.order),
-    )
+    names = tuple(comparison.panel.models[model] for model in comparison.order)
+    unique = with_unique_names(figures)
+    return FigureSet("comparison", unique, comparison.signature, comparison.notes, names)
 
 
-def model_names(comparison: Comparison) -> list[str]:
-    """Return the models' names as figures have them, by their numbers."""
+def _names(comparison: Comparison) -> list[str]:
     return [flat(model) for model in comparison.panel.models]
 
 
 def _in_order(comparison: Comparison) -> list[str]:
-    names = model_names(comparison)
+    names = _names(comparison)
     return [names[model] for model in comparison.order]
 
 
@@ -67,7 +62,7 @@ def _scores(comparison: Comparison) -> Iterable[Figure]:
         if metric.kind != "rate":
             title = f"{metric.label} {per}"
             caption = f"{title} with its 95% interval; n is the number of scored studies."
-            spec = _dots(comparison, metric.label, groups, {"": metric}, "with 95% intervals")
+            spec = _dots(comparison, metric.label, groups, {"": metric})
             yield Figure(f"scores_{metric.name}", title, caption, spec)
 
 
@@ -87,7 +82,7 @@ def _rates(comparison: Comparison) -> Iterable[Figure]:
                 title,
                 f"Share of scored {title[0].lower()}{title[1:]}, per model and study class; bars "
                 "are 95% Wilson intervals, n is the number of scored studies.",
-                _dots(comparison, title, groups, series, "with 95% intervals", is_share=True),
+                _dots(comparison, title, groups, series, is_share=True),
             )
 
 
@@ -96,12 +91,11 @@ def _dots(
     title: str,
     groups: Sequence[tuple[str, Group]],
     series: Mapping[str, Metric],
-    axis: str,
     *,
     is_share: bool = False,
 ) -> specs.Spec:
     """Return a panel a group with each model's figures of the metrics in `series`."""
-    names, rows = model_names(comparison), []
+    names, rows = _names(comparison), []
     for group_name, group in groups:
         cells = {label: group.cells[metric.name] for label, metric in series.items()}
         panel = f"{group_name}, n {count_range(cell.n for row in cells.values() for cell in row)}"
@@ -117,9 +111,8 @@ def _dots(
         names=_in_order(comparison),
         panels=list(dict.fromkeys(row["panel"] for row in rows)),
         series=list(series),
-        axis=axis,
-        domain=(0, 1) if is_share else None,
-        percent=is_share,
+        axis="with 95% intervals",
+        is_share=is_share,
     )
 
 
@@ -147,12 +140,8 @@ def _errors(comparison: Comparison) -> Iterable[Figure]:
                 [
                     {"panel": panel, "name": name, "level": level.label, "value": value}
                     for row, panel in panels.items()
-                    for model, name in enumerate(model_names(comparison))
-                    for level, value in zip(
-                        levels,
-                        _segments(counts.get(model), row, [level.name for level in levels]),
-                        strict=True,
-                    )
+                    for model, name in enumerate(_names(comparison))
+                    for level, value in _segments(counts.get(model), row, levels)
                 ],
                 names=_in_order(comparison),
                 panels=list(panels.values()),
@@ -163,18 +152,18 @@ def _errors(comparison: Comparison) -> Iterable[Figure]:
 
 
 def _segments(
-    count: ItemCounts | None, row: str | None, levels: Sequence[str]
-) -> list[float | None]:
+    count: ItemCounts | None, row: str | None, levels: Sequence[Label]
+) -> list[tuple[Label, float | None]]:
     """Return the mean of each level; None for all where one is not known, as their sum is not."""
-    means = [None if count is None else count.cuts[row, level].value for level in levels]
-    return means if None not in means else [None] * len(levels)
+    means = [count.cuts[row, level.name].value if count else None for level in levels]
+    return [
+        (level, None if None in means else mean) for level, mean in zip(levels, means, strict=True)
+    ]
 
 
 def _ranks(comparison: Comparison, field: str) -> Iterable[Figure]:
     panel, metric = comparison.panel, comparison.panel.metric(comparison.sort)
-    groups = [
-        (title, group) for title, group in _groups(panel, field) if group.key.get(field) is not None
-    ]
+    groups = [named for named in _groups(panel, field) if named[1].key.get(field) is not None]
     if len(panel.models) < 2 or not groups:
         return
     groups = sorted(groups, key=lambda named: -named[1].n_studies)[:MOST_GROUPS]
@@ -183,7 +172,7 @@ def _ranks(comparison: Comparison, field: str) -> Iterable[Figure]:
     rows: list[specs.Row] = [
         {"down": name, "across": label, "value": group.cells[metric.name][model].rank}
         for label, (_, group) in zip(labels, groups, strict=True)
-        for model, name in enumerate(model_names(comparison))
+        for model, name in enumerate(_names(comparison))
     ]
     worst = max((row["value"] for row in rows if row["value"] is not None), default=1)
     yield Figure(
@@ -207,9 +196,7 @@ def _correlations(comparison: Comparison) -> Iterable[Figure]:
     if table is None:
         return
     yield from (_matrix(table, method) for method in _METHODS)
-    parts = [
-        part for part in _parts(panel, DATASET_FIELD) if part[0].get(DATASET_FIELD) is not None
-    ]
+    parts = [named for named in _parts(panel, DATASET_FIELD) if named[0].get(DATASET_FIELD)]
     if len(parts) > 1:
         parts.sort(key=lambda named: -len(named[1].study_ids))
         for key, part in parts[:_MAX_DATASETS]:

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from judge.figures.specs import GRID, INK, MUTED, SERIES_COLOURS
 from judge.files import cannot_write
+from judge.pages.comparison import PageFigure
 from judge.plugins import install
 from judge.signature import safe_name
 from judge.types import JudgeError
@@ -42,19 +44,10 @@ class Figure:
     caption: str
     spec: dict[str, Any]
 
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """The values that are drawn."""
-        return list(self.spec["data"]["values"])
-
 
 @dataclass(frozen=True, slots=True)
 class FigureSet:
-    """The figures of a comparison, a validation or a stress test.
-
-    `subject` is which of them; `names` has the full names of models or judges, in the figures'
-    order.
-    """
+    """The figures of a subject, with the full names of models or judges in the figures' order."""
 
     subject: str
     figures: tuple[Figure, ...]
@@ -100,16 +93,20 @@ def svg(figure: Figure, signature: str) -> str:
     return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + about, text, count=1)
 
 
-def page_svg(figure: Figure, signature: str) -> str:
-    """Return a figure as SVG without a background, whose colours follow the reader's scheme."""
+def page_figures(figures: FigureSet) -> tuple[PageFigure, ...]:
+    """Return figures for a page: without a background, in colours that follow its scheme."""
     rules = "".join(
         f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}'
         for light, dark in _DARK.items()
     )
     style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
     ground = r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*/>'
-    text = re.sub(ground, "", svg(figure, signature), count=1)
-    return re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + style, text, count=1)
+    drawn = []
+    for figure in figures.figures:
+        text = re.sub(ground, "", svg(figure, figures.signature), count=1)
+        text = re.sub(r"(<svg[^>]*>)", lambda tag: tag[1] + style, text, count=1)
+        drawn.append(PageFigure(figure.title, figure.caption, text))
+    return tuple(drawn)
 
 
 def write_figures(figures: FigureSet, folder: Path) -> tuple[Path, ...]:
@@ -117,10 +114,10 @@ def write_figures(figures: FigureSet, folder: Path) -> tuple[Path, ...]:
 
     Captions with the names in full go into a file beside them. All is written before the first
     file takes the place of one of the same name; other files stay. The same input gives the same
-    bytes, but for the order of objects in a PDF. Raises `JudgeError` as `check_folder` does; then
+    bytes, but for the order of objects in a PDF. Raises `JudgeError` as `check_figures` does; then
     nothing is changed.
     """
-    check_folder(folder)
+    check_figures(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=_STAGING) as staging:
@@ -135,8 +132,9 @@ def write_figures(figures: FigureSet, folder: Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in names)
 
 
-def check_folder(folder: Path) -> None:
-    """Raise `JudgeError` where figures cannot be written to `folder`; leave nothing behind."""
+def check_figures(folder: Path) -> None:
+    """Raise `JudgeError` where vl-convert is missing, or `folder` cannot be written to."""
+    require_converter()
     try:
         parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         with tempfile.TemporaryFile(dir=parent, prefix=_STAGING):
@@ -167,6 +165,11 @@ def _files(figures: FigureSet) -> Iterator[tuple[str, bytes]]:
         yield f"{figure.name}.png", convert.svg_to_png(text, ppi=300)
         yield f"{figure.name}.vl.json", f"{spec}\n".encode()
     yield CAPTIONS[figures.subject], _captions(figures).encode(errors="replace")
+
+
+def available() -> bool:
+    """Return whether figures can be drawn here."""
+    return find_spec("vl_convert") is not None
 
 
 def require_converter() -> ModuleType:

@@ -97,9 +97,7 @@ def _shares(
             f"Share of candidates in which {' and in which '.join(series.values())}, by what was "
             "done to the report; bars are 95% Wilson intervals. In brackets is the number of "
             "candidates that were read.",
-            specs.dots(
-                title, rows, **_places(rows), axis="candidates", domain=(0, 1), percent=True
-            ),
+            specs.dots(title, rows, **_places(rows), axis="candidates", is_share=True),
         )
 
 

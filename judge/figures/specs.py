@@ -52,18 +52,16 @@ def dots(
     panels: Sequence[str],
     axis: str,
     series: Sequence[str] = ("",),
-    domain: tuple[float, float] | None = None,
-    percent: bool = False,
+    is_share: bool = False,
 ) -> Spec:
     """Return values with their intervals: a row a name, a panel a group, a mark a series.
 
     `rows` have panel, name, series, value, low and high; value is None where there is none.
-    `domain` is the axis from end to end, by default what the values take.
+    The axis of shares is 0 to 100%; that of others is what the values take.
     """
-    scale = {"domain": list(domain)} if domain else {"zero": False, "nice": True}
-    x: Spec = {"type": "quantitative", "title": None, "scale": scale}
-    if percent:
-        x["axis"] = {"format": "%"}
+    x: Spec = {"type": "quantitative", "title": None, "scale": {"zero": False, "nice": True}}
+    if is_share:
+        x |= {"scale": {"domain": [0, 1]}, "axis": {"format": "%"}}
     legend = {} if len(series) > 1 else {"legend": None}
     place = {
         "y": _nominal("name", names),

@@ -17,8 +17,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled, pooled_cell
@@ -32,10 +34,8 @@ from judge.types import JudgeError
 OVERLAP = ("bleu2", "rougel", "corpus_bleu")
 """Metrics of word overlap, which need no model."""
 
-NAMES = (
-    *OVERLAP,
-    *("bertscore", "semb", "radgraph", "radcliq", "ratescore", "f1radgraph", "f1chexbert"),
-)
+_OF_MODELS = ("bertscore", "semb", "radgraph", "radcliq", "ratescore", "f1radgraph", "f1chexbert")
+NAMES = (*OVERLAP, *_OF_MODELS)
 """All metrics but those of plugins; `judge.metrics.worker` computes those that need a model."""
 
 _F1_RADGRAPH = tuple(KNOWN[f"radgraph_{level}"] for level in ("simple", "partial", "complete"))
@@ -49,9 +49,7 @@ _GROUPS: dict[str, tuple[str, tuple[Metric, ...], tuple[Pooled, ...]]] = {
 Columns = dict[str, tuple[float, ...]]
 """By name, a column with one value per study."""
 
-_PACKAGES = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacrebleu", "sacrebleu")}
 _SHOWN = 300
-_N = len(CORPUS_BLEU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +86,8 @@ def names() -> tuple[str, ...]:
 
 def check(requested: Sequence[str]) -> tuple[str, ...]:
     """Return the requested names without duplicates; raises `JudgeError` for an unknown one."""
-    unknown = [name for name in requested if name not in names()]
-    if unknown:
-        raise JudgeError(
-            f"unknown metric {', '.join(map(repr, unknown))}; there are: {', '.join(names())}"
-        )
+    if unknown := ", ".join(repr(name) for name in requested if name not in names()):
+        raise JudgeError(f"unknown metric {unknown}; there are: {', '.join(names())}")
     for name in NAMES:
         if name in requested:
             METRICS.check_unique(name)
@@ -128,10 +123,9 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
 def _word_overlap(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
     if name == "bleu2":
         return {name: tuple(map(bleu2, references, candidates))}
-    module, package = _PACKAGES[name]
-    if importlib.util.find_spec(module) is None:
+    package, by_library = _BY_LIBRARY[name]
+    if importlib.util.find_spec(package.replace("-", "_")) is None:
         raise JudgeError(f"it needs the package {package}: {install(package)}")
-    by_library = _corpus_bleu if name == "corpus_bleu" else _rouge_l
     return by_library(references, candidates)
 
 
@@ -158,13 +152,16 @@ def _corpus_bleu(references: Sequence[str], candidates: Sequence[str]) -> Column
     """Return the counts of each pair for corpus BLEU, with the tokens of RRG24."""
     from sacrebleu.metrics.bleu import BLEU
 
-    scorer = BLEU(tokenize="none", force=True, max_ngram_order=_N, effective_order=True)
-    rows = []
-    for reference, candidate in zip(references, candidates, strict=True):
-        score = scorer.sentence_score(candidate, [reference])
-        rows.append((*score.counts, *score.totals, score.ref_len))
-    columns = zip(CORPUS_BLEU[-1].columns, zip(*rows, strict=True), strict=True)
+    order = len(CORPUS_BLEU)
+    scorer = BLEU(tokenize="none", force=True, max_ngram_order=order, effective_order=True)
+    pairs = zip(candidates, references, strict=True)
+    scores = [scorer.sentence_score(candidate, [reference]) for candidate, reference in pairs]
+    counts = [(*score.counts, *score.totals, score.ref_len) for score in scores]
+    columns = zip(CORPUS_BLEU[-1].columns, zip(*counts, strict=True), strict=True)
     return {name: tuple(map(float, values)) for name, values in columns}
+
+
+_BY_LIBRARY = {"rougel": ("rouge-score", _rouge_l), "corpus_bleu": ("sacrebleu", _corpus_bleu)}
 
 
 def bleu2(reference: str, candidate: str) -> float:
@@ -175,11 +172,11 @@ def bleu2(reference: str, candidate: str) -> float:
     stands in for the count of matches [Chen and Cherry 2014]. Where no word matches the score is 0.
     """
     expected, words = tokens(reference), tokens(candidate)
-    unigrams, n_unigrams = _matches(expected, words, 1)
+    unigrams = (Counter(expected) & Counter(words)).total()
     if not unigrams:
         return 0.0
-    bigrams, n_bigrams = _matches(expected, words, 2)
-    precision = math.sqrt(unigrams / n_unigrams * (bigrams or 0.1) / max(n_bigrams, 1))
+    bigrams = (Counter(pairwise(expected)) & Counter(pairwise(words))).total()
+    precision = math.sqrt(unigrams / len(words) * (bigrams or 0.1) / max(len(words) - 1, 1))
     brevity = min(1.0, math.exp(1 - len(expected) / len(words)))
     return precision * brevity
 
@@ -187,15 +184,6 @@ def bleu2(reference: str, candidate: str) -> float:
 def tokens(report: str) -> list[str]:
     """Return the words of a report as in ReXrank's metric scripts."""
     return [token for token in report.lower().replace(".", " .").split(" ") if token]
-
-
-def _matches(expected: Sequence[str], words: Sequence[str], n: int) -> tuple[int, int]:
-    """Return how many n-grams of `words` match, and how many there are."""
-    there, here = (
-        Counter(zip(*(text[start:] for start in range(n)), strict=False))
-        for text in (expected, words)
-    )
-    return (there & here).total(), here.total()
 
 
 def _by_radeval(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns:
@@ -207,18 +195,17 @@ def _by_radeval(name: str, references: Sequence[str], candidates: Sequence[str])
         texts.write_text(json.dumps([list(references), list(candidates)]), "utf-8")
         done = subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-P", "-m", "judge.metrics.worker", name, str(texts), str(scores)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             encoding="utf-8",
             errors="replace",
             check=False,
         )
         if done.returncode or not scores.is_file():
-            lines = done.stderr.strip().splitlines() or ["no reason given"]
-            why = lines[-1].strip()[:_SHOWN]
+            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1].strip()[:_SHOWN]
             raise JudgeError(f"radeval failed (are its weights downloaded?): {why}")
-        columns: dict[str, list[float]] = json.loads(scores.read_text("utf-8"))
-    return {column: tuple(map(float, values)) for column, values in columns.items()}
+        return {
+            name: tuple(values) for name, values in json.loads(scores.read_text("utf-8")).items()
+        }
 
 
 def added(name: str) -> Metric | None:
@@ -230,10 +217,6 @@ def added(name: str) -> Metric | None:
         raise METRICS.error(name, f"is not an AddedMetric but {added!r:.80}")
     up = added.higher_is_better
     return Metric(name, added.label, "mean", up, added.label, up, scale=added.scale)
-
-
-_Group = tuple[dict[str, object], tuple[tuple[Metric, Cell], ...]]
-"""The values of the fields that a group has, and its figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,19 +243,19 @@ class ScoredReports:
         table = pd.DataFrame({"study_id": self.studies.study_ids, "model": self.model})
         return table.assign(**{k: v for scores in self.scores for k, v in scores.columns.items()})
 
-    def figures(self, by: Sequence[str]) -> list[_Group]:
+    def figures(
+        self, by: Sequence[str]
+    ) -> list[tuple[dict[str, object], tuple[tuple[Metric, Cell], ...]]]:
         """Return the figures of all studies, and of each combination of values of the fields."""
-        table = self.table()
         metrics = tuple(metric for scores in self.scores for metric in scores.metrics)
         pooled = [figure for scores in self.scores for figure in scores.figures]
-        arrays = {name: table[name].to_numpy(float) for name in [*table][2:]}
+        arrays = {k: np.array(v) for scores in self.scores for k, v in scores.columns.items()}
         values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
         matrix = ScoreMatrix((self.model,), self.studies.study_ids, metrics, values, self.fields)
-        row_of = {study_id: row for row, study_id in enumerate(self.studies.study_ids)}
         figures = []
         for key, part in [({}, matrix), *(groups_of(matrix, by) if by else [])]:
             cells = group_cells(part).cells
-            rows = [row_of[study_id] for study_id in part.study_ids]
+            rows = np.flatnonzero(np.isin(self.studies.study_ids, part.study_ids)).tolist()
             single = [(metric, cells[metric.name][0]) for metric in metrics]
             sums = [(figure.metric, pooled_cell(figure, arrays, rows)) for figure in pooled]
             figures.append((key, (*single, *sums)))

@@ -16,7 +16,6 @@ from judge.stats.metric import Metric
 from judge.stats.scores import Cell
 
 _ORDERS = (1, 2, 3, 4)
-
 CHEXBERT = (
     *("Enlarged Cardiomediastinum", "Cardiomegaly", "Lung Opacity", "Lung Lesion", "Edema"),
     *("Consolidation", "Pneumonia", "Atelectasis", "Pneumothorax", "Pleural Effusion"),
@@ -42,8 +41,7 @@ class Pooled:
     @property
     def metric(self) -> Metric:
         """The figure as a metric of the tables."""
-        name, label = self.name, self.label
-        return Metric(name, label, "mean", True, label, scale=(0, 1))  # noqa: FBT003
+        return Metric(self.name, self.label, "mean", True, self.label, scale=(0, 1))  # noqa: FBT003
 
 
 def count_name(count: str, label: str) -> str:
@@ -114,8 +112,6 @@ def pooled_cell(figure: Pooled, counts: Mapping[str, Values], rows: Sequence[int
 
     There is no interval for fewer than ten studies, and if a resample has no figure.
     """
-    table = np.stack([counts[name] for name in figure.columns], axis=1)[list(rows)]
-    if not len(table):
-        return Cell(0, None, None, None, None, None)
+    table = np.stack([counts[name] for name in figure.columns], axis=1)[rows]
     pooled = bootstrap_estimate(table, figure.compute, len(table), most=0)
     return Cell(pooled.n, None, pooled.value, pooled.low, pooled.high, None)

@@ -82,11 +82,9 @@ def main() -> None:
     # Parts of radeval 2.2.1 import each other by its former name.
     sys.modules["RadEval"] = importlib.import_module("radeval")
     references, candidates = json.loads(Path(texts).read_text("utf-8"))
-    columns = {
-        column: [float(value) for value in values]
-        for column, values in SCORERS[name](references, candidates).items()
-    }
-    Path(scores).write_text(json.dumps(columns), "utf-8")
+    columns = SCORERS[name](references, candidates)
+    floats = {column: [*map(float, values)] for column, values in columns.items()}
+    Path(scores).write_text(json.dumps(floats), "utf-8")
 
 
 if __name__ == "__main__":

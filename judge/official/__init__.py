@@ -79,12 +79,8 @@ class Recipe:
                     case ast.Assign(targets=[ast.Name(id=name)], value=value):
                         with suppress(ValueError):
                             texts[name] = ast.literal_eval(value)
-        parts = [
-            _text(part, texts)
-            for function in functions
-            if function.name == self.function
-            for part in _parts(function)
-        ]
+        used = [function for function in functions if function.name == self.function]
+        parts = [_text(part, texts) for function in used for part in _parts(function)]
         texts |= {f"TEXT_{number}": text for number, text in enumerate(parts, 1)}
         keys = {key: self._fill(key, value, texts) for key, value in self.wording.items()}
         return prompts.check(keys, f"prompt {self.name} of {', '.join(sources)}")
@@ -109,10 +105,7 @@ class Recipe:
 def _parts(function: ast.FunctionDef) -> Iterator[ast.expr]:
     for node in ast.walk(function):
         match node:
-            case (
-                ast.Assign(value=ast.JoinedStr() as text)
-                | ast.Return(value=ast.JoinedStr() as text)
-            ):
+            case ast.Assign(value=ast.JoinedStr() as text) | ast.Return(ast.JoinedStr() as text):
                 yield text
             case ast.keyword(arg="messages", value=ast.List(elts=turns)):
                 yield from (turn.values[-1] for turn in turns if isinstance(turn, ast.Dict))
@@ -137,13 +130,11 @@ def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Return the recipes by prompt name."""
-    files: dict[str, Any] = {
-        path.stem: read_yaml(path)[0] for path in prompts.FOLDER.glob("*-official.yaml")
-    }
-    return {
-        name: Recipe(**wording.pop("source"), wording=wording)
-        for name, wording in sorted(files.items())
-    }
+    found = {}
+    for path in sorted(prompts.FOLDER.glob("*-official.yaml")):
+        wording: Any = read_yaml(path)[0]
+        found[path.stem] = Recipe(**wording.pop("source"), wording=wording)
+    return found
 
 
 def for_model(rubric: str, model: str) -> str | None:
@@ -159,9 +150,8 @@ def folder_of(name: str, environ: Mapping[str, str]) -> Path:
     """Return the folder with the files of a prompt, below `JUDGE_CONFIG` if it is set."""
     from platformdirs import user_config_path
 
-    folder = environ.get("JUDGE_CONFIG")
-    base = Path(folder).expanduser() if folder else user_config_path("judge", appauthor=False)
-    return base / "prompts" / name
+    base = environ.get("JUDGE_CONFIG") or user_config_path("judge", appauthor=False)
+    return Path(base).expanduser() / "prompts" / name
 
 
 def load(name: str, environ: Mapping[str, str]) -> Prompt:
@@ -185,9 +175,8 @@ def download(recipe: Recipe) -> dict[str, str]:
         try:
             sources[path] = httpx2.get(url, timeout=_TIMEOUT).raise_for_status().text
         except httpx2.HTTPError as error:
-            raise JudgeError(
-                f"cannot fetch {url} ({error}): try again, or give a copy with --from FILE"
-            ) from error
+            remedy = "try again, or give a copy with --from FILE"
+            raise JudgeError(f"cannot fetch {url} ({error}): {remedy}") from error
     return sources
 
 
@@ -196,7 +185,7 @@ def read_copy(recipe: Recipe, copy: Path) -> dict[str, str]:
     sources = {}
     for name in recipe.files:
         places = (copy / name, copy / Path(name).name)
-        place = next((place for place in places if place.is_file()), copy)
+        place = next(filter(Path.is_file, places), copy)
         try:
             sources[name] = place.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:

@@ -1,7 +1,6 @@
 """Readings made on the page, in a file beside the run that was read, and their export as runs.
 
-`readings.jsonl` has a line for each save: everything that a reader has marked in a study at that
-time. The last line of a reader and a study counts; the lines before it are its history.
+`readings.jsonl` has a line for each save, and the last one of a reader and a study counts.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from judge.readers.annotations import Reading, Readings
 from judge.readers.sample import Sample, kept_sample, read_of
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import EDIT, REFERENCE
-from judge.running.folder import Run, Stamp, append_line, stamp
+from judge.running.folder import Run, append_line
 from judge.running.records import adapter, first_of, study_of
 from judge.sentences import sentences
 from judge.studies.study_set import InputFile
@@ -34,17 +32,10 @@ LAYOUT = "readings"
 SECONDS = "reading_seconds"
 """The field of a study with the time that its reading took."""
 NEW, BEGUN, DONE, NOT_JUDGED = "new", "begun", "done", "not judged"
-_DIGITS = 16
-
-
-# Journals: each save of a reader appends a line, and lines are never changed.
 
 
 def append_entry(file: Path, entry: Any) -> None:  # noqa: ANN401
-    """Append a data class to a journal; when this returns it is on disk.
-
-    Raises `JudgeError` where the file cannot be written.
-    """
+    """Append a data class to a journal; when this returns it is on disk."""
     line = json.dumps(asdict(entry), ensure_ascii=False).encode("utf-8", "replace")
     try:
         append_line(file, line)
@@ -55,20 +46,12 @@ def append_entry(file: Path, entry: Any) -> None:  # noqa: ANN401
 def read_entries(file: Path, form: type) -> tuple[Any, ...]:
     """Return the entries of a journal in the order of their saves; without a file there are none.
 
-    A line that a crash has cut short is skipped: its save was never confirmed. Raises `JudgeError`
-    for any other line that is no entry.
+    A line that a crash has cut short is skipped: its save was never confirmed.
     """
-    # A line that is appended meanwhile changes the stamp, and is read the next time.
-    changed = stamp(file)
-    return _read(file, form, changed) if changed else ()
-
-
-@lru_cache(maxsize=16)
-def _read(file: Path, form: type, _stamp: Stamp) -> tuple[Any, ...]:
     from pydantic import ValidationError
 
     try:
-        lines = file.read_bytes().split(b"\n")
+        lines = file.read_bytes().split(b"\n") if file.exists() else []
     except OSError as error:
         raise JudgeError(f"cannot read {file}: {error.strerror}") from error
     entries = []
@@ -77,23 +60,14 @@ def _read(file: Path, form: type, _stamp: Stamp) -> tuple[Any, ...]:
             entries.append(adapter(form).validate_json(line, strict=True))
         except ValidationError as error:
             if error.errors()[0]["type"] != "json_invalid":
-                raise JudgeError(
-                    f"{file} is damaged in line {number:,}: {first_of(error)}; correct the line or "
-                    "remove it"
-                ) from error
+                where = f"{file} is damaged in line {number:,}"
+                raise JudgeError(f"{where}: {first_of(error)}; remove the line") from error
     return tuple(entries)
-
-
-# Readings.
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedItem:
-    """One thing that a reader marked: an item of the rubric and its place in a report.
-
-    `start` and `end` are offsets in Unicode code points into the report that `side` names; None
-    for an item that was marked without words.
-    """
+    """An item that a reader marked, with its words' offsets (code points) in the report `side`."""
 
     kind: str
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -108,10 +82,8 @@ class MarkedItem:
 class PageReading:
     """Everything that a reader has marked in a study, as of one save.
 
-    A reading with `done` False is unfinished and counts for nothing. `done` without items means
-    "no errors", unless `cannot_judge` has the reader's reason for judging nothing. `texts` is the
-    digest of the reports that were read. `seconds` is the time that the study was in view, None
-    where it was not measured.
+    `done` without items means "no errors", unless `cannot_judge` has the reader's reason for
+    judging nothing. `seconds` is the time in view, None where it was not measured.
     """
 
     id: str
@@ -173,11 +145,11 @@ def find_fault(reading: PageReading, rubric: Rubric, record: Mapping[str, Any]) 
     for item in reading.items:
         if fault := rubric.item_fault(item.kind, item.labels):
             return fault
-        if rubric.tally and item.kind == rubric.tally.kind:
-            # Without one of them it would be in a total and in no row of the table.
-            for facet in (rubric.tally.rows, rubric.tally.columns):
-                if not item.labels.get(facet):
-                    return f"one {rubric.kind(item.kind).label} has no {rubric.facet(facet).label}"
+        tally = rubric.tally
+        # Without one of them it would be in a total and in no row of the table.
+        for facet in (tally.rows, tally.columns) if tally and item.kind == tally.kind else ():
+            if not item.labels.get(facet):
+                return f"one {rubric.kind(item.kind).label} has no {rubric.facet(facet).label}"
         end = len(record[item.side]) if item.side else 0
         if item.start is not None and not 0 <= item.start < (item.end or 0) <= end:
             return f"the marked words are outside the {item.side or 'report'}"
@@ -198,27 +170,18 @@ def _fits(edit: Edit, rubric: Rubric, candidate: str) -> bool:
 
 def why_unreadable(rubric: Rubric) -> str | None:
     """Return why the runs of a rubric cannot be read on the page, None where they can."""
-    if rubric.tally is None:
-        return f"{rubric.title} has no table of items that a reader could mark"
-    return None
+    why = f"{rubric.title} has no table of items that a reader could mark"
+    return why if rubric.tally is None else None
 
 
 def texts_digest(record: Mapping[str, Any]) -> str:
     """Return 16 hexadecimal digits over the two reports of a record."""
     texts = json.dumps([record["reference"], record["candidate"]])
-    return hashlib.sha256(texts.encode()).hexdigest()[:_DIGITS]
-
-
-# Their export.
+    return hashlib.sha256(texts.encode()).hexdigest()[:16]
 
 
 def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple[InputFile, ...]]:
-    """Return the finished readings beside a run, of all readers or one, and the files read.
-
-    They are a random sample where the studies that were read are the first of the sample that is
-    kept with the run. Raises `JudgeError` where there are none, and for the first reading that
-    does not fit its study.
-    """
+    """Return the finished readings beside a run, of all readers or one, and the files read."""
     if why := why_unreadable(run.rubric):
         raise JudgeError(f"{run.path} has no readings: {why}")
     path = run.path / FILE
@@ -233,34 +196,27 @@ def finished(run: Run, reader: str | None = None) -> tuple[list[Readings], tuple
     for reading in last.values():
         record = records.get(reading.study_id, {"study_id": None})
         if fault := find_fault(reading, run.rubric, record):
-            raise JudgeError(
-                f"{path}: the reading of study {reading.study_id!r} by {reading.reader!r} does "
-                f"not fit this run: {fault}; remove the line with id {reading.id}"
-            )
-    inputs = [
-        InputFile(file["path"], file["role"], file["sha256"], file.get("n_records", 0))
-        for file in run.manifest["inputs"]
-    ]
+            which = f"the reading of study {reading.study_id!r} by {reading.reader!r}"
+            raise JudgeError(f"{path}: {which}: {fault}; remove the line with id {reading.id}")
+    inputs = [InputFile(**{"n_records": 0, **file}) for file in run.manifest["inputs"]]
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     inputs.append(InputFile(str(path), "readings", digest, len(read(run.path))))
-    by_reader: dict[str, list[Reading]] = {name: [] for name in sorted({name for name, _ in last})}
-    for study_id, record in records.items():
-        for name, readings in by_reader.items():
-            if (name, study_id) in last:
-                readings.append(_reading(record, last[name, study_id]))
-    sample = kept_sample(run)
-    exported = [_readings(run, sample, name, readings) for name, readings in by_reader.items()]
+    exported, sample = [], kept_sample(run)
+    for name in sorted({name for name, _ in last}):
+        readings = []
+        for study_id, record in records.items():
+            if found := last.get((name, study_id)):
+                study = study_of(record)
+                if found.seconds is not None:
+                    study = replace(study, fields={**study.fields, SECONDS: found.seconds})
+                items = tuple(
+                    Item(one.kind, one.text, one.labels, one.side, edit=one.edit)
+                    for one in found.items
+                )
+                annotation = Annotation(items, found.comment)
+                readings.append(Reading(study, annotation, found.cannot_judge))
+        exported.append(_readings(run, sample, name, readings))
     return exported, tuple(inputs)
-
-
-def _reading(record: dict[str, object], reading: PageReading) -> Reading:
-    study = study_of(record)
-    if reading.seconds is not None:
-        study = replace(study, fields={**study.fields, SECONDS: reading.seconds})
-    items = tuple(
-        Item(item.kind, item.text, item.labels, item.side, edit=item.edit) for item in reading.items
-    )
-    return Reading(study, Annotation(items, reading.comment), reading.cannot_judge)
 
 
 def _readings(
@@ -290,9 +246,8 @@ def _readings(
 def _lacks(run: Run, readings: Sequence[Reading]) -> dict[str, str]:
     """Return what the reader was asked for and did not give, each with the reason.
 
-    A kind of items that is not graded, such as matched findings, is lacking where a judged study
-    has no mark at all: a report in which nothing is wrong must not count as one in which nothing
-    matches.
+    A kind that is not graded, such as matched findings, lacks where a judged study has no mark:
+    a report in which nothing is wrong must not count as one in which nothing matches.
     """
     rubric, earlier = run.rubric, run.reading
     lacks = {}
@@ -320,8 +275,8 @@ def described(run: Path, sample: Sample) -> dict[str, Any]:
         "run": str(run),
         "seed": sample.seed,
         "by": [*sample.by],
-        "strata": [asdict(stratum) for stratum in sample.strata],
-        "n_studies": sum(stratum.n_studies for stratum in sample.strata),
+        "strata": [*sample.strata],
+        "n_studies": sum(stratum["n_studies"] for stratum in sample.strata),
         "n_drawn": len(sample.order),
         "order": [*sample.order],
         "read": Counter(reading.reader for reading in readings),

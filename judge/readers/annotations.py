@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -28,22 +28,10 @@ from judge.studies.columns import model_of, normalise_name, one_type, rename_res
 from judge.studies.load import decode, read_content, read_delimited
 from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
-from judge.types import (
-    Annotated,
-    Annotation,
-    Edit,
-    Item,
-    JudgeError,
-    Outcome,
-    Side,
-    Study,
-    Unparsed,
-)
+from judge.types import Annotated, Annotation, Edit, Item, JudgeError, Side, Study, Unparsed
 
 CODES = tuple(label.name for label in CATEGORY.labels)
 """The six categories in their order."""
-CANNOT_JUDGE = "the reader cannot judge it"
-NO_REPORTS = "the reports are not in the reader's files"
 NO_MATCHED = "the readers marked no matched findings"
 NO_CATEGORY = "the readers gave no category"
 NO_EDIT = "the readers corrected no lines"
@@ -122,46 +110,37 @@ class File:
         """Return whether it has these columns or keys."""
         return {*columns} <= {*self.columns}
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows; the header is row 1."""
+    def rows(self) -> list[Row]:
+        """Return the rows; the header is row 1."""
+        rows = []
         for number, cells in enumerate(zip(*self.columns.values(), strict=True), start=2):
             texts = [cell.strip() or None if cell else None for cell in cells]
-            place = f"{self.name}, row {number}"
-            yield Row(place, dict(zip(self.columns, texts, strict=True)))
+            row = dict(zip(self.columns, texts, strict=True))
+            rows.append(Row(f"{self.name}, row {number}", row))
+        return rows
 
 
 def open_file(source: str) -> File:
     """Read a CSV, TSV or JSON file; raises `JudgeError` for anything else."""
-    content = read_content(source)
-    text = decode(content)
+    name, content, digest = read_content(source)
+    text = decode(name, content)
     if text.lstrip()[:1] not in ("{", "["):
-        return File(content.name, content.sha256, read_delimited(content.name, text))
+        return File(name, digest, read_delimited(name, text))
     try:
         data = jsonio.read(text)
     except jsonio.JsonError as error:
-        raise JudgeError(f"{content.name} cannot be read as JSON: {error}") from error
+        raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
     first = data[0] if isinstance(data, list) and data else data
-    keys = first if isinstance(first, dict) else {}
-    return File(content.name, content.sha256, dict.fromkeys(keys, ()), data)
+    return File(name, digest, dict.fromkeys(first if isinstance(first, dict) else (), ()), data)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reader said of one study; `study.fields` has the reader's own values too.
-
-    `cannot_judge` is the reason of a reader who could not judge the study.
-    """
+    """What one reader said of one study, or the reason why the reader could not judge it."""
 
     study: Study
     annotation: Annotation
     cannot_judge: str = ""
-
-    @property
-    def outcome(self) -> Outcome:
-        """The study's outcome in the run of the reader."""
-        if self.cannot_judge:
-            return Unparsed(CANNOT_JUDGE, self.cannot_judge)
-        return Annotated(self.annotation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +148,7 @@ class Readings:
     """The readings of one reader, in the order of the studies.
 
     `lacks` and `own_categories` are as in `judge.rubrics.derived.restrict`. `source` is the file
-    with the candidates, `class_source` where the study classes come from, None for classes that are
-    to be inferred. `left_out` has the reason for each study that could not be read.
+    with the candidates. With `class_source` None the study classes are to be inferred.
     """
 
     reader: str
@@ -190,8 +168,7 @@ class Readings:
 class AnnotationTable:
     """What a layout's files say: the items by reader and study, and the studies.
 
-    `categories` are those of the files. `studies` has the reports by id, `fields` a reader's values
-    of a study, `left_out` the reason why a study cannot be read, with the reader "" for all.
+    `left_out` has the reason why a study cannot be read, with the reader "" for all.
     """
 
     rubric: Literal["green", "fineradscore"]
@@ -200,7 +177,7 @@ class AnnotationTable:
     source: str | None = None
     items: dict[Key, list[Item]] = field(default_factory=dict)
     categories: dict[str, None] = field(default_factory=dict)
-    studies: dict[str, Study] = field(default_factory=dict)
+    studies: dict[str, dict[str, Any]] = field(default_factory=dict)
     fields: dict[Key, dict[str, object]] = field(default_factory=dict)
     left_out: dict[Key, str] = field(default_factory=dict)
 
@@ -215,10 +192,9 @@ class AnnotationTable:
         side: Side | None = None,
         edit: Edit | None = None,
     ) -> None:
-        """Add `count` errors, or matched findings; a count of 0 means that the study was read.
+        """Add `count` errors or matched findings of one category, or of several with a comma.
 
-        `category` is one of `CODES`, `MATCHED`, another name, or several of these with a comma;
-        `level` is one of the rubric's scale; `side` is the report from which the words are.
+        A count of 0 means that the study was read.
         """
         if category == MATCHED:
             item = matched_item(text)
@@ -231,35 +207,20 @@ class AnnotationTable:
         self.items.setdefault(key, []).extend([item] * count)
 
     @contextmanager
-    def checking(self, reader: str, study_id: str) -> Iterator[None]:
+    def checking(self, key: Key) -> Iterator[None]:
         """Leave the study of a reader out if a `FaultError` is raised inside."""
         try:
             yield
         except FaultError as fault:
-            self.leave_out(reader, study_id, str(fault))
-
-    def leave_out(self, reader: str, study_id: str, why: str) -> None:
-        """Leave a study out, for all readers if `reader` is ""; the first reason is kept."""
-        self.left_out.setdefault((reader, study_id), why)
+            self.left_out.setdefault(key, str(fault))
 
     def describe(self, study_id: str, place: str, **values: object) -> None:
-        """Set reports and fields of a study; empty values are skipped.
-
-        A study with different values in two rows is left out for everyone.
-        """
-        study = self.studies.get(study_id, Study(study_id, "", ""))
-        texts = ("reference", "candidate", "study_class")
+        """Set reports and fields of a study; one with other values before is left out for all."""
+        study = self.studies.setdefault(study_id, {})
         for name, value in values.items():
-            known = getattr(study, name) if name in texts else study.fields.get(name)
-            if value in (None, "", known):
-                continue
-            if known not in (None, ""):
-                self.leave_out("", study_id, f"{place}: {name} differs from an earlier row")
-            elif name in texts:
-                study = replace(study, **{name: str(value)})  # type: ignore[arg-type]
-            else:
-                study = replace(study, fields={**study.fields, name: value})
-        self.studies[study_id] = study
+            if value not in (None, "") and study.setdefault(name, value) != value:
+                why = f"{place}: {name} differs from an earlier row"
+                self.left_out.setdefault(("", study_id), why)
 
     def readings(self) -> list[Readings]:
         """Return the readings of each reader; raises `JudgeError` if there are none."""
@@ -272,42 +233,35 @@ class AnnotationTable:
         if not self.items:
             why = next(iter(self.left_out.values()), "every score is blank")
             raise JudgeError(f"the files have no usable reading: {why}")
-        readers = sorted({reader for reader, _ in self.items})
-        has_references = all(study.reference for study in self.studies.values())
+        by_reader: dict[str, list[Reading]] = {key[0]: [] for key in sorted(self.items)}
+        for study_id, described in self.studies.items():
+            for reader, readings in by_reader.items():
+                if (reader, study_id) in self.items:
+                    values = {**described, **self.fields.get((reader, study_id), {})}
+                    texts = (str(values.pop(name, "")) for name in ("reference", "candidate"))
+                    study_class = values.pop("study_class", None)
+                    comment = str(values.pop("comment", ""))
+                    study = Study(study_id, *texts, study_class, fields=values)
+                    annotation = Annotation(tuple(self.items[reader, study_id]), comment)
+                    readings.append(Reading(study, annotation))
+        no_reports = {REFERENCE: "the reports are not in the reader's files"}
+        has_references = all("reference" in described for described in self.studies.values())
+        lacks = {**self.lacks, **({} if has_references else no_reports)}
+        own = [name for name in self.categories if name not in CODES]
         unread = tuple(
             f"no study of reader {reader!r} could be read: {next(iter(faults.values()))}"
             for reader, faults in left_out.items()
-            if reader not in readers
+            if reader not in by_reader
         )
+        rest = (lacks, own, self.section, self.source, unread)
         return [
-            Readings(
-                reader,
-                self.rubric,
-                [
-                    self._reading(reader, study)
-                    for study_id, study in self.studies.items()
-                    if (reader, study_id) in self.items
-                ],
-                {**self.lacks, **({} if has_references else {REFERENCE: NO_REPORTS})},
-                [name for name in self.categories if name not in CODES],
-                self.section,
-                self.source,
-                unread,
-                left_out=left_out.get(reader, {}),
-            )
-            for reader in readers
+            Readings(reader, self.rubric, readings, *rest, left_out=left_out.get(reader, {}))
+            for reader, readings in by_reader.items()
         ]
-
-    def _reading(self, reader: str, study: Study) -> Reading:
-        key = (reader, study.study_id)
-        values = {**study.fields, **self.fields.get(key, {})}
-        annotation = Annotation(tuple(self.items[key]), str(values.pop("comment", "")))
-        return Reading(replace(study, fields=values), annotation)
 
 
 READER = "reader:"
 """The first part of a reader's name as a judge."""
-NOTE = "a reader's annotations"
 
 
 def write_runs(
@@ -323,12 +277,9 @@ def write_runs(
     """Write the run of each reader below `out`, all of them at once.
 
     `model` is by default the field `model` where it is the same for all studies, else the name of
-    the file with the candidates. Raises `JudgeError` for a folder that is not empty, and for two
-    readers with one folder name.
+    the file with the candidates.
     """
-    by_folder = {
-        "reader-" + safe_name(reader.reader, 60, keeps="._"): reader for reader in readings
-    }
+    by_folder = {f"reader-{safe_name(one.reader, 60, keeps='._')}": one for one in readings}
     if len({*map(str.casefold, by_folder)}) < len(readings):
         names = ", ".join(repr(reader.reader) for reader in readings)
         raise JudgeError(f"two of the readers {names} would share a folder; rename one of them")
@@ -355,7 +306,7 @@ def _study_set(
     columns = {name: column for name, column in columns.items() if set(column) != {None}}
     fields = rename_reserved(columns, reserved_names(rubric))
     pairs = zip(columns, fields, strict=True)
-    new_names = [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
+    renamed = [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
     models = {str(value) for value in columns.get("model", ()) if value is not None}
     if not models and readings.source:
         models = {model_of(readings.source) or ""}
@@ -373,7 +324,7 @@ def _study_set(
         class_field="study_class" if any(study.study_class for study in studies) else None,
         model=model or (models.pop() if len(models) == 1 else None) or None,
         inputs=tuple(inputs),
-        notes=(*readings.notes, *new_names),
+        notes=(*readings.notes, *renamed),
         omitted={"unreadable": len(left_out)} if left_out else {},
         omitted_ids={"unreadable": tuple(left_out)} if left_out else {},
     )
@@ -387,11 +338,10 @@ def _write_run(
     rubric: Rubric,
     arguments: Mapping[str, object],
 ) -> None:
-    class_source = readings.class_source
+    class_source, left_out = readings.class_source, readings.left_out
     if class_source is None:
         has_references = any(studies.references)
         studies, class_source = with_classes(studies) if has_references else (studies, "none")
-    sample = {"sample": readings.sample} if readings.sample else {}
     name, now = f"{READER}{readings.reader}", datetime.now(UTC).isoformat(timespec="seconds")
     reader_version = f"{name}+{_digest(readings)}"
     # As of a judge's run, with the layout in place of the prompt.
@@ -401,27 +351,29 @@ def _write_run(
         f"layout:{layout}",
         f"section:{studies.section}",
         f"class:{class_source}",
-        f"omitted:{sum(studies.omitted.values())}",
+        f"omitted:{len(left_out)}",
         f"studies:{studies_digest(studies)}",
         f"version:{version()}",
     )
-    lacking = [f"numbers that need it are undefined: {why}" for why in {*readings.lacks.values()}]
+    notes = [f"numbers that need it are undefined: {why}" for why in {*readings.lacks.values()}]
+    notes = [*studies.notes, *sorted(notes)]
+    for study_id, why in [*left_out.items()][:1]:
+        ids = f"{len(left_out):,} for contradictory rows ({first_ids([*left_out])})"
+        notes.append(f"studies left out: {ids}; {study_id}: {why}")
+    reading = {"layout": layout, "lacks": {**readings.lacks}, "own": [*readings.own_categories]}
+    if readings.sample:
+        reading["sample"] = readings.sample
     made_by = {
         "signature": str(Signature(parts)),
         "rubric": rubric.name,
         "model": studies.model,
-        "judge": {"name": name, "version": reader_version, "note": NOTE},
+        "judge": {"name": name, "version": reader_version, "note": "a reader's annotations"},
         "prompt": None,
         "section": studies.section,
         "class_source": class_source,
         "omitted": dict(studies.omitted),
-        "notes": [*studies.notes, *sorted(lacking), *_left_out(readings.left_out)],
-        "reading": {
-            "layout": layout,
-            "lacks": dict(readings.lacks),
-            "own": list(readings.own_categories),
-            **sample,
-        },
+        "notes": notes,
+        "reading": reading,
     }
     manifest = {
         "arguments": dict(arguments),
@@ -431,38 +383,25 @@ def _write_run(
         "started": now,
         "finished": now,
     }
-    results = (
-        StudyResult(
-            row,
-            study,
-            reading.outcome,
-            None if reading.cannot_judge else rubric.measured(reading.annotation, study),
-            None,
-        )
-        for row, (study, reading) in enumerate(zip(studies, readings.readings, strict=True))
-    )
+    results = []
+    for row, (study, read) in enumerate(zip(studies, readings.readings, strict=True)):
+        if read.cannot_judge:
+            outcome = Unparsed("the reader cannot judge it", read.cannot_judge)
+            results.append(StudyResult(row, study, outcome, None, None))
+        else:
+            measures = rubric.measured(read.annotation, study)
+            results.append(StudyResult(row, study, Annotated(read.annotation), measures, None))
     write_run(path, rubric, results, made_by, manifest, DEFAULT_BY)
 
 
 def _digest(readings: Readings) -> str:
-    annotations = [
-        [reading.study.study_id, "Unparsed", reading.cannot_judge]
-        if reading.cannot_judge
-        else [
-            reading.study.study_id,
-            "Annotated",
-            adapter(Annotation).dump_python(reading.annotation, mode="json"),
-        ]
-        for reading in readings.readings
-    ]
-    content = [annotations, sorted(readings.lacks), [*readings.own_categories]]
-    content += [readings.sample] if readings.sample else []
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def _left_out(left_out: Mapping[str, str]) -> list[str]:
-    if not left_out:
-        return []
-    first = next(iter(left_out))
-    ids = f"{len(left_out):,} for contradictory rows ({first_ids([*left_out])})"
-    return [f"studies left out: {ids}; {first}: {left_out[first]}"]
+    annotations = []
+    for reading in readings.readings:
+        content = adapter(Annotation).dump_python(reading.annotation, mode="json")
+        said = (
+            ["Unparsed", reading.cannot_judge] if reading.cannot_judge else ["Annotated", content]
+        )
+        annotations.append([reading.study.study_id, *said])
+    parts = [annotations, sorted(readings.lacks), [*readings.own_categories]]
+    parts += [readings.sample] if readings.sample else []
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]

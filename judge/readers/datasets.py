@@ -29,23 +29,23 @@ from judge.rubrics.green import MATCHED
 from judge.sentences import lines
 from judge.studies.columns import normalise_name, stem_of
 from judge.studies.study_set import InputFile
-from judge.types import Edit, JudgeError, Side
+from judge.types import Edit, JudgeError
 
 AUTO = "auto"
 """The layout is recognized by the columns of the files."""
 
 _STUDY_COLUMNS = ("reference", "candidate", "model", "study_class", "patient")
-_ERROR_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text")
+_TIDY_COLUMNS = ("study_id", "reader", "category", "level", "significant", "count", "text")
+_TIDY_COLUMNS += _STUDY_COLUMNS
 
 
 def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
     """Read a user's own table: a row an error, or a count of errors."""
     (file,) = files
-    rows = [*file.rows()]
+    rows = file.rows()
     grade = "significant" if file.has("significant") else "level"
-    levels = [row["level"] for row in rows if row["level"]]
-    n_severities = sum(severity_of(level) is not None for level in levels)
-    is_green = grade == "significant" or 2 * n_severities < len(levels)
+    severities = [severity_of(row["level"]) is not None for row in rows if row["level"]]
+    is_green = grade == "significant" or 2 * sum(severities) < len(severities)
     table = AnnotationTable(GREEN if is_green else FINERADSCORE)
     table.source = file.name if file.has("candidate") else None
     models = defaultdict(set)
@@ -61,14 +61,20 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         table.describe(study_id, row.place, **values)
         readings[reader, study_id].append(row)
     has_category = any(row["category"] for row in rows)
-    has_matched = any(_is_matched(row) for row in rows)
+    has_matched = any(map(_is_matched, rows))
     for key, study_rows in readings.items():
-        with table.checking(*key):
+        with table.checking(key):
             errors = [_tidy_error(file, row, grade, is_green=is_green) for row in study_rows]
             _check_tidy(errors, study_rows, has_category=has_category)
             if has_matched and not any(map(_is_matched, study_rows)):
                 raise FaultError("it has no row of matched findings, but other studies have one")
-            table.fields[key] = _tidy_fields(study_rows)
+            values = table.fields[key] = {}
+            for row in study_rows:
+                for name, text in row.cells.items():
+                    # pandas writes the row numbers in a column without a name.
+                    is_used = name in _TIDY_COLUMNS or name.startswith("column_")
+                    if text and not is_used and values.setdefault(name, text) != text:
+                        raise row.fault(f"{name} differs from an earlier row")
             for error in errors:
                 table.add(key, **error)
     table.lacks = {} if has_category else {CATEGORY.name: NO_CATEGORY}
@@ -81,17 +87,6 @@ def tidy(files: Sequence[File], _reader: str | None) -> AnnotationTable:
 
 def _is_matched(row: Row) -> bool:
     return normalise_name(row["category"] or "") in ("matched", "matchedfinding", "matchedfindings")
-
-
-def _tidy_fields(rows: Sequence[Row]) -> dict[str, object]:
-    values: dict[str, object] = {}
-    for row in rows:
-        for name, text in row.cells.items():
-            # pandas writes the row numbers in a column without a name.
-            is_used = name in (*_ERROR_COLUMNS, *_STUDY_COLUMNS) or name.startswith("column_")
-            if text and not is_used and values.setdefault(name, text) != text:
-                raise row.fault(f"{name} differs from an earlier row")
-    return values
 
 
 def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str, Any]:
@@ -122,28 +117,25 @@ def _tidy_error(file: File, row: Row, grade: str, *, is_green: bool) -> dict[str
 def _check_tidy(
     errors: Sequence[Mapping[str, Any]], rows: Sequence[Row], *, has_category: bool
 ) -> None:
-    seen: set[tuple[str | None, ...]] = set()
+    seen: dict[tuple[str | None, str | None], set[str]] = defaultdict(set)
     is_clean = any(error["category"] is error["level"] is None for error in errors)
     for error, row in zip(errors, rows, strict=True):
-        kind, text = (error["category"], error["level"]), error["text"]
-        if is_clean and error["count"] and error["category"] != MATCHED:
+        category, text = error["category"], error["text"]
+        if is_clean and error["count"] and category != MATCHED:
             raise row.fault("it has an error, but another row says that there is none")
-        if has_category and error["category"] is None and error["count"]:
+        if has_category and category is None and error["count"]:
             raise row.fault("category is blank, but other rows have one")
         if text or "count" in row.cells:
-            others = (
-                {(*kind, text), (*kind, "")} if text else {one for one in seen if one[:2] == kind}
-            )
-            if seen & others:
+            texts = seen[category, error["level"]]
+            if texts & {text, ""} or (texts and not text):
                 raise row.fault("it repeats an error that an earlier row lists or counts")
-            seen.add((*kind, text))
+            texts.add(text)
 
 
 _BY_NUMBER = {str(number): code for number, code in enumerate(CODES, start=1)}
 _REPORTS = ("study_id", "gt_report")
 _CANDIDATES = ("radgraph", "bertscore", "s_emb", "bleu")
-_COUNTS: tuple[str, ...] = ("study_number", "candidate_type", "error_category", "rater_index")
-_COUNTS += ("clinically_significant", "num_errors")
+_IDS = ("study_number", "candidate_type", "rater_index")
 _ALL_COUNTS = len(LEVELS) * len(CODES)
 
 
@@ -164,14 +156,13 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             table.describe(f"{study}/{name}", row.place, **texts, model=name, patient=study)
     seen: dict[Key, set[tuple[str, str]]] = defaultdict(set)
     for row in counts[0].rows():
-        named, model, reader = row.ids("study_number", "candidate_type", "rater_index")
+        named, model, reader = row.ids(*_IDS)
         study = studies.get(named.removesuffix(".0"), named)
         key = reader, f"{study}/{model}"
-        if reports and key[1] not in table.studies:
-            table.leave_out(*key, f"{row.place}: the file of reports has no such study")
-            continue
-        table.describe(key[1], row.place, model=model, patient=study)
-        with table.checking(*key):
+        with table.checking(key):
+            if reports and key[1] not in table.studies:
+                raise row.fault("the file of reports has no such study")
+            table.describe(key[1], row.place, model=model, patient=study)
             level = row.choice("clinically_significant", SIGNIFICANCE)
             category = row.choice("error_category", _BY_NUMBER)
             if (level, category) in seen[key]:
@@ -181,7 +172,7 @@ def rexval(files: Sequence[File], _reader: str | None) -> AnnotationTable:
                 table.add(key, category, level, count=row.count("num_errors"))
     for key, cells in seen.items():
         if len(cells) < _ALL_COUNTS:
-            table.leave_out(*key, f"it has {len(cells)} of {_ALL_COUNTS} counts")
+            table.left_out.setdefault(key, f"it has {len(cells)} of {_ALL_COUNTS} counts")
     return table
 
 
@@ -199,7 +190,7 @@ def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
         (study_id,) = row.ids("report_id")
         texts = {"reference": row["ground_truth"], "candidate": row["candidate_report"]}
         table.describe(study_id, row.place, **texts)
-        with table.checking(reader, study_id):
+        with table.checking((reader, study_id)):
             level = row.choice("error_type", {name: name for name in LEVELS})
             seen[study_id].append(level)
             for name, category in zip(_EIGHT, (*CODES, *_EIGHT[len(CODES) :]), strict=True):
@@ -207,7 +198,7 @@ def radevalx(files: Sequence[File], reader: str | None) -> AnnotationTable:
     for study_id, levels in seen.items():
         if sorted(levels) != sorted(LEVELS):
             why = f"it has rows of {' and '.join(levels)} errors, not one of each kind"
-            table.leave_out(reader, study_id, why)
+            table.left_out.setdefault((reader, study_id), why)
     return table
 
 
@@ -226,13 +217,8 @@ _RADPREF_LACKS = {
     **dict.fromkeys(("e", "f"), "the readers had no such category"),
 }
 _SIDES = ("C1", "C2")
-_PATIENT_FIELDS = {
-    "PatientAge": "age",
-    "PatientSex": "sex",
-    "Indication": "indication",
-    "Comparison": "comparison",
-    "StudyDescription": "study_description",
-}
+_PATIENT_FIELDS = {"PatientAge": "age", "PatientSex": "sex"}
+_PATIENT_FIELDS |= {name: name.lower() for name in ("Indication", "Comparison")}
 _ATTRIBUTES = {"location", "severity", "descriptor", "measurement", "certainty", "unspecific"}
 _ATTRIBUTES |= {"overinterpretation", "temporal"}
 
@@ -244,16 +230,20 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         stem_of(file.name): file.data["annotations"] for file in files if file.has("annotations")
     }
     if len(reports) != 1 or len(annotations) != len(files) - 1 or not annotations:
-        raise JudgeError(
-            "RadPref has one file of reports and one for each reader, named after the reader; "
-            "name them all"
-        )
+        raise JudgeError("RadPref has one file of reports and one named after each reader")
     table = AnnotationTable(FINERADSCORE, _RADPREF_LACKS, source=reports[0].name)
     try:
-        _describe_radpref(table, reports[0].data)
+        for record in reports[0].data:
+            fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
+            fields |= {"reference": record["ground_truth_report"], "patient": record["id"]}
+            for side in _SIDES:
+                fields["model"] = record.get(f"{side}_source") or side
+                fields["candidate"] = record.get(f"{side}_report")
+                study_id = f"{record['id']}/{side}"
+                table.describe(study_id, study_id, **fields)
         records = {record["id"]: record for record in reports[0].data}
-        keys = [
-            (reader, study, side)
+        readings = [
+            (reader, study, side, sides[side])
             for reader, studies in annotations.items()
             for study, sides in studies.items()
             for side in _SIDES
@@ -261,40 +251,24 @@ def radpref(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         ]
     except (AttributeError, KeyError, TypeError) as error:
         raise JudgeError(f"the files are not in the form of RadPref: {error!r:.100}") from error
-    for reader, study, side in keys:
+    for reader, study, side, reading in readings:
         key = (reader, f"{study}/{side}")
         try:
-            _add_radpref(table, key, records[study], annotations[reader][study][side])
+            _add_radpref(table, key, records[study], reading)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            table.leave_out(*key, f"{error!r:.100} in what {reader} says of {study}, {side}")
+            why = f"{error!r:.100} in what {reader} says of {study}, {side}"
+            table.left_out.setdefault(key, why)
     return table
-
-
-def _describe_radpref(table: AnnotationTable, records: Sequence[Mapping[str, Any]]) -> None:
-    for record in records:
-        fields = {name: record.get(key) for key, name in _PATIENT_FIELDS.items()}
-        for side in _SIDES:
-            fields["model"] = record.get(f"{side}_source") or side
-            texts = {"reference": record["ground_truth_report"]}
-            texts["candidate"] = record.get(f"{side}_report")
-            study_id = f"{record['id']}/{side}"
-            table.describe(study_id, study_id, **texts, **fields, patient=record["id"])
 
 
 def _add_radpref(
     table: AnnotationTable, key: Key, record: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> None:
-    side, n_benign = key[1].rpartition("/")[2], 0
+    findings = record.get(f"{key[1].rpartition('/')[2]}_findings", ())
     table.add(key, count=0)
-    reports: tuple[tuple[Side, str, Mapping[str, Any]], ...] = (
-        ("candidate", f"{side}_findings", reading["finding_errors"]),
-        ("reference", "ground_truth_findings", reading["missing_findings"]),
-    )
-    for report, findings, number, entry in (
-        (report, findings, *pair) for report, findings, part in reports for pair in part.items()
-    ):
-        text, explanation = record[findings][int(number)], entry.get("explanation")
-        if report == "candidate" and {"attribute": True, "false": False}[entry["error_type"]]:
+    for number, entry in reading["finding_errors"].items():
+        text = findings[int(number)]
+        if {"attribute": True, "false": False}[entry["error_type"]]:
             attributes = entry["attributes"]
             if not {*attributes} <= _ATTRIBUTES:
                 raise ValueError(f"unknown attributes {', '.join(attributes)}")
@@ -302,16 +276,18 @@ def _add_radpref(
             level = max(_WEIGHTS[weight] for weight in attributes.values())
             text += f" ({', '.join(f'{name} {weight}' for name, weight in attributes.items())})"
         else:
-            grade = entry["clinical_significance"]
-            category, level = "a" if report == "candidate" else "b", _GRADES[grade]
-            n_benign += grade == "benign_expected"
-        text = f"{text}: {explanation}" if explanation else text
-        table.add(key, category, level, text=text, side=report)
-    values = {"rating": reading.get("rating"), "comment": reading.get("rating_explanation")}
-    if values["rating"] is not None:
-        values["rating"] += 0  # of what is no number
-    values = {name: value for name, value in values.items() if value is not None}
-    table.fields[key] = {**values, "benign_expected": n_benign}
+            category, level = "a", _GRADES[entry["clinical_significance"]]
+        table.add(key, category, level, text=_explained(text, entry), side="candidate")
+    for number, entry in reading["missing_findings"].items():
+        text = _explained(record["ground_truth_findings"][int(number)], entry)
+        table.add(key, "b", _GRADES[entry["clinical_significance"]], text=text, side="reference")
+    table.fields[key] = {"comment": reading.get("rating_explanation") or ""}
+    if (rating := reading.get("rating")) is not None:
+        table.fields[key]["rating"] = rating + 0  # which fails for what is no number
+
+
+def _explained(text: str, entry: Mapping[str, Any]) -> str:
+    return f"{text}: {entry['explanation']}" if entry.get("explanation") else text
 
 
 _REFISCO = ("id", "impression_original", "impression_edited", "score", "annotator")
@@ -352,20 +328,21 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
             study = f"{study}/{row.ids('source')[0]}"
         readings[reader, study].append(row)
     errors: dict[Key, list[dict[str, Any]]] = {}
-    candidates: dict[str, set[str]] = defaultdict(set)
-    for key, lines_read in readings.items():
-        with table.checking(*key):
-            errors[key] = [*_refisco_errors(_impression(lines_read), lines_read)]
-            candidates[key[1]].add(_impression(lines_read))
+    impressions: dict[str, dict[str, str]] = defaultdict(dict)
+    for (reader, study_id), lines_read in readings.items():
+        parts = [" ".join((row["impression_original"] or "").split()) for row in lines_read]
+        impression = lines_read[0]["report"] or "\n\n".join(filter(None, parts))
+        with table.checking((reader, study_id)):
+            errors[reader, study_id] = [*_refisco_errors(impression, lines_read)]
+            impressions[study_id][reader] = impression
     for (reader, study_id), study_errors in errors.items():
-        lines_read = readings[reader, study_id]
-        first = lines_read[0]
+        first, candidates = readings[reader, study_id][0], impressions[study_id]
         # Readers who saw other lines of an impression read another candidate.
-        name = study_id if len(candidates[study_id]) == 1 else f"{study_id}/{reader}"
+        name = study_id if len({*candidates.values()}) == 1 else f"{study_id}/{reader}"
         table.describe(
             name,
             first.place,
-            candidate=_impression(lines_read),
+            candidate=candidates[reader],
             indication=first["indication"],
             model=first["source"],
             patient=first["id"] if study_id != first["id"] else None,
@@ -373,17 +350,6 @@ def refisco(files: Sequence[File], _reader: str | None) -> AnnotationTable:
         for error in study_errors:
             table.add((reader, name), **error)
     return table
-
-
-def _impression(rows: Sequence[Row]) -> str:
-    """Return the candidate made of the rows, with an empty line between them."""
-    originals = [" ".join(text.split()) for row in rows if (text := row["impression_original"])]
-    return rows[0]["report"] or "\n\n".join(originals)
-
-
-def _is_kept(row: Row) -> bool:
-    edited = row.needed("impression_edited")
-    return edited == row["impression_original"] or edited.casefold() == "[no edit]"
 
 
 def _refisco_errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
@@ -398,7 +364,8 @@ def _refisco_errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, A
             raise row.fault("the line is not in the report")
         start = next((n for n in starts if n >= place), starts[0]) if parts else place
         place = start + len(parts)
-        is_kept, is_deleted = _is_kept(row), edited.casefold() == "[delete]"
+        is_kept = edited == original or edited.casefold() == "[no edit]"
+        is_deleted = edited.casefold() == "[delete]"
         if is_kept != (level is None) or (original is None and (is_kept or is_deleted)):
             raise row.fault(f"the score is {row['score']!r} and the line reads {edited[:40]!r}")
         if is_kept:
@@ -415,15 +382,11 @@ def _refisco_errors(candidate: str, rows: Sequence[Row]) -> Iterator[dict[str, A
 
 
 _Columns = tuple[str, ...]
-LAYOUTS: Mapping[
-    str,
-    tuple[Callable[[Sequence[File], str | None], AnnotationTable], tuple[_Columns, ...], bool],
-] = {
-    "tidy": (
-        tidy,
-        (("study_id", "reader", "level"), ("study_id", "reader", "significant")),
-        False,
-    ),
+_Reader = Callable[[Sequence[File], str | None], AnnotationTable]
+_COUNTS = (*_IDS, "error_category", "clinically_significant", "num_errors")
+_TIDY = tuple(("study_id", "reader", grade) for grade in ("level", "significant"))
+LAYOUTS: Mapping[str, tuple[_Reader, tuple[_Columns, ...], bool]] = {
+    "tidy": (tidy, _TIDY, False),
     "rexval": (rexval, (_COUNTS, _REPORTS), True),
     "refisco": (refisco, (_REFISCO, tuple(_REFISCO_1)), False),
     "radpref": (radpref, (("id", "ground_truth_report"), ("annotations",)), True),
@@ -438,8 +401,7 @@ def read(
     """Read files of one layout; return its name, the readings of each reader, and the files.
 
     `layout` is one of `LAYOUTS`, or `AUTO`. `reader` is the reader's name where the files do not
-    have it, by default the name of the file. A study with contradictory rows is left out with the
-    reason. Raises `JudgeError` for a file of another layout.
+    have it, by default the name of the file.
     """
     if layout not in (*LAYOUTS, AUTO):
         names = ", ".join((*LAYOUTS, AUTO, "readings"))
@@ -448,7 +410,11 @@ def read(
     if len({file.sha256 for file in files}) < len(files):
         raise JudgeError("a file is named twice; name each once")
     wanted = [*LAYOUTS] if layout == AUTO else [layout]
-    fitting = [name for name in wanted if all(_fits(file, name) for file in files)]
+    fitting = [
+        name
+        for name in wanted
+        if all(any(file.has(*columns) for columns in LAYOUTS[name][1]) for file in files)
+    ]
     if len(fitting) != 1 or not (len(files) == 1 or LAYOUTS[fitting[0]][2]):
         names = ", ".join(file.name for file in files)
         needs = [f"{name} needs {' or '.join(map(', '.join, LAYOUTS[name][1]))}" for name in wanted]
@@ -462,7 +428,3 @@ def read(
         for source, role, file in zip(sources, roles, files, strict=True)
     ]
     return layout, table.readings(), tuple(inputs)
-
-
-def _fits(file: File, layout: str) -> bool:
-    return any(file.has(*columns) for columns in LAYOUTS[layout][1])

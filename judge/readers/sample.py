@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from judge.running.folder import Run, replace_file, staging_folder
-from judge.running.records import SampleRead, adapter, first_of
+from judge.running.records import SampleRead, Stratum, adapter, first_of
 from judge.signature import random_rank
 from judge.stats.table import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
@@ -24,15 +24,6 @@ from judge.types import JudgeError
 SAMPLE = "sample.json"
 LEAST = 2
 """The studies drawn first from each stratum: fewer have no variance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """The studies with the values `key` of the fields, `n_drawn` of which were drawn."""
-
-    key: Mapping[str, Any]
-    n_studies: int
-    n_drawn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +42,14 @@ def sampled(
     """Return the sample of at least `n` studies in a run's folder, drawing the missing studies.
 
     The sample is of all studies, including those that the judge could not score: the others would
-    be the easier ones. Without `n` it is the stored sample. `by` and `seed` are by default those of
-    the stored sample, else `DEFAULT_BY` and 1. Raises `JudgeError` where a different sample is
-    stored, and as `draw` does.
+    be the easier ones. `by` and `seed` are by default those of the stored sample, else `DEFAULT_BY`
+    and 1. Raises `JudgeError` where a different sample is stored, and as `draw` does.
     """
     known = kept_sample(run)
     by = tuple(dict.fromkeys(by or (known.by if known else DEFAULT_BY)))
     if known and (seed not in (None, known.seed) or by != known.by):
-        raise JudgeError(
-            f"{run.path} has a sample drawn with --seed {known.seed} --by {','.join(known.by)}: "
-            f"draw more of it with -n alone, or remove {run.path / SAMPLE}"
-        )
+        how = f"drawn with --seed {known.seed} --by {','.join(known.by)}"
+        raise JudgeError(f"{run.path / SAMPLE} was {how}: draw more with -n alone, or remove it")
     if known and (n is None or n <= len(known.order)):
         return known
     if n is None:
@@ -79,10 +67,7 @@ def sampled(
 
 
 def kept_sample(run: Run) -> Sample | None:
-    """Return the sample in a run's folder, None where none was drawn.
-
-    Raises `JudgeError` for a damaged sample, and for a sample of other studies.
-    """
+    """Return the sample in a run's folder, None where none was drawn."""
     from pydantic import ValidationError
 
     path = run.path / SAMPLE
@@ -94,10 +79,7 @@ def kept_sample(run: Run) -> Sample | None:
         why = first_of(error) if isinstance(error, ValidationError) else error.strerror
         raise JudgeError(f"{path} cannot be read ({why}): remove it, draw again") from error
     if draw(_columns(run, sample.by), len(sample.order), sample.by, sample.seed) != sample:
-        raise JudgeError(
-            f"{path} is not a sample of this run: its studies or their {' or '.join(sample.by)} "
-            "have changed; remove the file and draw another"
-        )
+        raise JudgeError(f"{path} is no sample of the run as it is now: remove it, draw again")
     return sample
 
 
@@ -106,14 +88,7 @@ def read_of(run: Run, sample: Sample, read: Collection[str]) -> SampleRead | Non
     if {*sample.order[: len(read)]} != {*read}:
         return None
     strata = _strata(_columns(run, sample.by), sample.by, read)
-    return {
-        "seed": sample.seed,
-        "by": [*sample.by],
-        "strata": [
-            {"key": {**one.key}, "n_studies": one.n_studies, "n_drawn": one.n_drawn}
-            for one in strata
-        ],
-    }
+    return {"seed": sample.seed, "by": [*sample.by], "strata": [*strata]}
 
 
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
@@ -132,10 +107,8 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
         members[tuple(key)].append(study_id)
     least = sum(min(LEAST, len(study_ids)) for study_ids in members.values())
     if n < least:
-        raise JudgeError(
-            f"{n} is too few for {LEAST} studies of each of the {len(members)} groups by "
-            f"{', '.join(by)}; draw at least {least} with -n"
-        )
+        groups = f"{LEAST} studies of each of the {len(members)} groups by {', '.join(by)}"
+        raise JudgeError(f"{n} is too few for {groups}; draw at least {least} with -n")
     places = []
     for study_ids in members.values():
         ranked = sorted((random_rank(seed, study_id), study_id) for study_id in study_ids)
@@ -150,15 +123,13 @@ def _strata(
     columns: Mapping[str, Sequence[Any]], by: Sequence[str], drawn: Collection[str]
 ) -> tuple[Stratum, ...]:
     keys = list(zip(*(columns[name] for name in by), strict=True))
-    chosen = frozenset(drawn)
-    n_drawn = Counter(
-        key for study_id, key in zip(columns["study_id"], keys, strict=True) if study_id in chosen
-    )
-    strata = [
-        Stratum(dict(zip(by, key, strict=True)), size, n_drawn[key])
+    key_of = dict(zip(columns["study_id"], keys, strict=True))
+    n_drawn = Counter(key_of[study_id] for study_id in drawn)
+    strata: list[Stratum] = [
+        {"key": dict(zip(by, key, strict=True)), "n_studies": size, "n_drawn": n_drawn[key]}
         for key, size in Counter(keys).items()
     ]
-    return tuple(strata[index] for index in in_natural_order([one.key for one in strata]))
+    return tuple(strata[index] for index in in_natural_order([one["key"] for one in strata]))
 
 
 def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:

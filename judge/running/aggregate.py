@@ -74,12 +74,8 @@ class Aggregation:
                     shown=frozenset({"head"}),
                 )
             )
-        changed = replace(
-            rubric,
-            measures=tuple(measures),
-            statistics=tuple(statistics),
-            tally=rubric.tally if is_whole else None,
-        )
+        own = {"measures": tuple(measures), "statistics": tuple(statistics)}
+        changed = replace(rubric, **own, tally=rubric.tally if is_whole else None)
         if self.rule == "best":
             return changed
         labels = (Label(self._label(part), name) for part, name in enumerate(self.names))
@@ -118,32 +114,20 @@ class Aggregation:
     def annotation(self, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
         """Return the items of all parts, each labelled with its part."""
         items: list[Item] = []
+        explanations, warnings = [], []
         for part, annotation in parts:
-            before = len(items)
-            items += [
-                replace(
-                    item,
-                    labels={**item.labels, PART_FACETS[self.of]: (self._label(part),)},
-                    links=tuple(link + before for link in item.links),
-                )
-                for item in annotation.items
-            ]
-        named = [(self.names[part], annotation) for part, annotation in parts]
-        explanations = [
-            f"[{name}] {annotation.explanation}"
-            for name, annotation in named
-            if annotation.explanation
-        ]
-        warnings = (f"{name}: {text}" for name, annotation in named for text in annotation.warnings)
+            name, before = self.names[part], len(items)
+            for item in annotation.items:
+                labels = {**item.labels, PART_FACETS[self.of]: (self._label(part),)}
+                links = tuple(link + before for link in item.links)
+                items.append(replace(item, labels=labels, links=links))
+            if annotation.explanation:
+                explanations.append(f"[{name}] {annotation.explanation}")
+            warnings += [f"{name}: {text}" for text in annotation.warnings]
         return Annotation(tuple(items), "\n\n".join(explanations), warnings=tuple(warnings))
 
     def _label(self, part: int) -> str:
         return f"{self.of}{part + 1}"
-
-
-def rates(rubric: Rubric) -> list[Statistic]:
-    """Return the rates, of which each part of a study says yes or no."""
-    return [statistic for statistic in rubric.statistics if statistic.kind == "rate"]
 
 
 def score_of(rubric: Rubric) -> Measure | None:
@@ -176,11 +160,14 @@ def numbers(how: Aggregation, rubric: Rubric, scored: pd.DataFrame) -> pd.DataFr
             worse = "lower" if measure.higher_is_better else "higher"
             columns[measure.name] = studies[measure.name].quantile(0.5, interpolation=worse)
     columns[how.column("n")] = studies.size()
-    for rate in rates(rubric):
-        says = _says(rate.measures, scored).groupby(scored["row"])
-        columns[how.column(rate.name)] = (
-            says.mean() if how.rule == "mean" else says.sum(min_count=1)
-        )
+    for rate in rubric.statistics:
+        if rate.kind == "rate":
+            # Of each row whether all of its measures are 0, NaN where one is undefined.
+            cells = scored[list(rate.measures)]
+            says = (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
+            grouped = says.groupby(scored["row"])
+            is_mean = how.rule == "mean"
+            columns[how.column(rate.name)] = grouped.mean() if is_mean else grouped.sum(min_count=1)
     if score := score_of(rubric):
         values = studies[score.name]
         columns[how.column("spread")] = (values.max() - values.min()).where(values.count() > 1)
@@ -199,12 +186,6 @@ def best(rubric: Rubric, scored: pd.DataFrame) -> pd.DataFrame:
     return ranked.drop_duplicates("row").sort_values("row")
 
 
-def _says(measures: Sequence[str], scored: pd.DataFrame) -> pd.Series[Any]:
-    """Return of each row whether all of a rate's measures are 0, NaN where one is undefined."""
-    cells = scored[list(measures)]
-    return (cells == 0).all(axis=1).astype(float).where(cells.notna().all(axis=1))
-
-
 def aggregate(
     how: Aggregation, rubric: Rubric, studies: Parts, best_field: str = ""
 ) -> tuple[list[StudyResult], list[str]]:
@@ -221,9 +202,8 @@ def aggregate(
         for end in ends
         if end.measures is not None
     ]
-    scored = pd.DataFrame(cells, columns=["row", "part", *names]).astype(
-        dict.fromkeys(names, float)
-    )
+    scored = pd.DataFrame(cells, columns=["row", "part", *names])
+    scored = scored.astype(dict.fromkeys(names, float))
     values = numbers(how, rubric, scored).to_dict("index")
     whole = {measure.name: measure.is_whole for measure in how.rubric(rubric).measures}
     judged, lost = [], Counter[str]()
@@ -258,14 +238,13 @@ def aggregate(
 
 
 def _not_scored(how: Aggregation, ends: Sequence[StudyResult]) -> Outcome:
-    reasons: list[str] = []
-    kind: type[Unparsed | Failed] = Unparsed
-    for end in ends:
-        assert isinstance(end.outcome, Unparsed | Failed)
-        if isinstance(end.outcome, Failed):
-            kind = Failed
-        word = type(end.outcome).__name__.lower()
-        reasons.append(f"{how.names[end.row]}: {word}, {end.outcome.reason}")
+    lost = [(how.names[end.row], end.outcome) for end in ends]
+    kind = Failed if any(isinstance(outcome, Failed) for _, outcome in lost) else Unparsed
+    reasons = [
+        f"{name}: {type(outcome).__name__.lower()}, {outcome.reason}"
+        for name, outcome in lost
+        if not isinstance(outcome, Annotated)
+    ]
     why = "against all references" if how.of == "reference" else "by all judges"
     return kind(f"not scored {why}", "; ".join(reasons))
 

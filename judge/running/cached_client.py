@@ -157,7 +157,7 @@ class CachedClient:
                 self._progress.from_cache += 1
                 return completion
             completion = await self._ask(question)
-            self._cache.keep(name, question.record, completion)
+            self._cache.keep(name, question.record, completion, self._session.kind)
             return completion
         finally:
             if is_claimed:

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from judge.running.aggregate import Aggregation, Rule, aggregate, apart
 from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
 from judge.running.records import StudyResult, read, result_of
-from judge.running.session import empty_note, with_current_version, write_run
+from judge.running.session import empty_note, now, with_current_version, write_run
 from judge.signature import Signature
 from judge.studies import StudySet
 from judge.types import Annotated, JudgeError
@@ -25,7 +24,6 @@ from judge.types import Annotated, JudgeError
 if TYPE_CHECKING:
     from judge.cache.store import Entry, Unreadable
 
-_FORM = re.compile(r"(\d{1,9})/(\d{1,9})", re.ASCII)
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _TOLD = ("context", "prior", "modality")
 _OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat", *_TOLD)
@@ -51,7 +49,7 @@ class Shard:
     def of(cls, value: object) -> Shard:
         """Return the shard that a user names, as `3/8` or (3, 8); raises `JudgeError`."""
         text = "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        if match := _FORM.fullmatch(text.strip()):
+        if match := re.fullmatch(r"\s*(\d{1,9})/(\d{1,9})\s*", text, re.ASCII):
             shard = cls(*map(int, match.groups()))
             if 1 <= shard.index <= shard.count:
                 return shard
@@ -67,13 +65,9 @@ class Shard:
 
     def record(self, studies: StudySet, n_empty: int) -> dict[str, Any]:
         """Return what its manifest says to be merged by."""
-        return {
-            **asdict(self),
-            "n_whole": len(studies),
-            "places": " ".join(map(str, self.rows(studies))),
-            "notes_of_input": list(studies.notes),
-            "n_empty": n_empty,
-        }
+        places = " ".join(map(str, self.rows(studies)))
+        about = {"n_whole": len(studies), "places": places, "notes_of_input": list(studies.notes)}
+        return {**asdict(self), **about, "n_empty": n_empty}
 
 
 def merge(runs: Sequence[Run], out: Path) -> Run:
@@ -143,10 +137,8 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
     runs = _checked(runs)
     first, fields = runs[0], runs[0].manifest["fields"]
     names = [run.manifest["judge"]["name"] for run in runs]
-    names = [
-        name if names.count(name) == 1 else f"{name} ({number})"
-        for number, name in enumerate(names, 1)
-    ]
+    numbered = enumerate([*names], 1)
+    names = [name if names.count(name) == 1 else f"{name} ({n})" for n, name in numbered]
     how = Aggregation("judge", rule, tuple(names))
     version = f"panel:{rule}({','.join(map(_settings, runs))})"
     line = _panel_signature(runs, version)
@@ -171,7 +163,6 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
         {"name": name, "folder": run.path.name, "signature": run.signature}
         for run, name in zip(runs, names, strict=True)
     ]
-    now = datetime.now(UTC).isoformat(timespec="seconds")
     arguments = {"rule": rule, "runs": [str(run.path) for run in runs]}
     manifest = {
         "inputs": first.manifest["inputs"],
@@ -180,8 +171,8 @@ def panel(runs: Sequence[Run], out: Path, rule: Rule) -> Run:
         # Among them how the files were read, for which judge compare asks.
         "arguments": {**(first.manifest["arguments"] or {}), **arguments},
         "combined": {"of": how.of, "rule": rule, "parts": parts},
-        "started": now,
-        "finished": now,
+        "started": now(),
+        "finished": now(),
     }
     write_run(out, rubric, judged, made_by, manifest, first.summary()["by"])
     return Run(out)
@@ -195,9 +186,7 @@ def _checked(runs: Sequence[Run]) -> list[Run]:
     judges: dict[str, Run] = {}
     for run in runs:
         if run.reading is not None or run.combined is not None or "shard" in run.manifest:
-            raise JudgeError(
-                f"{run.path} is a reader's run, a shard or a panel, which no panel takes"
-            )
+            raise JudgeError(f"{run.path} is a reader's run, a shard or a panel: no panel takes it")
         for part in ("rubric", "section", "class", "studies"):
             ours, theirs = (Signature.parse(judged.signature)[part] for judged in (first, run))
             if ours != theirs:
@@ -278,8 +267,7 @@ def rescore(run: Run, out: Path | None = None) -> tuple[Path, int]:
     if path != run.path:
         claim(path, line)
     n_changed = 0
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    this_time: dict[str, Any] = {"at": now, "from_signature": run.signature}
+    this_time: dict[str, Any] = {"at": now(), "from_signature": run.signature}
 
     def ends() -> Iterator[StudyResult]:
         nonlocal n_changed

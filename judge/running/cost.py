@@ -20,46 +20,33 @@ if TYPE_CHECKING:
 # English reports run to a little over four characters a token.
 _CHARACTERS_A_TOKEN = 4
 _TOKENS_A_TURN = 16
-_IN_BATCHES = {"processing": "batch"}
 
 
 class SpendingLimit:
     """US dollars that may be spent, by a run, several runs or batches together.
 
-    A request's highest cost is reserved before it is sent, then replaced by the real cost.
+    A request's highest cost is reserved before it is sent, then replaced by the real cost; `spent`
+    has both.
     """
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
-        self._spent = 0.0
-
-    @property
-    def spent(self) -> float:
-        """The dollars that were spent, with all that is set aside."""
-        return self._spent
+        self.spent = 0.0
 
     def reserve(self, most: float | None) -> str:
         """Set aside the most that an answer can cost; returns why that cannot be, or ""."""
-        if most is None:
-            return "" if self.limit is None else self._unpriced()
-        return "" if self._add(most, self.limit) else self._refusal()
+        if self.limit is not None:
+            if most is None:
+                return "--max-cost is set and the price of an answer is unknown"
+            if self.spent + most > self.limit:
+                return f"the next request could pass --max-cost ({self.limit:g} dollars)"
+        self.spent += most or 0.0
+        return ""
 
     def settle(self, most: float | None, spent: float | None) -> None:
         """Replace the most that an answer could cost by its cost, if that is known."""
         if most is not None and spent is not None:
-            self._add(spent - most, None)
-
-    def _add(self, dollars: float, limit: float | None) -> bool:
-        if limit is not None and self._spent + dollars > limit:
-            return False
-        self._spent = max(0.0, self._spent + dollars)
-        return True
-
-    def _unpriced(self) -> str:
-        return "--max-cost is set and the price of an answer is unknown"
-
-    def _refusal(self) -> str:
-        return f"the next request could pass --max-cost ({self.limit:g} dollars)"
+            self.spent = max(0.0, self.spent + spent - most)
 
 
 @dataclass(slots=True)
@@ -83,15 +70,14 @@ class Prices:
             cache_read_tokens=usage.cached_tokens,
         )
 
-        def price(context: dict[str, str] | None) -> float:
-            cost = calc_price(
-                *(tokens, self.model), provider_api_url=self.base_url, price_context=context
-            )
+        def price(**context: str) -> float:
+            where: dict[str, Any] = {"provider_api_url": self.base_url}
+            cost = calc_price(tokens, self.model, price_context=context or None, **where)
             return float(cost.total_price)
 
         try:
-            dollars = price(None)
-            in_batches = price(_IN_BATCHES) if self.in_batches else None
+            dollars = price()
+            in_batches = price(processing="batch") if self.in_batches else None
         except LookupError:
             self.base_url = None  # there is no price to look for again
             return None
@@ -102,13 +88,15 @@ class Prices:
 
     def at_most(self, request: CompletionRequest) -> float | None:
         """Return what `request` can cost at the most: a token a byte, and the longest answer."""
-        longest = _longest(request)
-        return self.dollars(Usage(most_prompt_tokens(request), longest)) if longest else None
+        most = _most(request)
+        return self.dollars(most) if most.completion_tokens else None
 
 
-def _longest(request: CompletionRequest) -> int:
+def _most(request: CompletionRequest) -> Usage:
+    """Return the most tokens of a request: no tokenizer makes more than bytes."""
+    prompt = sum(len(text.encode("utf-8", "replace")) + _TOKENS_A_TURN for text in _texts(request))
     longest = request.sampling.get("max_tokens")
-    return longest if isinstance(longest, int) else 0
+    return Usage(prompt, longest if isinstance(longest, int) else 0)
 
 
 def _texts(request: CompletionRequest) -> list[str]:
@@ -117,42 +105,68 @@ def _texts(request: CompletionRequest) -> list[str]:
     return texts if request.schema is None else [*texts, json.dumps(request.schema, indent=2)]
 
 
-def most_prompt_tokens(request: CompletionRequest) -> int:
-    """Return the most tokens of a request's prompt: no tokenizer makes more than bytes."""
-    return sum(len(text.encode("utf-8", "replace")) + _TOKENS_A_TURN for text in _texts(request))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Forecast:
-    """Requests to send, answers already there, and the most that this may take.
+    """Requests to send, answers already there, and what that may take.
 
-    `most_requests` with `usage` and `dollars` (None where the price is unknown) are those of the
-    longest answers, each asked again as often as it may be. `further` requests may follow from the
-    answers, in no number.
+    `answer_tokens` is the mean of the newest answers in the cache; the worst are the longest
+    answers, each asked again as often as it may be. `further` requests may follow from the answers,
+    in no other number.
     """
 
-    requests: int
-    cached: int
-    repeated: int
-    prompt_tokens: int
-    most_requests: int
-    usage: Usage
-    dollars: float | None
+    prices: Prices
+    answer_tokens: float | None
+    requests: int = 0
+    cached: int = 0
+    repeated: int = 0
     further: int = 0
+    prompt_tokens: int = 0
+    most_requests: int = 0
+    most_in: int = 0
+    most_out: int = 0
+
+    def add(self, request: CompletionRequest, times: int) -> None:
+        """Count a request that may be asked so many times."""
+        most = _most(request)
+        self.requests += 1
+        self.prompt_tokens += sum(map(len, _texts(request))) // _CHARACTERS_A_TOKEN + 1
+        self.most_requests += times
+        # An answer that could not be read is part of the prompt of the next.
+        self.most_in += times * most.prompt_tokens + (times - 1) * most.completion_tokens
+        self.most_out += times * most.completion_tokens
+
+    @property
+    def dollars(self) -> float | None:
+        """The most that it can cost, None where the price is unknown."""
+        return self.prices.dollars(Usage(self.most_in, self.most_out))
+
+    @property
+    def typical(self) -> Usage | None:
+        """The tokens if the answers are as long as those before; None where there are none."""
+        if self.answer_tokens is None:
+            return None
+        return Usage(self.prompt_tokens, round(self.requests * self.answer_tokens))
 
     def facts(self, concurrency: int | None) -> dict[str, str]:
         """Return it in words; `concurrency` is None for questions that are asked in batches."""
+
+        def cost(usage: Usage) -> str:
+            dollars = self.prices.dollars(usage)
+            unknown = "cost unknown (no price for this model here)"
+            price = unknown if dollars is None else f"${dollars:,.2f}"
+            return f"{usage.completion_tokens:,} tokens out, {price}"
+
         spared = f"{self.cached:,} cached, {self.repeated:,} repeated"
         further = f"at most {self.further:,} that depend on their answers: in no number below"
-        unpriced = "cost unknown (no price for this model here)"
-        cost = unpriced if self.dollars is None else f"${self.dollars:,.2f}"
-        tokens = f"{self.usage.completion_tokens:,} tokens out"
+        most = counted(self.most_requests, "request", "requests")
+        unseen = "unknown: the cache has no answer of this prompt (try --limit first)"
         return {
             "requests": f"{self.requests:,} ({spared})",
             **({"further": further} if self.further else {}),
             "at a time": f"{concurrency:,}" if concurrency else "in batches, within a day",
             "tokens in": f"about {self.prompt_tokens:,}",
-            "worst": f"{counted(self.most_requests, 'request', 'requests')}, {tokens}, {cost}",
+            "typical": cost(self.typical) if self.typical else unseen,
+            "worst": f"{most}, {cost(Usage(self.most_in, self.most_out))}",
         }
 
 
@@ -163,30 +177,22 @@ def forecast(
     judge, cache, steps = session.judge, session.cache, session.rubric.steps
     if cache is None:
         return None
+    prices = Prices(judge.version, judge.billing_url, in_batches=in_batches)
+    expected = Forecast(prices, cache.answer_tokens(session.kind))
     keys: set[str] = set()
-    requests = cached = repeated = further = prompt = most_requests = most_in = most_out = 0
     for study in studies:
         exchanges = recall(session, cache, study)
         if steps and any(exchange.question for exchange in exchanges):
-            further += steps.most - len(exchanges)
+            expected.further += steps.most - len(exchanges)
         for exchange in exchanges:
             if exchange.first.key in keys:
-                repeated += 1
+                expected.repeated += 1
                 continue
             keys.add(exchange.first.key)
-            cached += len(exchange.answers)
+            expected.cached += len(exchange.answers)
             if (question := exchange.question) is not None:
-                request, times = question.request, session.policy.reask + 1 - question.attempt
-                longest = _longest(request)
-                requests += 1
-                prompt += sum(map(len, _texts(request))) // _CHARACTERS_A_TOKEN + 1
-                most_requests += times
-                # An answer that could not be read is part of the prompt of the next.
-                most_in += times * most_prompt_tokens(request) + (times - 1) * longest
-                most_out += times * longest
-    usage = Usage(most_in, most_out)
-    dollars = Prices(judge.version, judge.billing_url, in_batches=in_batches).dollars(usage)
-    return Forecast(requests, cached, repeated, prompt, most_requests, usage, dollars, further)
+                expected.add(question.request, session.policy.reask + 1 - question.attempt)
+    return expected
 
 
 # The studies that would be judged

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import timedelta
 from functools import cached_property, partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from judge.backends.base import AskError, StudyError
@@ -116,11 +115,9 @@ class Progress:
         if not (self.asked or self.from_cache or self.retries):
             return []
         cached = f"{self.cached_tokens:,} of them cached by the provider"
-        texts = [
-            f"asked {self.asked:,}, from cache {self.from_cache:,}",
-            f"tokens {self.prompt_tokens:,} in ({cached}), {self.completion_tokens:,} out",
-            f"cost {self.cost}",
-        ]
+        texts = [f"asked {self.asked:,}, from cache {self.from_cache:,}"]
+        texts.append(f"tokens {self.prompt_tokens:,} in ({cached}), {self.completion_tokens:,} out")
+        texts.append(f"cost {self.cost}")
         if self.damaged:
             texts.append(f"{self.damaged:,} cached answers were damaged and asked for again")
         if self.retries:
@@ -142,8 +139,7 @@ class RunStoppedError(Exception):
 
     def __init__(self, why: str, progress: Progress) -> None:
         super().__init__(why)
-        self.why = why
-        self.progress = progress
+        self.why, self.progress = why, progress
 
     @property
     def interrupted(self) -> bool:
@@ -218,10 +214,6 @@ class Question:
         return key_of(self.record)
 
 
-Answer = Callable[[Question], Awaitable[CachedAnswer]]
-"""Gets the answer to a question; raises `AskError` without one."""
-
-
 class Exchange:
     """One question about a study, its answers, what the last says, and what to ask next, if any."""
 
@@ -230,9 +222,9 @@ class Exchange:
         session: JudgeSession,
         request: CompletionRequest,
         read: Callable[[Completion], tuple[Outcome, Measures | None]],
-        step: Step | None = None,
+        step: str = "",
     ) -> None:
-        self.step = step.name if step else ""
+        self.step = step
         self.first = Question(request, 0, session.repeat)
         self.question: Question | None = self.first
         self.answers: list[CachedAnswer] = []
@@ -266,18 +258,15 @@ def _coming(session: JudgeSession, study: Study, before: list[Exchange]) -> list
     judge = session.judge
     steps = None if judge.runs_inline else session.rubric.steps
     if steps is None:
-        request = partial(Exchange, session, read=partial(read, session.rubric, study))
-        return [] if before else [request(judge.request(study))]
+        reading = partial(read, session.rubric, study)
+        return [] if before else [Exchange(session, judge.request(study), reading)]
     if not all(isinstance(exchange.outcome, Annotated) for exchange in before):
         return []
     texts = {exchange.step: exchange.answers[-1].completion.text for exchange in before}
-    now = [
-        Exchange(session, judge.request_step(step), partial(_read_step, steps, step), step)
+    return [
+        Exchange(session, judge.request_step(step), partial(_read_step, steps, step), step.name)
         for step in steps.coming(study, texts)
     ]
-    if again := texts.keys() & {exchange.step for exchange in now}:
-        raise ValueError(f"the step {min(again)} is asked twice")
-    return now
 
 
 def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcome, None]:
@@ -303,15 +292,11 @@ def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange
     first = exchanges[0]
     outcome, measures = first.outcome, first.measures
     if session.rubric.steps is not None and not session.judge.runs_inline:
-        parts: tuple[dict[str, Completion], dict[str, Completion]] = {}, {}
-        for exchange in exchanges:
-            is_unread = isinstance(exchange.outcome, Unparsed)
-            parts[is_unread][exchange.step] = exchange.answers[-1].completion
-        read_parts, unread = parts
-        whole = combine_answers(read_parts | dict(islice(unread.items(), 1)))
+        unread = [exchange for exchange in exchanges if isinstance(exchange.outcome, Unparsed)]
+        kept = [exchange for exchange in exchanges if exchange not in unread] + unread[:1]
+        parts = {exchange.step: exchange.answers[-1].completion for exchange in kept}
+        whole = combine_answers(parts)
         outcome, measures = read(session.rubric, study, whole)
-        if unread and not isinstance(outcome, Unparsed):
-            raise ValueError(f"the answer to {min(unread)} cannot be read, and all of them can")
         answers.append(CachedAnswer(whole, COMPOSED))
     assert outcome is not None
     *earlier, final = answers
@@ -319,27 +304,28 @@ def _end(session: JudgeSession, row: int, study: Study, exchanges: list[Exchange
     return StudyResult(row, study, *last, earlier=(*earlier,))
 
 
-async def judge_study(session: JudgeSession, row: int, study: Study, answer: Answer) -> StudyResult:
+async def judge_study(session: JudgeSession, row: int, study: Study) -> StudyResult:
     """Ask about one study until its answers are read or nothing is left to ask."""
 
     async def settle(exchange: Exchange) -> None:
         while exchange.question is not None:
             try:
-                exchange.take(await answer(exchange.question))
+                exchange.take(await session.answer(exchange.question))
             except AskError as error:
                 exchange.lose(error)
 
     exchanges: list[Exchange] = []
     while now := _coming(session, study, exchanges):
         exchanges += now
-        if len(now) == 1:
-            await settle(now[0])
-            continue
-        # All are waited for: what is under way is paid for.
-        for error in await asyncio.gather(*map(settle, now), return_exceptions=True):
-            if error is not None:
-                raise error
+        await _all(map(settle, now))
     return _end(session, row, study, exchanges)
+
+
+async def _all(tasks: Iterable[Awaitable[None]]) -> None:
+    """Wait for all, even where one raises an error: what is under way is paid for."""
+    for error in await asyncio.gather(*tasks, return_exceptions=True):
+        if error is not None:
+            raise error
 
 
 def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[Exchange]:
@@ -371,7 +357,6 @@ class EarlyAnswers:
         self._unread += isinstance(outcome, Unparsed)
         if self._left or 2 * self._unread <= self._n:
             return ""
-        # Text from a server: what could steer a terminal is made visible.
         text = " ".join(harmless(completion.text[: 4 * _SHOWN]).split())[:_SHOWN]
         return (
             f"{self._unread} of the first {self._n} answers cannot be read; the last, to "
@@ -384,7 +369,7 @@ async def judge_all(
     session: JudgeSession, studies: StudySet, sink: Callable[[StudyResult], None]
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order."""
-    answer, stop, progress = session.answer, session.stop, session.progress
+    stop, progress = session.stop, session.progress
     numbered = enumerate(studies)
     first = EarlyAnswers(session.policy.give_up_after)
     at_once = max(1, min(session.concurrency, len(studies)))
@@ -392,7 +377,7 @@ async def judge_all(
     async def work() -> None:
         try:
             for row, study in numbered:
-                end = await judge_study(session, row, study, answer)
+                end = await judge_study(session, row, study)
                 progress.ended(end.outcome)
                 sink(end)
                 if why := first.add(study, end.outcome, end.completion):
@@ -406,9 +391,7 @@ async def judge_all(
             stop.set("an error")
             raise
 
-    for error in await asyncio.gather(*(work() for _ in range(at_once)), return_exceptions=True):
-        if error is not None:
-            raise error
+    await _all(work() for _ in range(at_once))
 
 
 def judge_set(
@@ -421,17 +404,21 @@ def judge_set(
     session.begin(len(studies))
     progress, stop = session.progress, session.stop
 
+    async def tick() -> None:
+        while True:
+            listener.tick(progress)
+            await asyncio.sleep(_TICK)
+
     async def work() -> None:
         with _interruptible(stop, listener):
-            ticking = asyncio.create_task(_tick(progress, listener))
+            ticking = asyncio.create_task(tick())
             try:
                 await judge_all(session, studies, sink)
             finally:
                 if session.cache is not None:
                     progress.damaged = session.cache.n_damaged
                 ticking.cancel()
-                with suppress(asyncio.CancelledError):
-                    await ticking
+                listener.tick(progress)
                 await session.judge.aclose()
 
     with suppress(asyncio.CancelledError):
@@ -439,15 +426,6 @@ def judge_set(
     if progress.done < progress.total:
         raise RunStoppedError(stop.why or INTERRUPTED, progress)
     return progress
-
-
-async def _tick(progress: Progress, listener: ProgressListener) -> None:
-    try:
-        while True:
-            listener.tick(progress)
-            await asyncio.sleep(_TICK)
-    finally:
-        listener.tick(progress)
 
 
 @contextmanager

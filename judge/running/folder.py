@@ -31,14 +31,7 @@ from judge import jsonio, rubrics
 from judge.display import Displayed
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import for_prompt, on_scale, restrict
-from judge.running.records import (
-    FORMAT,
-    Reading,
-    StudyResult,
-    outcome_of,
-    study_of,
-    to_record,
-)
+from judge.running.records import FORMAT, Reading, StudyResult, outcome_of, study_of, to_record
 from judge.signature import Signature
 from judge.stats.table import DEFAULT_BY, FIXED, TableBuilder, summarise
 from judge.types import JudgeError, Outcome, Study
@@ -185,8 +178,8 @@ class Run(Displayed):
             rubric = rubrics.load(name)
             if scale := self.manifest.get("scale"):
                 rubric = on_scale(rubric, (scale[0], scale[1]))
-            prompt_and_judge = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
-            rubric = for_prompt(rubric, *prompt_and_judge)
+            prompt = parts.get("prompt", "").partition("@")[0]
+            rubric = for_prompt(rubric, prompt, parts.get("judge", ""))
             if self.combined is not None:
                 return self.combined.rubric(rubric)
             if self.reading is None:
@@ -228,7 +221,7 @@ class Run(Displayed):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = self.path / TABLE_PARQUET
+        path, again = self.path / TABLE_PARQUET, "judge rescore writes it anew"
         needed = ["study_id", "outcome", "class_inferred", *(names or ())]
         if names is None:
             needed = [*FIXED, *(measure.name for measure in self.rubric.measures)]
@@ -238,11 +231,9 @@ class Run(Displayed):
                 wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in present]
                 table = file.read(columns=None if names is None else wanted)
         except (pa.ArrowException, OSError) as error:
-            raise JudgeError(
-                f"cannot read {path}: {error}; judge rescore writes it anew"
-            ) from error
+            raise JudgeError(f"cannot read {path}: {error}; {again}") from error
         if lacking := [name for name in needed if name not in present]:
-            raise JudgeError(f"{path} lacks {', '.join(lacking)}; judge rescore writes it anew")
+            raise JudgeError(f"{path} lacks {', '.join(lacking)}; {again}")
         return table
 
     @cached_property
@@ -402,12 +393,11 @@ class RunWriter:
         self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]
     ) -> None:
         """Write the rest and put every file in its place."""
-        if self._rows != sorted(self._rows):
-            with (self.staging / "sorted").open("wb") as out:
-                for _, start in sorted(self._rows):
-                    self._file.seek(start)
-                    out.write(self._file.readline())
-            (self.staging / "sorted").replace(self.staging / ANNOTATIONS)
+        with (self.staging / "sorted").open("wb") as out:
+            for _, start in sorted(self._rows):
+                self._file.seek(start)
+                out.write(self._file.readline())
+        (self.staging / "sorted").replace(self.staging / ANNOTATIONS)
         self._file.close()
         table.to_csv(self.staging / TABLE_CSV, index=False)
         table.to_parquet(self.staging / TABLE_PARQUET, index=False)

@@ -31,7 +31,9 @@ FORMAT = 3
 """The form of a run's files that this program writes."""
 
 
-class _Stratum(TypedDict):
+class Stratum(TypedDict):
+    """The studies with the values `key` of the fields, `n_drawn` of which were drawn."""
+
     key: dict[str, Any]
     n_studies: int
     n_drawn: int
@@ -42,7 +44,7 @@ class SampleRead(TypedDict):
 
     seed: int
     by: list[str]
-    strata: list[_Stratum]
+    strata: list[Stratum]
 
 
 class Reading(TypedDict):

@@ -23,7 +23,6 @@ from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
 from judge.running.engine import (
-    Answer,
     Progress,
     ProgressListener,
     Question,
@@ -67,12 +66,12 @@ class RequestPolicy:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            least = int(name in ("concurrency", "max_requests"))
-            kinds = (int, float) if name in ("max_outage", "max_cost") else (int,)
             if value is None and name in ("concurrency", "max_cost"):
                 continue
-            if type(value) not in kinds or not value >= least:  # NaN is not
-                kind = "whole number" if kinds == (int,) else "number"
+            least = int(name in ("concurrency", "max_requests"))
+            is_whole = name not in ("max_outage", "max_cost")
+            if type(value) not in (int, int if is_whole else float) or not value >= least:
+                kind = "whole number" if is_whole else "number"
                 raise JudgeError(f"{name} is a {kind} from {least} on, not {value!r:.80}")
 
 
@@ -95,20 +94,18 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if judge.prompt is not None:
             rubric = on_scale(rubric, judge.prompt.scale)
             rubric = for_prompt(rubric, judge.prompt.name, judge.version)
-        self.rubric = rubric
-        self.judge = judge
+        self.rubric, self.judge = rubric, judge
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
-        self.policy = policy
-        self.repeat = repeat
+        self.policy, self.repeat = policy, repeat
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
         self.asked_before = Progress(total=0)
-        self.budget = budget
         if budget is None and policy.max_cost is not None:
             from judge.running.cost import SpendingLimit
 
-            self.budget = SpendingLimit(policy.max_cost)
+            budget = SpendingLimit(policy.max_cost)
+        self.budget = budget
         self._folder = folder
         self._opened = ExitStack()
         self.begin()
@@ -163,16 +160,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def judged_by(self) -> list[str]:
         """Return the parts of a signature that say who judged by what, whatever the studies."""
-        rubric, judge = self.rubric, self.judge
-        settings = [*_asked(rubric, judge), f"reask:{self.policy.reask}"]
-        return [
-            *_rubric(rubric),
-            f"judge:{judge.version}",
-            _prompt(judge),
-            *([] if judge.runs_inline else settings),
-        ]
+        parts = [*_rubric(self.rubric), f"judge:{self.judge.version}", _prompt(self.judge)]
+        if self.judge.runs_inline:
+            return parts
+        return [*parts, *_asked(self.rubric, self.judge), f"reask:{self.policy.reask}"]
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """What all questions of this judge with this prompt and sampling have in common."""
         parts = (self.judge.version, _prompt(self.judge), *_asked(self.rubric, self.judge))
@@ -188,19 +181,15 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.progress, self.stop = Progress(total=n_studies), StopSignal()
         self._asker: CachedClient | None = None
 
-    @property
-    def answer(self) -> Answer:
-        """How answers are got: from the cache or the judge, or from the judge at once."""
+    async def answer(self, question: Question) -> CachedAnswer:
+        """Return an answer from the cache or the judge; raises `AskError` without one."""
         if self.cache is None:
-            return self._at_once
+            return CachedAnswer(await self.judge.complete(question.request), key=None)
         if self._asker is None:
             from judge.running.cached_client import CachedClient
 
             self._asker = CachedClient(self, self.cache)
-        return self._asker.answer
-
-    async def _at_once(self, question: Question) -> CachedAnswer:
-        return CachedAnswer(await self.judge.complete(question.request), key=None)
+        return await self._asker.answer(question)
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
@@ -213,19 +202,17 @@ def _prompt(judge: Judge) -> str:
 
 
 def _asked(rubric: Rubric, judge: Judge) -> list[str]:
-    sampling = ",".join(
-        f"{name}={json.dumps(value, sort_keys=True)}"
-        for name, value in sorted(judge.sampling.items())
-    )
+    settings = sorted(judge.sampling.items())
+    values = (f"{name}={json.dumps(value, sort_keys=True)}" for name, value in settings)
+    sampling = f"sampling:{','.join(values)}"
     if judge.reply == TEXT:
-        return [f"sampling:{sampling}", f"reply:{TEXT}"]
+        return [sampling, f"reply:{TEXT}"]
     # Without a choice a reply is in the only form that the rubric reads.
     if rubric.reply_model is None or (judge.reply is None and rubric.structured is not None):
-        return [f"sampling:{sampling}"]
-    several = [form for _, form in judge.questions.values() if form]
-    forms = several or [rubric.reply_model()]
+        return [sampling]
+    forms = [form for _, form in judge.questions.values() if form] or [rubric.reply_model()]
     written = "".join(json.dumps(form.model_json_schema(), sort_keys=True) for form in forms)
-    return [f"sampling:{sampling}", f"reply:{hashlib.sha256(written.encode()).hexdigest()[:8]}"]
+    return [sampling, f"reply:{hashlib.sha256(written.encode()).hexdigest()[:8]}"]
 
 
 def _rubric(rubric: Rubric) -> list[str]:
@@ -284,8 +271,7 @@ def run(
     another run or an unknown field, `RunStoppedError` for a run that was interrupted or ran out of
     money.
     """
-    rubric, judge = session.rubric, session.judge
-    started = datetime.now(UTC)
+    rubric, judge, started = session.rubric, session.judge, now()
     studies, class_source = with_classes(studies)
     whole, several = studies, None
     if references:
@@ -341,26 +327,27 @@ def run(
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": {**asdict(session.policy), "concurrency": session.concurrency},
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
-            "started": started.isoformat(timespec="milliseconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "started": started,
+            "finished": now(),
         }
         summary = finish(writer, made_by, manifest, by)
     return RunResult(path, summary, progress)
 
 
+def now() -> str:
+    """Return the time, as in manifests."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
 def finish(
-    writer: RunWriter,
-    made_by: Mapping[str, Any],
-    manifest: Mapping[str, Any],
-    by: Sequence[str],
+    writer: RunWriter, made_by: Mapping[str, Any], manifest: Mapping[str, Any], by: Sequence[str]
 ) -> dict[str, Any]:
     """Write what is said of all studies, and put the run in its place; returns the summary."""
     table = writer.table()
     made_by = {"reply_modes": dict(sorted(writer.reply_modes.items())), **made_by}
     summary = {**made_by, **summarise(table, writer.rubric, by)}
     known = {name: value for name, value in manifest.items() if value or name not in _SELDOM}
-    whole = {"format": FORMAT, **made_by, **known, "versions": versions()}
-    writer.finish(table, summary, whole)
+    writer.finish(table, summary, {"format": FORMAT, **made_by, **known, "versions": versions()})
     return summary
 
 
@@ -382,29 +369,23 @@ def write_run(
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:
     """Fill in the classes that are not given from the references; returns their source too."""
-    inferred = [study_class is None for study_class in studies.study_classes]
-    if not any(inferred) and studies.class_field:
-        return studies, studies.class_field
+    inferred = tuple(study_class is None for study_class in studies.study_classes)
+    if not any(inferred):
+        return studies, studies.class_field or ""
     from judge.backends import lexicon  # loads pydantic, which not every run needs
 
     rules = lexicon.load()
-    classes = list(studies.study_classes)
-    for row, report in enumerate(studies.full_references):
-        if classes[row] is None and not says_nothing(report):
-            classes[row] = lexicon.study_class(report, rules)
-    sources = [studies.class_field] if studies.class_field else []
-    if any(inferred):
-        sources.append(f"inferred({rules.version})")
-    return (
-        replace(studies, study_classes=tuple(classes), class_inferred=tuple(inferred)),
-        "+".join(sources),
-    )
+    classes = [
+        lexicon.study_class(report, rules) if given is None and not says_nothing(report) else given
+        for given, report in zip(studies.study_classes, studies.full_references, strict=True)
+    ]
+    source = "+".join(filter(None, (studies.class_field, f"inferred({rules.version})")))
+    return replace(studies, study_classes=tuple(classes), class_inferred=inferred), source
 
 
 def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:
     """Return the folder of the run with this signature, below `judge-runs`."""
-    names = (model or "", session.rubric.name, session.judge.name)
-    parts = [safe_name(name) for name in names]
+    parts = map(safe_name, (model or "", session.rubric.name, session.judge.name))
     digest = hashlib.sha256(line.encode()).hexdigest()[:8]
     return RUNS / "-".join(filter(None, (*parts, digest)))
 

@@ -91,7 +91,8 @@ def _run(progress_file: str, ledger: str, *arguments: str) -> None:
 def _compare(folder: str) -> None:
     from judge.comparing.alignment import RunChoice
     from judge.comparing.comparison import compare_runs
-    from judge.figures import available, page_figures
+    from judge.figures.comparison import comparison_figures
+    from judge.figures.files import available, page_figures
     from judge.pages.comparison import figure_pieces, number_pieces
     from judge.stats.significance import Resampling
 
@@ -111,7 +112,7 @@ def _compare(folder: str) -> None:
             for run in aligned.runs
         ]
         pieces = dict(number_pieces(comparison, {"runs": shown}, {}))
-        pieces |= figure_pieces(page_figures(comparison) if available() else ())
+        pieces |= figure_pieces(page_figures(comparison_figures(comparison)) if available() else ())
     except JudgeError as error:
         print(error)
         sys.exit(REFUSED)

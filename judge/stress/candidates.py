@@ -17,10 +17,10 @@ from judge.stress.error_injection import ERRORS
 from judge.stress.report_edits import (
     PATTERNS,
     SYNONYMS,
+    Change,
     Edit,
     NotApplicable,
     Reference,
-    ReportEdits,
     SeededChoice,
     apply_edits,
     has,
@@ -41,7 +41,7 @@ or doubtful. `base` is the candidate whose judgement a hostile text should leave
 MADE = "made"
 IDENTICAL, ONE_ERROR = "identical", "errors_1"
 _TEXTS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
-Make = Callable[[Reference, SeededChoice], ReportEdits]
+Make = Callable[[Reference, SeededChoice], Change]
 Write = Callable[[Reference, SeededChoice], str]
 
 
@@ -60,11 +60,7 @@ class Perturbation:
     base: str | None = None
 
 
-def _identical(_report: Reference, _draw: SeededChoice) -> ReportEdits:
-    return ReportEdits(())
-
-
-def _reordered(report: Reference, draw: SeededChoice) -> ReportEdits:
+def _reordered(report: Reference, draw: SeededChoice) -> Change:
     """Put the sentences in another order; one that refers to the one before stays with it."""
     _check_plain(report)
     blocks: list[str] = []
@@ -80,15 +76,15 @@ def _reordered(report: Reference, draw: SeededChoice) -> ReportEdits:
     if order == blocks:
         order = [*order[1:], order[0]]
     start = len(report.text) - len(report.text.lstrip())
-    return ReportEdits((Edit(start, len(report.text.rstrip()), " ".join(order)),))
+    return (Edit(start, len(report.text.rstrip()), " ".join(order)),), None
 
 
-def _bulleted(report: Reference, _draw: SeededChoice) -> ReportEdits:
+def _bulleted(report: Reference, _draw: SeededChoice) -> Change:
     _check_plain(report)
     start = report.sentences[0].start
     gaps = [Edit(a.end, b.start, "\n- ") for a, b in pairwise(report.sentences)]
     bare = [gap for gap in gaps if not report.text[gap.start : gap.end].strip(" \t\n.")]
-    return ReportEdits((Edit(start, start, "- "), *bare))
+    return (Edit(start, start, "- "), *bare), None
 
 
 def _check_plain(report: Reference) -> None:
@@ -96,11 +92,11 @@ def _check_plain(report: Reference) -> None:
         raise NotApplicable("it has headings or items")
 
 
-def _upper_case(report: Reference, _draw: SeededChoice) -> ReportEdits:
-    return ReportEdits((Edit(0, len(report.text), report.text.upper()),))
+def _upper_case(report: Reference, _draw: SeededChoice) -> Change:
+    return (Edit(0, len(report.text), report.text.upper()),), None
 
 
-def _synonyms(report: Reference, _draw: SeededChoice) -> ReportEdits:
+def _synonyms(report: Reference, _draw: SeededChoice) -> Change:
     edits = []
     for sentence in report.sentences:
         for pattern, synonym in SYNONYMS.items():
@@ -110,11 +106,11 @@ def _synonyms(report: Reference, _draw: SeededChoice) -> ReportEdits:
                 break
     if not edits:
         raise NotApplicable("no phrase with a known synonym")
-    return ReportEdits(tuple(edits))
+    return tuple(edits), None
 
 
 _INVARIANT: dict[str, tuple[str, Make]] = {
-    IDENTICAL: ("The reference itself.", _identical),
+    IDENTICAL: ("The reference itself.", lambda _report, _draw: ((), None)),
     "reordered": ("The sentences in another order.", _reordered),
     "bulleted": ("A bullet for each sentence.", _bulleted),
     "upper_case": ("All in capitals.", _upper_case),
@@ -124,15 +120,14 @@ _INVARIANT: dict[str, tuple[str, Make]] = {
 _COMBINED = sorted(ERRORS.keys() - {"contradicted"})
 
 
-def _error(name: str, report: Reference, draw: SeededChoice) -> ReportEdits:
+def _error(name: str, report: Reference, draw: SeededChoice) -> Change:
     _, options_in, why_not = ERRORS[name]
     if not (options := [*options_in(report)]):
         raise NotApplicable(why_not)
-    edits, error = draw.choice(options)
-    return ReportEdits(edits, (error,))
+    return draw.shuffled(options)[0]
 
 
-def _first_error(report: Reference, draw: SeededChoice) -> ReportEdits:
+def _first_error(report: Reference, draw: SeededChoice) -> Change:
     """Make one error; every hostile text is added to the same one."""
     for name in SeededChoice(draw.seed, draw.study, "errors").shuffled(_COMBINED):
         with suppress(NotApplicable):
@@ -148,7 +143,7 @@ _INSTRUCTIONS = (
 
 
 def _instruction(_report: Reference, draw: SeededChoice) -> str:
-    return draw.choice(_INSTRUCTIONS)
+    return draw.shuffled(_INSTRUCTIONS)[0]
 
 
 def _delimiters(report: Reference, _draw: SeededChoice) -> str:
@@ -168,10 +163,10 @@ def _fake_reply(name: str, report: Reference, draw: SeededChoice) -> str:
     return rubric.render(rubric.baseline(none, Study(draw.study, report.text, report.text)))
 
 
-def _hostile(write: Write, report: Reference, draw: SeededChoice) -> ReportEdits:
-    change = _first_error(report, draw)
+def _hostile(write: Write, report: Reference, draw: SeededChoice) -> Change:
+    edits, error = _first_error(report, draw)
     end = len(report.text.rstrip())
-    return ReportEdits((*change.edits, Edit(end, end, f"\n\n{write(report, draw)}")), change.errors)
+    return (*edits, Edit(end, end, f"\n\n{write(report, draw)}")), error
 
 
 def all_perturbations(rubric: str = "green") -> dict[str, Perturbation]:
@@ -219,8 +214,7 @@ def read_references(
     refs = load(path, "refs", fields)
     # Both sides are in one table: a fault of the file is reported once.
     blank = "a candidate that is to be made"
-    both = refs.assign(**{blank: "-"})
-    named = replace(fields, candidate=blank)
+    both, named = refs.assign(**{blank: "-"}), replace(fields, candidate=blank)
     return join_tables(both, both, fields=named, section=section, allow_missing=True)
 
 
@@ -242,11 +236,11 @@ def make_candidates(
             name = perturbation.name
             try:
                 report.check()
-                change = perturbation.make(report, SeededChoice(seed, study.study_id, name))
+                edits, error = perturbation.make(report, SeededChoice(seed, study.study_id, name))
             except NotApplicable as reason:
                 counts[name][str(reason)] += 1
                 continue
-            text = apply_edits(report.text, change.edits)
+            text = apply_edits(report.text, edits)
             if text == report.text and name != IDENTICAL:
                 counts[name]["the report stays the same"] += 1
                 continue
@@ -256,10 +250,9 @@ def make_candidates(
                 "study": study.study_id,
                 "change": name,
                 "group": perturbation.group,
-                "k": len(change.errors),
+                "k": int(error is not None),
             }
-            if len(change.errors) == 1:
-                (error,) = change.errors
+            if error:
                 grade = "significant" if error.is_significant else "insignificant"
                 fields["truth"] = ",".join(sorted(error.categories))
                 fields["significance"] = "doubtful" if error.is_doubtful else grade

@@ -14,6 +14,7 @@ from judge.stress.report_edits import (
     PATTERNS,
     TIPS,
     TURNED,
+    Change,
     Edit,
     Finding,
     InjectedError,
@@ -26,7 +27,6 @@ from judge.stress.report_edits import (
     removal,
 )
 
-Option = tuple[tuple[Edit, ...], InjectedError]
 _KINDS = r"(?:(?:focal|acute|large|definite|suspicious|pulmonary|visible|significant|displaced) )*"
 FACTOR = 2
 """How much larger a measurement becomes; one of 5 cm or more becomes so much smaller."""
@@ -34,7 +34,7 @@ _OTHER_SIDE = {"left": "right", "right": "left", "l": "R", "r": "L"}
 _FRACTURES = {"fracture", "old fracture"}
 _BY_SIZE = {"severe": "large", "minimal": "small", "mild": "small"}
 _PLAIN = "no sentence says of one known finding alone that it is there"
-Options = Callable[[Reference], Iterator[Option]]
+Options = Callable[[Reference], Iterator[Change]]
 ERRORS: dict[str, tuple[str, Options, str]] = {}
 """By error: a description, the function that lists the options in a report, why there is none."""
 
@@ -48,9 +48,8 @@ def _injects(does: str, why_not: str) -> Callable[[Options], Options]:
 
 
 def _error(finding: Finding, *categories: str, is_doubtful: bool = False) -> InjectedError:
-    return InjectedError(
-        categories, finding.name, finding.significant, is_doubtful or finding.doubtful
-    )
+    doubtful = is_doubtful or finding.doubtful
+    return InjectedError(categories, finding.name, finding.significant, doubtful)
 
 
 def _only(sentence: Sentence, *names: str) -> re.Match[str] | None:
@@ -72,8 +71,7 @@ def _rewritten(sentence: Sentence, after: str) -> tuple[Edit]:
 
 
 def _is_mentioned_once(report: Reference, finding: Finding) -> bool:
-    mentions = (any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences)
-    return sum(mentions) == 1
+    return sum(any(map(finding.is_kin, findings_in(s.text))) for s in report.sentences) == 1
 
 
 def _sentences_on_one_finding(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
@@ -92,14 +90,14 @@ def _plain_statements(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
 
 
 @_injects("A finding is left out.", _PLAIN)
-def _removed(report: Reference) -> Iterator[Option]:
+def _removed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _plain_statements(report):
         if not finding.is_device and len(report.sentences) > 1:
             yield (removal(report, sentence),), _error(finding, "b")
 
 
 @_injects("A finding is made up.", "the reference speaks of every area of the chest")
-def _added(report: Reference) -> Iterator[Option]:
+def _added(report: Reference) -> Iterator[Change]:
     for finding in FINDINGS:
         patterns = (AREAS[finding.area], finding.pattern)
         if finding.affirmed and not any(words.search(report.text) for words in patterns):
@@ -107,7 +105,7 @@ def _added(report: Reference) -> Iterator[Option]:
 
 
 @_injects("A finding of the reference is denied.", _PLAIN)
-def _denied(report: Reference) -> Iterator[Option]:
+def _denied(report: Reference) -> Iterator[Change]:
     for sentence, finding in _plain_statements(report):
         if finding.denied:
             stop = "." if sentence.text.endswith(".") else ""
@@ -116,13 +114,12 @@ def _denied(report: Reference) -> Iterator[Option]:
 
 
 @_injects("A finding that is denied is affirmed.", "no denied finding that can be affirmed")
-def _affirmed(report: Reference) -> Iterator[Option]:
+def _affirmed(report: Reference) -> Iterator[Change]:
     for sentence, lead, others, finding in _deniable(report):
         after = match_case(str(finding.affirmed), sentence.text)
         if others:
-            *most, last = others
-            comma = "," if len(most) > 1 else ""
-            rest = f"{', '.join(most)}{comma} or {last}" if most else last
+            comma = "," if len(others) > 2 else ""
+            rest = f"{comma} or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
             after = f"{lead}{rest}. {after}"
         yield _rewritten(sentence, after), _error(finding, "a")
 
@@ -140,10 +137,9 @@ def _deniable(report: Reference) -> Iterator[tuple[Sentence, str, list[str], Fin
         for place, finding in enumerate(known):
             if finding is None or not finding.affirmed or not _is_mentioned_once(report, finding):
                 continue
-            others = [*known[:place], *known[place + 1 :]]
-            has_kin = any(other and finding.is_kin(other) for other in others)
+            n_kin = sum(other is not None and finding.is_kin(other) for other in known)
             normal = NORMAL.get(finding.area)
-            if not has_kin and not (normal and normal.search(report.text)):
+            if n_kin == 1 and not (normal and normal.search(report.text)):
                 yield sentence, match["lead"], [*items[:place], *items[place + 1 :]], finding
 
 
@@ -155,7 +151,7 @@ def _finding_of(item: str) -> Finding | None:
 
 
 @_injects("A finding is on the other side.", "no sentence puts one known finding on one side")
-def _side_swapped(report: Reference) -> Iterator[Option]:
+def _side_swapped(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         side = _only(sentence, "side", "letter")
         if side and not has("no_side", sentence.text):
@@ -164,7 +160,7 @@ def _side_swapped(report: Reference) -> Iterator[Option]:
 
 
 @_injects("A finding is in another lobe or level.", "no known finding is in one lobe or level")
-def _level_changed(report: Reference) -> Iterator[Option]:
+def _level_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         level = _only(sentence, "level")
         is_fixed = finding.is_device or finding.low or "hilar" in sentence.text.lower()
@@ -174,7 +170,7 @@ def _level_changed(report: Reference) -> Iterator[Option]:
 
 
 @_injects("A finding is graver or milder.", "no known finding is of a degree that can change")
-def _severity_changed(report: Reference) -> Iterator[Option]:
+def _severity_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         degree = _only(sentence, "degree")
         if degree is None or finding.is_device or has("grown", sentence.text):
@@ -197,7 +193,7 @@ def _is_degree_of(finding: Finding, text: str, degree: re.Match[str]) -> bool:
     f"A measurement is {FACTOR} times as large, or half as large.",
     "no known finding is measured once, in mm or cm",
 )
-def _measurement_changed(report: Reference) -> Iterator[Option]:
+def _measurement_changed(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         text = sentence.text
         numbers = [*PATTERNS["measure"].finditer(text)]
@@ -217,7 +213,7 @@ def _times(number: str, factor: float) -> str:
 
 
 @_injects("An old fracture is acute, or the reverse.", "no fracture is called acute or old")
-def _acuity_changed(report: Reference) -> Iterator[Option]:
+def _acuity_changed(report: Reference) -> Iterator[Change]:
     findings = [(s, {finding.name for finding in findings_in(s.text)}) for s in report.sentences]
     of_fractures = [(sentence, names) for sentence, names in findings if names & _FRACTURES]
     for sentence, names in of_fractures:
@@ -233,7 +229,7 @@ def _acuity_changed(report: Reference) -> Iterator[Option]:
     "The tip of a device is in a wrong place, or the device is left out.",
     "no sentence says of one known device alone that it is there",
 )
-def _device_changed(report: Reference) -> Iterator[Option]:
+def _device_changed(report: Reference) -> Iterator[Change]:
     moved = [*_tip_moved(report)]
     yield from moved
     if not moved and len(report.sentences) > 1:
@@ -242,7 +238,7 @@ def _device_changed(report: Reference) -> Iterator[Option]:
                 yield (removal(report, sentence),), _error(device, "b")
 
 
-def _tip_moved(report: Reference) -> Iterator[Option]:
+def _tip_moved(report: Reference) -> Iterator[Change]:
     for sentence, device in _sentences_on_one_finding(report):
         text = sentence.text
         if not device.is_device or not has("tip", text):
@@ -253,20 +249,20 @@ def _tip_moved(report: Reference) -> Iterator[Option]:
         if device.name in ("central line", "PICC", "port"):
             places = [(match, to) for match, to in places if "bronchus" not in to]
         if len(places) == 1:
-            (match, to) = places[0]
+            match, to = places[0]
             error = InjectedError(("c",), device.name, is_significant=True)
             yield (_edit(sentence, *match.span(), to),), error
 
 
 @_injects("A comparison is turned, left out or made up.", "no comparison that can change")
-def _comparison_changed(report: Reference) -> Iterator[Option]:
+def _comparison_changed(report: Reference) -> Iterator[Change]:
     options = [*_turned(report), *_left_out(report)]
     yield from options
     if not options and not has("compares", report.text):
         yield from _made_up(report)
 
 
-def _made_up(report: Reference) -> Iterator[Option]:
+def _made_up(report: Reference) -> Iterator[Change]:
     for sentence, finding in _plain_statements(report):
         if not finding.is_device and finding.denied and sentence.text.endswith("."):
             end = len(sentence.text) - 1
@@ -274,7 +270,7 @@ def _made_up(report: Reference) -> Iterator[Option]:
             yield (edit,), InjectedError(("e",), finding.name)
 
 
-def _left_out(report: Reference) -> Iterator[Option]:
+def _left_out(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         match = _only(sentence, "adjective", "after_noun", "again")
         if match is None:
@@ -288,7 +284,7 @@ def _left_out(report: Reference) -> Iterator[Option]:
         yield (_edit(sentence, start, *first),), InjectedError(("f",), finding.name)
 
 
-def _turned(report: Reference) -> Iterator[Option]:
+def _turned(report: Reference) -> Iterator[Change]:
     for sentence, finding in _sentences_on_one_finding(report):
         match = _only(sentence, "turn")
         if match is None or finding.is_device:
@@ -304,7 +300,7 @@ def _turned(report: Reference) -> Iterator[Option]:
 
 
 @_injects("The opposite is said too.", "no plain sentence affirms or denies one known finding")
-def _contradicted(report: Reference) -> Iterator[Option]:
+def _contradicted(report: Reference) -> Iterator[Change]:
     deniable = [finding for _, finding in _plain_statements(report) if finding.denied]
     for finding in deniable:
         yield (addition(report, str(finding.denied)),), _error(finding, "b", "a", is_doubtful=True)

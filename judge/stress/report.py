@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,8 @@ def scale_of(rubric: Rubric) -> ErrorScale:
     if rubric.tally is None:
         return ErrorScale(score)
     tally, rows = rubric.tally, rubric.facet(rubric.tally.rows)
-    cuts = [
-        {tally.columns: label.name}
-        for label in rubric.facet(tally.columns).labels
-        if label.tone != "good"
-    ]
+    wrong = [label for label in rubric.facet(tally.columns).labels if label.tone != "good"]
+    cuts = [{tally.columns: label.name} for label in wrong]
 
     def counts(cuts: Iterable[dict[str, str]], **row: str) -> Measures:
         return tuple(m.name for cut in cuts for m in rubric.counting(tally.kind, cut | row))
@@ -84,15 +82,10 @@ def scale_of(rubric: Rubric) -> ErrorScale:
     grave = [cut for cut in cuts if {*counts([cut])} <= {*level}]
     grave = grave if len(grave) < len(cuts) else []
     six = {(label.name, CATEGORY.text(label.name)) for label in CATEGORY.labels}
-    return ErrorScale(
-        score,
-        counts(cuts),
-        counts(grave),
-        name if grave else "",
-        by_category(cuts),
-        by_category(grave),
-        is_shared=six <= {(row.name, rows.text(row.name)) for row in rows.labels},
-    )
+    is_shared = six <= {(row.name, rows.text(row.name)) for row in rows.labels}
+    levels = (counts(grave), name if grave else "")
+    categories = (by_category(cuts), by_category(grave))
+    return ErrorScale(score, counts(cuts), *levels, *categories, is_shared)
 
 
 @dataclass(frozen=True)
@@ -120,13 +113,11 @@ class StressAnswers:
 def read_answers(run: Run) -> StressAnswers:
     """Return a run's answers to candidates; raises `JudgeError` for a run of other studies."""
     if lacks := {"study", "change", "group", "k"} - {*run.manifest["fields"]}:
-        raise JudgeError(
-            f"{run.path} is not a run of candidates of judge stress: it has no field {min(lacks)!r}"
-        )
+        lack = f"it has no field {min(lacks)!r}"
+        raise JudgeError(f"{run.path} is not a run of candidates of judge stress: {lack}")
     scale = scale_of(run.rubric)
     score = (scale.score.name,) if scale.score else ()
-    parts = [scale.errors, score, *scale.categories.values()]
-    measures = list(dict.fromkeys(name for part in parts for name in part))
+    measures = list(dict.fromkeys(chain(scale.errors, score, *scale.categories.values())))
     columns = run.columns(measures, FIELDS).to_pandas()
     counts = columns[measures].astype(float)
 
@@ -154,8 +145,7 @@ def read_answers(run: Run) -> StressAnswers:
     right = (categories * is_true).sum(axis=1)
     grave = (at_level * is_true).sum(axis=1) if scale.level else right
     table["is_right"] = right > 0
-    is_significant = table["significance"] == "significant"
-    table["is_graded"] = grave.where(is_significant, right - grave) > 0
+    table["is_graded"] = grave.where(table["significance"] == "significant", right - grave) > 0
     return StressAnswers(run, scale, table, categories, at_level)
 
 
@@ -224,16 +214,11 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
         "level": {"name": scale.level_name, "label": f"{scale.level_name} errors"}
         if scale.level
         else None,
-        "score": {name: getattr(score, name) for name in ("name", "label", "higher_is_better")}
-        if score
-        else None,
+        "score": score
+        and {name: getattr(score, name) for name in ("name", "label", "higher_is_better")},
         "runs": [
-            {
-                "path": str(answers.run.path),
-                "signature": answers.run.signature,
-                "lost": _counts(answers.table)["lost"],
-            }
-            for answers in repeats
+            {"path": str(run.path), "signature": run.signature, "lost": _counts(table)["lost"]}
+            for run, table in ((answers.run, answers.table) for answers in repeats)
         ],
         "candidates": {"n_studies": table["study"].nunique(), "n_candidates": len(table)},
         "detection": _by_change(first, "error", "class", _detected),
@@ -253,17 +238,15 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
     return StressReport(first, data)
 
 
+Figures = Callable[[StressAnswers, Frame], dict[str, Any]]
+
+
 def _by_change(
-    answers: StressAnswers,
-    group: str,
-    key: str,
-    figures: Callable[[StressAnswers, Frame], dict[str, Any]],
+    answers: StressAnswers, group: str, key: str, figures: Figures
 ) -> list[dict[str, Any]]:
-    perturbations = all_perturbations()
-    return [
-        {key: name, "does": perturbations[name].does, **figures(answers, part)}
-        for name, part in answers.changes(group).items()
-    ]
+    does = {name: perturbation.does for name, perturbation in all_perturbations().items()}
+    parts = answers.changes(group).items()
+    return [{key: name, "does": does[name], **figures(answers, part)} for name, part in parts]
 
 
 def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
@@ -272,13 +255,9 @@ def _rate(is_yes: pd.Series, units: pd.Series) -> dict[str, Any]:
     return {"k": k, "n": rate.n, "rate": rate.value, "low": rate.low, "high": rate.high}
 
 
-def _read(part: Frame) -> Frame:
-    return part[part["lost"] == ""]
-
-
 def _counts(part: Frame) -> dict[str, Any]:
-    lost = {why: int((part["lost"] == why).sum()) for why in LOST}
-    return {"n": len(_read(part)), "made": len(part), "lost": lost}
+    n, *lost = (int((part["lost"] == why).sum()) for why in ("", *LOST))
+    return {"n": n, "made": len(part), "lost": dict(zip(LOST, lost, strict=True))}
 
 
 def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
@@ -287,7 +266,7 @@ def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     Right significance: an error of the right category is on the truth's side of the rubric's level;
     errors on which radiologists would differ are not counted.
     """
-    read, scale = _read(part), answers.scale
+    read, scale = part[part["lost"] == ""], answers.scale
     rates: dict[str, Any] = dict.fromkeys(("found", "right_category", "right_significance"))
     if scale.errors:
         rates["found"] = _rate(read["errors"] > 0, read["unit"])
@@ -301,11 +280,10 @@ def _detected(answers: StressAnswers, part: Frame) -> dict[str, Any]:
 
 def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     """`score_change` is the mean over studies of the score less that of the identical report."""
-    read, scale = _read(part), answers.scale
-    alarms = {"significant": scale.level and "level", "any": scale.errors and "errors"}
+    read, scale = part[part["lost"] == ""], answers.scale
     rates = {
-        name: _rate(read[column] > 0, read["unit"]) if column else None
-        for name, column in alarms.items()
+        "significant": _rate(read["level"] > 0, read["unit"]) if scale.level else None,
+        "any": _rate(read["errors"] > 0, read["unit"]) if scale.errors else None,
     }
     identical = answers.table[answers.table["change"] == IDENTICAL].set_index("study")["score"]
     change = None
@@ -343,17 +321,10 @@ def _effects(answers: StressAnswers, part: Frame) -> pd.Series:
     for counts in (answers.categories, answers.at_level):
         after, base = (counts.loc[rows.index].to_numpy() for rows in (part, before))
         is_same &= (after == base).all(axis=1)
-    is_less, is_more = (sign * moved <= 0 for sign in (1, -1))
-    effects = np.select(
-        [
-            part["lost"].to_numpy() != "",
-            is_same,
-            is_less.all(axis=1) & ~is_more.all(axis=1) & bool(scale.errors),
-            is_more.all(axis=1) & ~is_less.all(axis=1) & bool(scale.errors),
-        ],
-        ["unreadable", "same", "fewer", "more"],
-        "other",
-    )
+    is_less, is_more = ((sign * moved <= 0).all(axis=1) & bool(scale.errors) for sign in (1, -1))
+    is_lost = part["lost"].to_numpy() != ""
+    cases = [is_lost, is_same, is_less & ~is_more, is_more & ~is_less]
+    effects = np.select(cases, ["unreadable", "same", "fewer", "more"], "other")
     return pd.Series(effects, part["study_id"], dtype=str)
 
 
@@ -369,20 +340,17 @@ def _stability(repeats: Sequence[StressAnswers]) -> dict[str, Any] | None:
     is_read = np.all([answers.table["lost"] == "" for answers in repeats], axis=0)
 
     def by_repeat(name: str) -> Frame:
-        columns = [answers.table[name][is_read] for answers in repeats]
-        numbers: Frame = pd.concat(columns, axis=1, keys=range(len(repeats))).astype(float)
-        return numbers
+        return Frame({n: one.table[name][is_read] for n, one in enumerate(repeats)}).astype(float)
 
     flips = None
     if scale.errors:
         clean = by_repeat("level" if scale.level else "errors") == 0
         flips = _rate(clean.any(axis=1) & ~clean.all(axis=1), table["unit"][is_read])
-    scores = by_repeat("score").dropna() if scale.score else pd.DataFrame()
-    variance = float(scores.var(axis=1).mean()) if len(scores) else None
+    scores = by_repeat("score").dropna() if scale.score else Frame()
     return {
         "repeats": len(repeats),
         "n": int(is_read.sum()),
         "lost": int((~is_read).sum()),
         "flips": flips,
-        "score_sd": None if variance is None else math.sqrt(variance),
+        "score_sd": math.sqrt(scores.var(axis=1).mean()) if len(scores) else None,
     }

@@ -134,12 +134,8 @@ class InjectedError:
     is_doubtful: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReportEdits:
-    """Edits of a reference, which do not overlap, and the errors that they make."""
-
-    edits: tuple[Edit, ...]
-    errors: tuple[InjectedError, ...] = ()
+Change = tuple[tuple[Edit, ...], InjectedError | None]
+"""Edits of a reference, which do not overlap, and the error that they make."""
 
 
 class NotApplicable(Exception):  # noqa: N818 - an outcome that is counted
@@ -159,10 +155,6 @@ class SeededChoice:
         values, key = list(values), (self.seed, self.study, self.purpose, "")
         places = sorted(range(len(values)), key=lambda place: random_rank(*key, place))
         return [values[place] for place in places]
-
-    def choice(self, values: Sequence[T]) -> T:
-        """Return one of the values."""
-        return self.shuffled(values)[0]
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 from judge.types import JudgeError
@@ -33,9 +33,6 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
     "study class": ("study_class",),
 }
 """The names that a column of each role may have, the likeliest first."""
-
-MAX_INPUT = 4 * 10**9
-"""The most bytes that a file may decode to."""
 
 Columns = Mapping[str, Sequence[object]]
 
@@ -120,21 +117,6 @@ def stem_of(path: str) -> str:
     return stem.name
 
 
-def merge_fields(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
-    """Merge the fields of both sides; where they differ that of PREDS is `candidate_<name>`."""
-    merged = {name: one_type(column) for name, column in refs.items()}
-    for name, values in preds.items():
-        column = one_type(values)
-        if name not in merged:
-            merged[name] = column
-        elif any(
-            theirs is not None and (ours is None or as_text(ours) != as_text(theirs))
-            for ours, theirs in zip(merged[name], column, strict=True)
-        ):
-            merged[free_name(f"candidate_{name}", {*merged, *preds})] = column
-    return merged
-
-
 def rename_reserved(
     fields: Columns, further: Collection[str] = (), patient: str | None = None
 ) -> dict[str, tuple[object, ...]]:
@@ -142,10 +124,8 @@ def rename_reserved(
     reserved = {"", *_RESERVED_NAMES, *further, *(["patient"] if patient else [])}
     columns: dict[str, tuple[object, ...]] = {}
     for name, column in fields.items():
-        new = name
-        if name == patient:
-            new = "patient"
-        elif name in reserved or name.startswith(_RESERVED_PREFIXES):
+        new = "patient" if name == patient else name
+        if name != patient and (name in reserved or name.startswith(_RESERVED_PREFIXES)):
             new = free_name(f"field_{name}", {*fields, *columns})
         columns[new] = tuple(column)
     return columns
@@ -153,7 +133,7 @@ def rename_reserved(
 
 def free_name(name: str, taken: Collection[str]) -> str:
     """Return `name`, or the first of `name_2`, `name_3`, ... that isn't taken."""
-    names = (name if number == 1 else f"{name}_{number}" for number in count(1))
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
     return next(free for free in names if free not in taken)
 
 
@@ -161,11 +141,10 @@ def one_type(values: Sequence[object]) -> tuple[object, ...]:
     """Return a column of one type, nested values as JSON, None where one is missing or empty."""
     tidy = [_plain_value(value) for value in values]
     kinds = {type(value) for value in tidy if value is not None}
-    if len(kinds) < 2:
-        return tuple(tidy)
-    if kinds == {int, float}:
-        return tuple(None if value is None else float(str(value)) for value in tidy)
-    return tuple(None if value is None else as_text(value) for value in tidy)
+    if len(kinds) > 1:
+        convert = (lambda value: float(str(value))) if kinds == {int, float} else as_text
+        tidy = [None if value is None else convert(value) for value in tidy]
+    return tuple(tidy)
 
 
 def as_text(value: object) -> str:
@@ -178,19 +157,14 @@ def as_text(value: object) -> str:
 
 
 def _plain_value(value: object) -> object:
-    match value:
-        case None | bool():
-            return value
-        case int():
-            return value if -_INT64 <= value < _INT64 else str(value)
-        case float():
-            return None if math.isnan(value) else value if math.isfinite(value) else str(value)
-        case str():
-            return value.replace("\r\n", "\n").replace("\r", "\n").strip() or None
-        case dict() | list() | tuple():
-            return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-        case _:
-            return str(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").replace("\r", "\n").strip() or None
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    is_whole = isinstance(value, int) and -_INT64 <= value < _INT64
+    return value if is_whole or (isinstance(value, float) and math.isfinite(value)) else str(value)
 
 
 def take_class(
@@ -201,10 +175,9 @@ def take_class(
     The field `study_class` goes where it is the class, or says nothing.
     """
     known = columns_for(fields, "study class")
-    names = [name for name in known if any(fields[name])]
+    name = next((name for name in known if any(fields[name])), None)
     if class_field:
-        names = [find_column(fields, class_field, "--column class")]
-    name = names[0] if names else None
+        name = find_column(fields, class_field, "--column class")
     others = {
         other: column
         for other, column in fields.items()

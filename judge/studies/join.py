@@ -22,8 +22,8 @@ from judge.studies.columns import (
     find_column,
     find_columns,
     join_names,
-    merge_fields,
     model_of,
+    one_type,
     rename_reserved,
     take_class,
 )
@@ -60,20 +60,19 @@ def read_pair(
     named as one of `reserved` is kept as `field_<name>`. Raises `JudgeError` for a wrong input.
     """
     known_section(section)  # before the files, which may be large
-    how: dict[str, Any] = {"allow_missing": allow_missing, "reserved": reserved}
+    how: dict[str, Any] = {"fields": fields, "section": section, "reserved": reserved}
+    how["allow_missing"] = allow_missing
     # Not Path.is_file: where it cannot be looked at, reading it says why.
     is_run = all(isfile(f"{preds}/{name}") for name in (_MANIFEST, _ANNOTATIONS))  # noqa: PTH113
     if refs is None and is_run:
-        studies = _read_run(preds, fields, section, **how)
+        studies = _read_run(preds, **how)
         return replace(studies, model=model or studies.model)
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
-    if refs is None:
-        table = other = load(preds, "both", fields)
-    else:
-        table, other = load(preds, "preds", fields), load(refs, "refs", fields)
-    join = _join_several if fields.several else join_tables
-    studies = join(table, other, fields=fields, section=section, **how)
+    table = other = load(preds, "both" if refs is None else "preds", fields)
+    if refs is not None:
+        other = load(refs, "refs", fields)
+    studies = (_join_several if fields.several else join_tables)(table, other, **how)
     return replace(studies, model=model or studies.model or model_of(preds))
 
 
@@ -105,29 +104,24 @@ def _read_run(
     references[judged] = [record["reference"] for record in records]
     blank = None if "reading" in manifest else ""
     candidates = {judged: [record["candidate"] or blank for record in records]}
-    preds, refs = (
-        pd.DataFrame(columns, pd.Index(by_id, name="study_id"), dtype=object)
-        for columns in (candidates, references)
-    )
-    preds.attrs = refs.attrs = {
-        "name": f"the run {source}",
-        "file": InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),
-    }
+    index = pd.Index(by_id, name="study_id")
+    preds, refs = (pd.DataFrame(side, index, dtype=object) for side in (candidates, references))
+    file = InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records))
+    preds.attrs = refs.attrs = {"name": f"the run {source}", "file": file}
     studies = join_tables(preds, refs, section=judged, **how)
     records_kept = [by_id[study_id] for study_id in studies.study_ids]
     classes = tuple(record["study_class"] for record in records_kept)
-    made_by = manifest.get("class_source")
-    is_named = made_by and made_by != "none" and all(classes)
+    class_field = "study_class" if any(classes) else None
+    if manifest.get("class_source", "none") != "none" and all(classes):
+        class_field = manifest["class_source"]
     files = [file["path"] for file in manifest["inputs"] if file["role"] in ("preds", "both")]
-    of_candidates = {
-        *rename_reserved(dict.fromkeys(manifest.get("of_candidates", ()), ()), how["reserved"])
-    }
+    of_candidates = dict.fromkeys(manifest.get("of_candidates", ()), ())
     return replace(
         studies,
         study_classes=classes,
         class_inferred=tuple(record["class_inferred"] for record in records_kept),
-        class_field=made_by if is_named else "study_class" if any(classes) else None,
-        of_candidates=frozenset(of_candidates),
+        class_field=class_field,
+        of_candidates=frozenset(rename_reserved(of_candidates, how["reserved"])),
         model=manifest.get("model") or (model_of(files[0]) if files else None),
     )
 
@@ -152,9 +146,7 @@ def _join_several(
         (study_id, name), n = Counter(zip(refs.index, names, strict=True)).most_common(1)[0]
         if n > 1 or "" in names:
             which = f"{name!r} twice in study {study_id!r}" if n > 1 else "nothing in some record"
-            raise JudgeError(
-                f"{source}: {column} tells the references of a study apart; it has {which}"
-            )
+            raise JudgeError(f"{source}: {column} tells references apart; it has {which}")
         refs = refs.drop(columns=column)
     _, reference = report_fields(refs if is_one else preds, refs, fields)
     reports = read_reports(refs, reference)
@@ -168,13 +160,11 @@ def _join_several(
     first = refs.iloc[sorted(range(len(refs)), key=lambda row: not texts[row])]
     first = first[~first.index.duplicated()].loc[list(every)]
     studies = join_tables(first if is_one else preds, first, fields=fields, section=chosen, **how)
-    empty = [study_id for study_id, text in zip(refs.index, texts, strict=True) if not text]
-    note = f"empty references, left out: {len(empty):,} ({first_ids(empty)})"
-    return replace(
-        studies,
-        notes=(*studies.notes, *([note] if empty else [])),
-        every_reference=tuple(tuple(every[study_id]) for study_id in studies.study_ids),
-    )
+    notes = studies.notes
+    if empty := [study_id for study_id, text in zip(refs.index, texts, strict=True) if not text]:
+        notes += (f"empty references, left out: {len(empty):,} ({first_ids(empty)})",)
+    every_reference = tuple(tuple(every[study_id]) for study_id in studies.study_ids)
+    return replace(studies, notes=notes, every_reference=every_reference)
 
 
 def _explode(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
@@ -203,12 +193,11 @@ def from_python(
 ) -> StudySet:
     """Make a study set of reports as a caller in Python has them.
 
-    DataFrames, `datasets` and dictionaries of records are read as files are. Dictionaries of texts
-    and Series are joined by their keys and index; lists go by their order, and so does all with
-    `study_ids`. Texts are judged whole where no `section` is named. `study_classes` and `fields`
-    are beside texts, in the order of the references. Raises `JudgeError` as `read_pair`.
+    Tables and dictionaries of records are read as files are. Dictionaries of texts and Series are
+    joined by their keys; lists go by their order, and so does all with `study_ids`. Texts are
+    judged whole where no `section` is named. Raises `JudgeError` as `read_pair`.
     """
-    further = dict(fields or {})
+    further = {**(fields or {})}
     if study_classes is not None:
         further["study_class"] = study_classes
     if candidates is None:
@@ -225,25 +214,21 @@ def from_python(
     by_id = study_ids is None and refs.index.name == KEYS
     if not are_texts and (further or study_ids is not None):
         raise JudgeError("a table holds everything: put study_ids, study_classes and fields in it")
+    beside = {name: values_of(f"the field {name!r}", field) for name, field in further.items()}
+    for name, field in further.items():
+        n, index = len(beside[name]), getattr(field, "index", None)
+        if by_id and isinstance(index, pd.Index) and [*map(to_id, index)] != [*refs.index]:
+            raise JudgeError(f"the field {name!r} has another index than the references")
+        if n != len(refs):
+            raise JudgeError(f"{name!r} has {n} values and there are {len(refs)} references")
     return join_tables(
         preds,
         refs,
         section=section or ("report" if are_texts else None),
         allow_missing=allow_missing,
         reserved=reserved,
-        beside={
-            name: _field_values(name, values, refs, by_id=by_id) for name, values in further.items()
-        },
+        beside=beside,
     )
-
-
-def _field_values(name: str, field: Any, refs: pd.DataFrame, *, by_id: bool) -> list[Any]:  # noqa: ANN401
-    values = values_of(f"the field {name!r}", field)
-    if by_id and hasattr(field, "to_frame") and [*map(to_id, field.index)] != [*refs.index]:
-        raise JudgeError(f"the field {name!r} has another index than the references")
-    if len(values) != len(refs):
-        raise JudgeError(f"{name!r} has {len(values)} values and there are {len(refs)} references")
-    return values
 
 
 def join_tables(
@@ -269,7 +254,7 @@ def join_tables(
         whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
         raise JudgeError(
             f"the studies of {names} ({chosen}) do not match: {whys}; choose another --section, or "
-            "leave these studies out with --allow-missing (allow_missing=True)"
+            "leave them out with --allow-missing (allow_missing=True)"
         )
     references, candidates = references.loc[study_ids], candidates.loc[study_ids]
     rows = refs.index.get_indexer(pd.Index(study_ids))
@@ -277,27 +262,28 @@ def join_tables(
     of_refs |= beside or {}
     of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
     of_preds = {} if is_one else _columns(preds.loc[study_ids], candidate.values())
-    merged = merge_fields(of_refs, of_preds)
+    merged = {name: one_type(values) for name, values in (of_refs | of_preds | of_refs).items()}
     classes, class_field, tidy = take_class(merged, len(study_ids), fields.study_class)
     named_patient = fields.patient and find_column(tidy, fields.patient, "--column patient")
     final = rename_reserved(tidy, reserved, named_patient)
     patient = named_patient or next((name for name in FIELD_NAMES["patient"] if name in tidy), None)
     names_of = list(zip(tidy, final, strict=True))
     is_cut = (candidates[chosen] == "") & (candidates["report"] != "")
-    if is_cut.any():
-        ids = list(candidates.index[is_cut])
-        notes.append(
-            "candidates with headings but none for the section, judged as empty: "
-            f"{len(ids):,} ({first_ids(ids)})"
-        )
+    if cut := list(candidates.index[is_cut]):
+        why = "candidates with headings but none for the section, judged as empty"
+        notes.append(f"{why}: {len(cut):,} ({first_ids(cut)})")
     notes += [f"the field {old} is kept as {new}" for old, new in names_of if old != new]
     # A field `model` of references in a file of their own is of something else, a scanner say.
     models = of_preds if refs.attrs["file"] and not is_one else {**of_refs, **of_preds}
-    model_names = {
-        str(name).strip() if isinstance(name, str | int | float) else ""
-        for name in models.get("model", ())
+    named = models.get("model", ())
+    model_names = {str(one).strip() if isinstance(one, str | int | float) else "" for one in named}
+    read_from = {
+        "id": str(refs.index.name or "row"),
+        "reference": ", ".join(reference.values()),
+        "candidate": ", ".join(candidate.values()),
     }
-    files = dict.fromkeys((preds.attrs["file"], refs.attrs["file"]))
+    if patient:
+        read_from["patient"] = patient
     return StudySet(
         study_ids=tuple(study_ids),
         references=tuple(references[chosen]),
@@ -310,15 +296,10 @@ def join_tables(
         of_candidates=frozenset(new for old, new in names_of if old not in of_refs),
         class_field=class_field,
         model=(model_names.pop() or None) if len(model_names) == 1 else None,
-        read_from={
-            "id": str(refs.index.name or "row"),
-            "reference": ", ".join(reference.values()),
-            "candidate": ", ".join(candidate.values()),
-            **({"patient": patient} if patient else {}),
-        },
+        read_from=read_from,
         omitted={why: len(ids) for why, ids in omitted.items()},
         omitted_ids={why: tuple(ids[:5]) for why, ids in omitted.items()},
-        inputs=tuple(filter(None, files)),
+        inputs=tuple(filter(None, dict.fromkeys((preds.attrs["file"], refs.attrs["file"])))),
         notes=tuple(notes),
     )
 
@@ -328,18 +309,14 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
     for name, frame in tables.items():
         if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
             several = "; --references takes several of a study" if frame is refs else ""
-            ids = f"{len(twice)} ({first_ids(twice)})"
-            raise JudgeError(f"{name} has ids more than once: {ids}{several}")
+            raise JudgeError(f"{name} has ids more than once: {first_ids(twice)}{several}")
     numbered = [name for name, frame in tables.items() if frame.index.name is None]
     if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
-        there = join_names(tables[numbered[0]].columns)
+        name, there = numbered[0], join_names(tables[numbered[0]].columns)
         raise JudgeError(
-            f"{numbered[0]} has no ids to join by; name the field (--column id; in Python pass "
-            f"study_ids), one of {there}; records: {len(preds):,} and {len(refs):,}"
+            f"{name} has no ids to join by; name the field (--column id, study_ids in Python), one "
+            f"of {there}; records: {len(preds):,} and {len(refs):,}"
         )
-    if not preds.index.isin(refs.index).any():
-        sides = [f"{name} has {first_ids(list(frame.index))}" for name, frame in tables.items()]
-        raise JudgeError(f"no study in common: {'; '.join(sides)}")
     if not numbered or refs.attrs["file"] is None:
         return []
     names = " and ".join(tables)
@@ -348,8 +325,7 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
 
 def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict[str, list[str]]]:
     """Return the ids of the studies in the references' order, and those left out, by why."""
-    further = candidates.index.difference(references.index, sort=False)
-    reasons = dict.fromkeys(further, ONLY_IN_PREDS)
+    reasons = {one: ONLY_IN_PREDS for one in candidates.index if one not in references.index}
     for study_id, reference in zip(references.index, references, strict=True):
         if study_id not in candidates.index:
             reasons[study_id] = "only in REFS"

@@ -1,7 +1,7 @@
 """Reads files and Python objects into a DataFrame: one row a record, indexed by study id.
 
-The index is named after the field that the ids are from, None where records are only numbered.
-`attrs["name"]` is what messages call the records, `attrs["file"]` their `InputFile`, if any.
+The index has the name of the field of ids, None where records are numbered; `attrs` has the
+`name` for messages and the `file`, if any.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import Any
 
 import pandas as pd
 
@@ -25,7 +24,6 @@ from judge import jsonio
 from judge.jsonio import replace_surrogates
 from judge.studies.columns import (
     KNOWN_NAMES,
-    MAX_INPUT,
     TEXT,
     NamedFields,
     columns_for,
@@ -46,25 +44,14 @@ _FORMS = "give JSON, JSON Lines, CSV or TSV with a header, or Parquet"
 Columns = dict[str, list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The decompressed bytes of a source; `sha256` is of the bytes before that."""
-
-    name: str
-    data: bytes
-    sha256: str
-
-
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> pd.DataFrame:
     """Read a file, or standard input (`-`), for the role `preds`, `refs`, `both` or another."""
-    content = read_content(source)
-    if content.data.startswith(_PARQUET) or content.name.lower().endswith(".parquet"):
-        columns = _read_parquet(content)
-    else:
-        columns = _read_text(content.name, decode(content))
+    name, data, digest = read_content(source)
+    is_parquet = data.startswith(_PARQUET) or name.lower().endswith(".parquet")
+    columns = _read_parquet(name, data) if is_parquet else _read_text(name, decode(name, data))
     option = "--metrics" if role == "metrics" else "--column id"
-    frame = _by_id(content.name, columns, fields.id, first=1, option=option)
-    frame.attrs["file"] = InputFile(source, role, content.sha256, len(frame))
+    frame = _by_id(name, columns, fields.id, first=1, option=option)
+    frame.attrs["file"] = InputFile(source, role, digest, len(frame))
     return frame
 
 
@@ -105,77 +92,51 @@ def to_id(value: object) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-# Bytes and text.
+def read_content(source: str) -> tuple[str, bytes, str]:
+    """Read a path, or standard input for `-`; gzip is undone, whatever the name.
 
-
-def read_content(source: str) -> Content:
-    """Read a path, or standard input for `-`; gzip is undone, whatever the name."""
+    Return the name for messages, the bytes, and the SHA-256 of the bytes as they were stored.
+    """
     name = "standard input" if source == STDIN else source
     try:
-        if source == STDIN:
-            data = _read_all(sys.stdin.buffer, name)
-        else:
-            with Path(source).open("rb") as file:
-                data = _read_all(file, name)
+        data = sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
         digest = hashlib.sha256(data).hexdigest()
         if data.startswith(_GZIP):
-            data = _read_all(gzip.GzipFile(fileobj=io.BytesIO(data)), name)
+            data = gzip.decompress(data)
     except (OSError, ValueError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise JudgeError(f"cannot read {name}: {reason}") from error
-    return Content(name, data, digest)
+    return name, data, digest
 
 
-def decode(content: Content) -> str:
+def decode(name: str, data: bytes) -> str:
     """Return the text that a source holds, without a byte order mark; raises `JudgeError`."""
-    if content.data.startswith(_ZIP):
-        raise JudgeError(f"{content.name} is a spreadsheet or an archive; save it as CSV")
+    if data.startswith(_ZIP):
+        raise JudgeError(f"{name} is a spreadsheet or an archive; save it as CSV")
     try:
-        text = content.data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except ValueError as error:
-        raise JudgeError(f"{content.name} is not text in UTF-8; {_FORMS}") from error
+        raise JudgeError(f"{name} is not text in UTF-8; {_FORMS}") from error
     if not text.strip():
-        raise JudgeError(f"{content.name} is empty")
+        raise JudgeError(f"{name} is empty")
     if "\x00" in text:
-        raise JudgeError(f"{content.name} is neither text nor Parquet; {_FORMS}")
+        raise JudgeError(f"{name} is neither text nor Parquet; {_FORMS}")
     return text
 
 
-def _read_all(file: BinaryIO | gzip.GzipFile, name: str) -> bytes:
-    data = bytearray()
-    while chunk := file.read(2**20):
-        data += chunk
-        _check_size(name, len(data))
-    return bytes(data)
-
-
-def _check_size(name: str, n_bytes: int) -> None:
-    if n_bytes > MAX_INPUT:
-        raise JudgeError(f"{name} unpacks to more than {MAX_INPUT / 1e9:g} GB; split it")
-
-
-def _read_parquet(content: Content) -> Columns:
-    """Return the columns, but for images and the like; a text that repeats is stored once."""
+def _read_parquet(name: str, data: bytes) -> Columns:
+    """Return the columns, but for images and the like."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns: Columns = {}
-    n_bytes = 0
     try:
-        file = pq.ParquetFile(pa.BufferReader(content.data))
-        _check_names(content.name, file.schema_arrow.names)
+        file = pq.ParquetFile(pa.BufferReader(data))
+        _check_names(name, file.schema_arrow.names)
         names = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
-        for batch in file.iter_batches(256, columns=names, use_threads=False):
-            for name in names:
-                column = batch[name]
-                is_short = pa.types.is_dictionary(column.type)
-                n_bytes += (column.dictionary_decode() if is_short else column).nbytes
-                _check_size(content.name, n_bytes)
-                columns.setdefault(name, []).extend(column.to_pylist())
+        return file.read(columns=names, use_threads=False).to_pydict()
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
-        raise JudgeError(f"{content.name} is a damaged Parquet file; write it again") from error
-    return columns
+        raise JudgeError(f"{name} is a damaged Parquet file; write it again") from error
 
 
 def _read_text(name: str, text: str) -> Columns:
@@ -198,8 +159,7 @@ def _from_list(name: str, values: Sequence[Any]) -> Columns:
         return {TEXT: list(values)}
     for number, record in enumerate(values, 1):
         if not isinstance(record, Mapping):
-            kind = type(record).__name__
-            raise JudgeError(f"{name}: record {number} is a {kind}, not an object of fields")
+            raise JudgeError(f"{name}: record {number} is no object of fields")
     fields = dict.fromkeys(field for record in values for field in record)
     return {str(field): [record.get(field) for record in values] for field in fields}
 
@@ -211,11 +171,9 @@ def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
 def read_delimited(name: str, text: str) -> Columns:
     """Read CSV or TSV; the delimiter is the most frequent in its first line, which has the names.
 
-    Not by pandas, which fills up a row that is short, and reads on over a quote that is never
-    closed.
+    Not by pandas, which fills up a short row and reads on over a quote that is never closed.
     """
-    header = text.lstrip("\r\n").splitlines()[0]
-    delimiter = max(",\t;", key=header.count)
+    delimiter = max(",\t;", key=text.lstrip("\r\n").splitlines()[0].count)
     csv.field_size_limit(2**31 - 1)  # else 131,072
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     names: list[str] = []
@@ -227,10 +185,8 @@ def read_delimited(name: str, text: str) -> Columns:
             elif len(row) == len(names):
                 rows.append([None if cell in ("NaN", "nan") else cell for cell in row])
             else:
-                raise JudgeError(
-                    f"{name}: the row that ends in line {lines.line_num} has {len(row)} cells and "
-                    f"the header {len(names)}: quote texts with a delimiter or line break"
-                )
+                cells = f"has {len(row)} cells and the header {len(names)}"
+                raise JudgeError(f"{name}: the row that ends in line {lines.line_num} {cells}")
     except csv.Error as error:
         raise JudgeError(f"{name}: no CSV or TSV in line {lines.line_num}: {error}") from error
     _check_names(name, names)
@@ -244,29 +200,23 @@ def _by_id(
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")
-    columns = {
-        replace_surrogates(field): list(map(_clean, values)) for field, values in columns.items()
-    }
+    columns = {replace_surrogates(key): [*map(_clean, values)] for key, values in columns.items()}
     # pandas' orient="index" numbers the rows: two such files would be joined by row.
     is_numbered = columns.get(KEYS) == [str(row) for row in range(count)]
     known = columns_for(columns, "id") if KEYS not in columns or is_numbered else []
-    unnamed = [field for field in (KEYS, _INDEX, "column_1") if field in columns]
-    id_field = (
-        find_column(columns, wanted, option, name)
-        if wanted
-        else next(iter((*known, *unnamed)), None)
-    )
+    known += [field for field in (KEYS, _INDEX, "column_1") if field in columns]
+    id_field = find_column(columns, wanted, option, name) if wanted else [*known, None][0]
     values = list(range(first, first + count)) if id_field is None else columns.pop(id_field)
     ids = list(map(to_id, values))
     if None in ids:
         row = ids.index(None) + 1
         raise JudgeError(f"{name}: record {row} of {count} has no id in {id_field!r}")
     # An index beside ids is no field of the user's, nor is the key that stands in its record again.
-    again = [
-        field for field in columns_for(columns, "id") if list(map(to_id, columns[field])) == ids
-    ]
-    for field in (KEYS, _INDEX, *(again if id_field == KEYS else ())):
-        columns.pop(field, None)
+    for field in (KEYS, _INDEX, *columns_for(columns, "id")):
+        if field in (KEYS, _INDEX):
+            columns.pop(field, None)
+        elif id_field == KEYS and list(map(to_id, columns[field])) == ids:
+            del columns[field]
     frame = pd.DataFrame(columns, pd.Index(ids, dtype=object, name=id_field), dtype=object)
     frame.attrs = {"name": name, "file": None}
     return frame

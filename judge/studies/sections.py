@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pandas as pd
 
 from judge.studies.columns import TEXT, NamedFields, columns_for, find_column, join_names
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Section = Literal["findings", "impression", "report"]
 
@@ -50,9 +49,9 @@ _HEADING = re.compile(
 def known_section(section: str | None) -> Section | None:
     """Return the section with this name; raises `JudgeError` for an unknown name."""
     known = next((known for known in SECTIONS if known == section), None)
-    if known is None and section is not None:
-        raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
-    return known
+    if known == section:
+        return known
+    raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
 
 
 def split_report(text: str) -> dict[str, str | None]:
@@ -74,8 +73,7 @@ def split_report(text: str) -> dict[str, str | None]:
 
 
 def _is_heading(text: str, match: re.Match[str]) -> bool:
-    start = _before_markup(text, match.start())
-    before = text[start - 1] if start else "\n"
+    before = text[: _before_markup(text, match.start())][-1:] or "\n"
     capitalised = match["name"][0].isupper()
     if not match["colon"]:
         return before == "\n" and capitalised
@@ -83,9 +81,7 @@ def _is_heading(text: str, match: re.Match[str]) -> bool:
 
 
 def _before_markup(text: str, position: int) -> int:
-    while position and text[position - 1] in "#*_ \t":
-        position -= 1
-    return position
+    return len(text[:position].rstrip("#*_ \t"))
 
 
 def report_fields(
@@ -102,16 +98,16 @@ def report_fields(
         candidate = _find_fields(preds, "candidate", {"whole": ("candidate",)}, taken)
     if not reference and (candidate or not is_one):
         taken = candidate.values() if is_one else ()
-        parts = {**_PARTS, "whole": ("report", "reference")}
+        parts = _PARTS | {"whole": ("report", "reference")}
         reference = _find_fields(refs, "reference", parts, taken)
     if not candidate and not is_one:  # a section is a candidate's too, in their own file
-        candidate = _find_fields(preds, "candidate", {**_PARTS, "whole": ("report",)}, ())
+        candidate = _find_fields(preds, "candidate", _PARTS | {"whole": ("report",)}, ())
     for side, frame, chosen in (("candidate", preds, candidate), ("reference", refs, reference)):
         if not chosen:
             names = join_names(name for name in (frame.index.name, *frame.columns) if name)
             raise JudgeError(
-                f"{frame.attrs['name']} has no text field for the {side}s, only: {names}; name "
-                f"it with --column {side}{', or give two files, PREDS and REFS' if is_one else ''}"
+                f"{frame.attrs['name']} has no text field for the {side}s, only: {names}; name it "
+                f"with --column {side}, or give two files, PREDS and REFS"
             )
     return candidate, reference
 
@@ -128,20 +124,18 @@ def _find_fields(
 ) -> Fields:
     fields = {}
     for part, roles in parts.items():
+        names = [name for role in roles for name in columns_for(frame.columns, role)]
+        # A number may be called `target`; a list is refused with a word about --references.
         names = [
             name
-            for role in roles
-            for name in columns_for(frame.columns, role)
-            # A number may be called `target`; a list is refused with a word about --references.
+            for name in names
             if name not in taken
             and (name == TEXT or _may_be_text(frame[name]) or list in map(type, frame[name]))
         ]
         names = [name for name in names if any(frame[name])] or names
         if odd := [name for name in names if list(frame[name]) != list(frame[names[0]])]:
-            raise JudgeError(
-                f"{frame.attrs['name']}: say by --column {side} which field holds the {side}: "
-                f"{join_names([names[0], *odd])}"
-            )
+            which = f"say by --column {side} which field holds the {side}"
+            raise JudgeError(f"{frame.attrs['name']}: {which}: {join_names([names[0], *odd])}")
         if names:
             fields[part] = names[0]
     return fields
@@ -160,47 +154,38 @@ def _may_be_text(column: Iterable[object]) -> bool:
 def read_reports(
     frame: pd.DataFrame, fields: Fields, *, are_candidates: bool = False
 ) -> pd.DataFrame:
-    """Return each study's `findings`, `impression` and `report`.
+    """Return each study's `findings`, `impression` and `report`, None for a missing text.
 
-    Sections are split off a whole report, and put together to one. A candidate without headings
-    is taken for any section; one that has only other headings is "". A value is None for a missing
-    text. Raises `JudgeError` for a value that is no text.
+    A candidate without headings is taken for any section; one that has only other headings is "".
     """
-    import pandas as pd
-
     columns = [_texts(frame, fields.get(part)) for part in ("findings", "impression", "whole")]
     rows = []
     for findings, impression, whole in zip(*columns, strict=True):
         texts = {"findings": findings, "impression": impression}
         parts = [f"{name.title()}: {text}" for name, text in texts.items() if text]
         is_missing = (findings, impression, whole) == (None, None, None)
-        texts["report"] = None if is_missing else whole or " ".join(parts)
-        if whole is not None and not (findings and impression):
-            split = split_report(whole)
-            if are_candidates:
-                has_headings = (split["findings"], split["impression"]) != (None, None)
-                others = {"findings": split["preamble"], "impression": ""}
-                split = {
-                    name: (other if has_headings else whole) if split[name] is None else split[name]
-                    for name, other in others.items()
-                }
-            for name in _PARTS:
-                texts[name] = texts[name] or (texts[name] if split[name] is None else split[name])
-        rows.append(texts)
+        report = None if is_missing else whole or " ".join(parts)
+        split = split_report(whole or "")
+        if are_candidates and whole is not None:
+            is_plain = split["findings"] is split["impression"] is None
+            for name, other in (("findings", split["preamble"]), ("impression", "")):
+                if split[name] is None:
+                    split[name] = whole if is_plain else other
+        for name in _PARTS:
+            if not texts[name] and split[name] is not None:
+                texts[name] = split[name]
+        rows.append({**texts, "report": report})
     return pd.DataFrame(rows, frame.index, list(SECTIONS), dtype=object)
 
 
 def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
     if name is None:
         return [None] * len(frame)
-    source = frame.attrs["name"]
     for study_id, value in frame[name].items():
         if value is not None and not isinstance(value, str):
-            kind = type(value).__name__
+            kind, source = type(value).__name__, frame.attrs["name"]
             way = "; --references takes several of a study" if kind == "list" else ""
-            raise JudgeError(
-                f"{source}: {name!r} of study {study_id!r} is not a text but a {kind}{way}"
-            )
+            raise JudgeError(f"{source}: {name!r} of study {study_id!r} is a {kind}, no text{way}")
     return [text and text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in frame[name]]
 
 

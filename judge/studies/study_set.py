@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from judge import jsonio
 from judge.signature import random_rank
@@ -45,8 +44,7 @@ class JudgeContext:
         """Return `context`, `prior` and `modality` of the study with these fields."""
         context: dict[str, str] = {}
         for shown in self.context:
-            for name, value in read_context(shown, fields[shown]).items():
-                context.setdefault(name, value)
+            context = {**read_context(shown, fields[shown]), **context}
         prior = prior_report(fields[self.prior]) if self.prior else None
         return {"context": context, "prior": prior, "modality": self.modality}
 
@@ -56,9 +54,6 @@ class JudgeContext:
         parts = {"context": self.context, "prior": (self.prior,), "modality": (self.modality,)}
         names = {part: [_quoted(name) for name in fields if name] for part, fields in parts.items()}
         return [f"{part}:{','.join(fields)}" for part, fields in names.items() if fields]
-
-
-NO_CONTEXT = JudgeContext()
 
 
 def attach_context(
@@ -71,18 +66,13 @@ def attach_context(
     """Return the studies with the fields that the judge is shown.
 
     `context` names fields; None is those called as in `CONTEXT_FIELDS` but for the fields of the
-    candidates' file alone, whose author must not choose what the judge reads. `modality` is a code
-    of `MODALITIES`, or DICOM's. Raises `JudgeError` for a field or a value that will not do.
+    candidates' file alone, whose author must not choose what the judge reads.
     """
     if context is None:
-        rank = {normalise_name(name): place for place, name in enumerate(CONTEXT_FIELDS)}
-        known = {name: rank.get(normalise_name(name)) for name in studies.fields}
-        found = [
-            (place, name)
-            for name, place in known.items()
-            if place is not None and name not in studies.of_candidates
-        ]
-        names = [name for _, name in sorted(found)]
+        usual = [normalise_name(name) for name in CONTEXT_FIELDS]
+        names = sorted({*studies.fields} - studies.of_candidates)
+        names = [name for name in names if normalise_name(name) in usual]
+        names.sort(key=lambda name: usual.index(normalise_name(name)))
     else:
         names = [find_column(studies.fields, name, "--column context") for name in context]
     if prior:
@@ -98,15 +88,15 @@ def attach_context(
     return replace(studies, judge_context=shown)
 
 
-@lru_cache(maxsize=4096, typed=True)
 def read_context(field: str, value: object) -> Mapping[str, str]:
-    """Return the patient's data in a field's value by name: an object's, ReXrank's labels, its own.
-
-    Of two values of one name the first counts.
-    """
+    """Return the patient's data in a field's value by name: an object's, ReXrank's, its own."""
     text = "" if value is None else as_text(value).strip()
-    if text.startswith(("{", "[")):
-        parts = _parse_object(field, text)
+    try:
+        data = jsonio.read(text, nan=True) if text.startswith("{") else None
+    except jsonio.JsonError:
+        data = None  # words that begin with a bracket
+    if isinstance(data, dict):
+        parts = [(name, as_text(said)) for name, said in data.items() if said is not None]
     elif (labels := [*_LABEL.finditer(text)]) and not text[: labels[0].start()].strip():
         ends = [label.start() for label in labels[1:]] + [len(text)]
         parts = [(m[1], text[m.end() : end]) for m, end in zip(labels, ends, strict=True)]
@@ -128,23 +118,14 @@ def prior_report(value: object) -> str | None:
     return None if text.strip().lower() in _MISSING else text
 
 
-def _parse_object(field: str, text: str) -> list[tuple[str, str]]:
-    try:
-        data = jsonio.read(text, nan=True)
-    except jsonio.JsonError:
-        data = None
-    if not isinstance(data, dict):
-        return [(field, text)]  # words that begin with a bracket: "[Clinical] cough"
-    return [(name, as_text(value)) for name, value in data.items() if value is not None]
-
-
 def _quoted(name: str) -> str:
     if name != "none" and not any(mark in name for mark in ',|"'):
         return name
     return json.dumps(name, ensure_ascii=False).replace("|", "\\u007c")  # a signature's separator
 
 
-T = TypeVar("T")
+_COLUMNS = ("references", "candidates", "study_classes", "class_inferred", "full_references")
+"""The columns of a study set beside its ids, its fields and its further references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +143,9 @@ class StudySet:
     """Studies as parallel columns, in the order of the references.
 
     `full_references` are the whole reports where the input has more than the section.
-    `of_candidates` are the fields that the candidates' file alone has. A study class that isn't
-    known is None; `class_inferred` marks one that was inferred, `class_field` gave the others.
-    `model` wrote the candidates, None where nothing says so. `read_from` names the fields of ids,
-    candidates and references. `omitted` counts the studies that were left out, by reason, and
-    `omitted_ids` has the first few. `every_reference` has all references of each study by their
-    names, where studies have several.
+    `of_candidates` are the fields that the candidates' file alone has, `read_from` the fields of
+    ids, candidates and references. `omitted` counts the studies left out, by reason, and
+    `omitted_ids` has the first few. `every_reference` is there where studies have several.
     """
 
     study_ids: tuple[str, ...]
@@ -186,7 +164,7 @@ class StudySet:
     omitted_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: tuple[InputFile, ...] = ()
     notes: tuple[str, ...] = ()
-    judge_context: JudgeContext = NO_CONTEXT
+    judge_context: JudgeContext = JudgeContext()
     every_reference: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     def __len__(self) -> int:
@@ -197,28 +175,18 @@ class StudySet:
 
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
         """Return the studies of some rows; one that is there several times needs ids of its own."""
-
-        def picked(column: Sequence[T]) -> tuple[T, ...]:
-            return tuple(column[row] for row in rows)
-
-        return replace(
-            self,
-            study_ids=picked(self.study_ids) if study_ids is None else tuple(study_ids),
-            references=picked(self.references),
-            candidates=picked(self.candidates),
-            study_classes=picked(self.study_classes),
-            class_inferred=picked(self.class_inferred),
-            full_references=picked(self.full_references),
-            fields={name: picked(column) for name, column in self.fields.items()},
-            every_reference=picked(self.every_reference) if self.every_reference else (),
-        )
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        if self.every_reference:
+            columns["every_reference"] = self.every_reference
+        picked = {name: tuple(column[row] for row in rows) for name, column in columns.items()}
+        fields = {name: tuple(column[row] for row in rows) for name, column in self.fields.items()}
+        ids = [self.study_ids[row] for row in rows] if study_ids is None else study_ids
+        return replace(self, study_ids=tuple(ids), fields=fields, **picked)
 
     def sample(self, n: int, seed: int) -> Self:
         """Return `n` studies, drawn by seed and ids; a larger `n` has those of a smaller."""
-        rows = sorted(
-            range(len(self)), key=lambda row: random_rank("study", seed, self.study_ids[row])
-        )
-        return self.take(sorted(rows[:n]))
+        ranks = [random_rank("study", seed, study_id) for study_id in self.study_ids]
+        return self.take(sorted(sorted(range(len(self)), key=ranks.__getitem__)[:n]))
 
     def study(self, row: int) -> Study:
         """Return the study in a row, counted from 0."""
@@ -230,7 +198,7 @@ class StudySet:
             study_class=self.study_classes[row],
             class_inferred=self.class_inferred[row],
             fields=fields,
-            **(self.judge_context.read(fields) if self.judge_context != NO_CONTEXT else {}),
+            **self.judge_context.read(fields),
         )
 
 

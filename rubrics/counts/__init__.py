@@ -13,26 +13,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from judge.rubrics.categories import (
-    CATEGORIES,
-    CATEGORY,
-    COUNTS,
-    ERROR,
-    ERRORS,
-    GRADED_ERROR,
-    GRADES,
-    KEY,
-    KEYS,
-    LEVELS,
-    MAX_COUNT,
-    SIGNIFICANCE,
-    SIGNIFICANT,
-    error_counts,
-    no_error,
-    significance_of,
-)
-from judge.rubrics.contract import EVERYWHERE, Counted, Measure, Order, Rubric, Tally, source
-from judge.rubrics.replies import ReplyModel, read_json, validate_reply, whole_number
+from judge.rubrics import categories
+from judge.rubrics.categories import CATEGORY, ERROR, KEY, KEYS, LEVELS, MAX_COUNT
+from judge.rubrics.contract import EVERYWHERE, Counted, Measure, Rubric, Tally, sorted_by, source
+from judge.rubrics.replies import ReplyModel, read_reply, whole_number
 from judge.types import Annotation, Measures, ReportComparison, Study
 
 _ALL = Measure(
@@ -71,14 +55,9 @@ class Reply(ReplyModel):
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Return the twelve counts that an answer states, each a whole number from 0."""
-    reply = validate_reply(Reply, read_json(text)).model_dump()
-    return Annotation(
-        stated_counts={
-            KEY[level, category]: reply[level][category.value]
-            for level in LEVELS
-            for category in CATEGORIES
-        }
-    )
+    reply = read_reply(Reply, text).model_dump()
+    counts = {name: reply[level][category.value] for (level, category), name in KEY.items()}
+    return Annotation(stated_counts=counts)
 
 
 def render(annotation: Annotation) -> str:
@@ -86,24 +65,22 @@ def render(annotation: Annotation) -> str:
     counts = annotation.stated_counts
     if annotation != Annotation(stated_counts=counts) or counts.keys() != {*KEYS}:
         raise ValueError("the reply has the twelve counts and nothing beside them")
-    reply = {
-        level: {category.value: counts[KEY[level, category]] for category in CATEGORIES}
-        for level in LEVELS
-    }
+    reply: dict[str, dict[str, int]] = {level: {} for level in LEVELS}
+    for (level, category), name in KEY.items():
+        reply[level][category.value] = counts[name]
     return json.dumps(reply, separators=(",", ":"))
 
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's counts, their sum by level and the sum of all."""
-    counts = error_counts(annotation)
+    counts = categories.error_counts(annotation)
     return {_ALL.name: sum(counts[f"n_{level}"] for level in LEVELS), **counts}
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     """Return how many discrepancies of each kind rules found, as significant as GREEN's are."""
     counts = Counter(
-        KEY[significance_of(discrepancy), discrepancy.category]
-        for discrepancy in comparison.discrepancies
+        KEY[categories.significance_of(found), found.category] for found in comparison.discrepancies
     )
     return Annotation(stated_counts={name: counts[name] for name in KEYS})
 
@@ -115,15 +92,15 @@ RUBRIC = Rubric(
     summary="Judge reports by twelve counts of errors, stated in one short reply.",
     prompt="counts",
     sources=(source("ostmeier2024green"), source("zambranochaves2024chexprompt")),
-    kinds=(replace(GRADED_ERROR, is_listed=False),),
-    facets=(CATEGORY, GRADES),
-    measures=(_ALL, *COUNTS),
+    kinds=(replace(categories.GRADED_ERROR, is_listed=False),),
+    facets=(CATEGORY, categories.GRADES),
+    measures=(_ALL, *categories.COUNTS),
     statistics=(
-        replace(ERRORS, shown=EVERYWHERE),
-        no_error(SIGNIFICANT, "clinically significant errors"),
+        replace(categories.ERRORS, shown=EVERYWHERE),
+        categories.no_error("significant", "clinically significant errors"),
     ),
-    worst=(Order("n_significant", largest_first=True), Order("n_errors", largest_first=True)),
-    tally=Tally("Errors by category", ERROR, CATEGORY.name, SIGNIFICANCE),
+    worst=sorted_by("-n_significant", "-n_errors"),
+    tally=Tally("Errors by category", ERROR, CATEGORY.name, categories.SIGNIFICANCE),
     parse=parse,
     render=render,
     measure=measure,

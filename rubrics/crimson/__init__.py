@@ -14,50 +14,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, StrictStr
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from judge.rubrics.categories import (
-    ERROR,
-    ERRORS,
-    ItemCounter,
-    count_measures,
-    no_error,
-    no_urgent,
-)
-from judge.rubrics.contract import (
-    EVERYWHERE,
-    Counted,
-    Facet,
-    Kind,
-    Label,
-    Measure,
-    Order,
-    Rubric,
-    Statistic,
-    Tally,
-    mean_of,
-    source,
-)
-from judge.rubrics.replies import (
-    Line,
-    ReplyModel,
-    check_round_trip,
-    denies,
-    first_repeat,
-    one_line,
-    read_json,
-    validate_reply,
-)
-from judge.types import (
-    Annotation,
-    Item,
-    Measures,
-    ReportComparison,
-    ReportFinding,
-    Side,
-    Study,
-    UnparsedError,
-)
+from judge.rubrics import Facet, Kind, Label, Measure, Rubric, Tally, replies
+from judge.rubrics.categories import ERROR, ERRORS, count_items, count_measures, no_error, none_of
+from judge.rubrics.contract import EVERYWHERE, Counted, Statistic, mean_of, sorted_by, source
+from judge.rubrics.replies import Line, ReplyModel, denies
+from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
 NEGLIGIBLE = "negligible"
 SIGNIFICANCE = Facet(
@@ -154,8 +117,6 @@ MEASURES = (
     *_COUNTS,
 )
 
-_count = ItemCounter((*_COUNTS, *_LISTS))
-
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's score, the weights it is made of, and its counts.
@@ -177,7 +138,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     crimson = None
     if reference is not None and matched is not None:
         crimson = score(reference, matched, false, missing)
-    counts = _count(annotation)
+    counts = count_items((*_COUNTS, *_LISTS), annotation)
     n_urgent, n_actionable = (counts[f"n_{level}"] for level in LEVELS[:2])
     return {
         "crimson": crimson,
@@ -204,20 +165,15 @@ def triage(annotation: Annotation) -> dict[str, int | None]:
         precision = urgent findings supported / urgent findings of the candidate
     """
     links = [match.links for match in annotation.of_kind(MATCH.name)]
-    findings = [*annotation.of_kind(REFERENCE.name), *annotation.of_kind(CANDIDATE.name)]
-    is_graded = all(SIGNIFICANCE.name in finding.labels for finding in findings)
-    if not is_graded or not all(len(pair) == 2 for pair in links):
-        return dict.fromkeys(TRIAGE)
     matched = {place for pair in links for place in pair}
-    counts = Counter(
-        (item.kind, place in matched)
-        for place, item in enumerate(annotation.items)
-        if item.kind in (REFERENCE.name, CANDIDATE.name)
-        and item.label(SIGNIFICANCE.name) == LEVELS[0]
-    )
-    reported, supported = counts[REFERENCE.name, True], counts[CANDIDATE.name, True]
-    numbers = [reported + counts[REFERENCE.name, False], reported]
-    numbers += [supported + counts[CANDIDATE.name, False], supported]
+    numbers: list[int] = []
+    for kind in (REFERENCE.name, CANDIDATE.name):
+        findings = [(at, item) for at, item in enumerate(annotation.items) if item.kind == kind]
+        grades = {at: item.labels.get(SIGNIFICANCE.name) for at, item in findings}
+        if None in grades.values() or any(len(pair) != 2 for pair in links):
+            return dict.fromkeys(TRIAGE)
+        urgent = {at for at, grade in grades.items() if grade == LEVELS[:1]}
+        numbers += [len(urgent), len(urgent & matched)]
     return dict(zip(TRIAGE, numbers, strict=True))
 
 
@@ -253,10 +209,8 @@ def _matched(annotation: Annotation) -> float | None:
     lost: defaultdict[int, float] = defaultdict(float)
     matched: set[int] = set()
     for item in items:
-        is_attribute = item.kind == ERROR and not {FALSE, MISSING} & {
-            *item.labels.get(TYPE.name, ())
-        }
-        if item.kind != MATCH.name and not is_attribute:
+        is_whole = {FALSE, MISSING}.intersection(item.labels.get(TYPE.name, ()))
+        if item.kind not in (MATCH.name, ERROR) or is_whole:
             continue
         if not item.links or items[item.links[0]].kind != REFERENCE.name:
             return None
@@ -282,15 +236,14 @@ _ALSO = {
 }
 
 
-def _nonempty(value: object) -> object:
-    if (text := one_line(value)) == "":
+def _nonempty(text: str) -> str:
+    if not text:
         raise ValueError("a finding has an id and words")
     return text
 
 
-def _finding_text(value: object) -> object:
-    text = one_line(value)
-    if isinstance(text, str) and denies(text):
+def _real(text: str) -> str:
+    if denies(text):
         raise ValueError("a finding that is none has no entry")
     return text
 
@@ -306,14 +259,14 @@ def _attributes(value: object) -> object:
     return sorted(names, key=ATTRIBUTES.index)
 
 
-_Id = Annotated[StrictStr, BeforeValidator(_nonempty)]
+_Id = Annotated[Line, AfterValidator(_nonempty)]
 
 
 class Finding(ReplyModel):
     """One abnormal finding of a report."""
 
     id: _Id = Field(description="R1, R2, ... in the reference, P1, P2, ... in the candidate.")
-    finding: Annotated[StrictStr, BeforeValidator(_finding_text)] = Field(
+    finding: Annotated[Line, AfterValidator(_real)] = Field(
         description="The finding in the report's own words."
     )
     clinical_significance: Literal[LEVELS]  # type: ignore[valid-type]
@@ -357,20 +310,17 @@ class Reply(ReplyModel):
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the findings, matches and errors of an answer, in its order; ids become positions.
-
-    Every finding is matched, or false or missing, once; an attribute error is of two that match.
-    """
-    reply = validate_reply(Reply, read_json(text))
+    """Return the findings, matches and errors of an answer, in its order; ids become positions."""
+    reply = replies.read_reply(Reply, text)
     ours, theirs = reply.reference_findings, reply.predicted_findings
     for findings in (ours, theirs):
         _check_unique([finding.id for finding in findings], "id twice")
-        if (again := first_repeat(finding.finding for finding in findings)) is not None:
+        if (again := replies.first_repeat(one.finding for one in findings)) is not None:
             raise UnparsedError("finding twice", again)
     reference = {finding.id: place for place, finding in enumerate(ours)}
     candidate = {finding.id: place for place, finding in enumerate(theirs, len(ours))}
-    items = [_item(finding, REFERENCE.name, "reference") for finding in ours]
-    items += [_item(finding, CANDIDATE.name, "candidate") for finding in theirs]
+    items = [_item(one.finding, one.clinical_significance, "reference") for one in ours]
+    items += [_item(one.finding, one.clinical_significance, "candidate") for one in theirs]
     errors = reply.errors
     pairs = [(match.ref_id, match.pred_id) for match in reply.matched_findings]
     _check_unique(pairs, "pair twice")
@@ -386,13 +336,10 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
             raise UnparsedError("no entry", f"an attribute error: {mistake.explanation}")
         if pair not in pairs:
             raise UnparsedError("pair not matched", f"an attribute error of {' and '.join(pair)}")
-        place = reference[mistake.ref_id]
-        is_negligible = mistake.severity == NEGLIGIBLE
-        grade = NEGLIGIBLE if is_negligible else items[place].label(SIGNIFICANCE.name)
+        links = (reference[mistake.ref_id], candidate[mistake.pred_id])
         types = _types(mistake.error_types, study.modality)
-        labels = {TYPE.name: types, SIGNIFICANCE.name: (grade,)}
-        links = (place, candidate[mistake.pred_id])
-        items.append(Item(ERROR, mistake.explanation, labels, links=links))
+        is_negligible = mistake.severity == NEGLIGIBLE
+        items.append(_attribute_item(items, links, types, mistake.explanation, is_negligible))
     return Annotation(tuple(items))
 
 
@@ -421,9 +368,19 @@ def _check_accounted(
         raise UnparsedError("contradiction", f"{wrong[0]} is matched or {mistake}, and once")
 
 
-def _item(finding: Finding, kind: str, side: Side) -> Item:
-    labels = {SIGNIFICANCE.name: (finding.clinical_significance,)}
-    return Item(kind, finding.finding, labels, side)
+def _item(finding: str, significance: str, side: Side) -> Item:
+    return Item(f"{side}_finding", finding, {SIGNIFICANCE.name: (significance,)}, side)
+
+
+def _attribute_item(
+    items: Sequence[Item],
+    links: tuple[int, int],
+    types: tuple[str, ...],
+    text: str,
+    is_negligible: bool,  # noqa: FBT001
+) -> Item:
+    grade = NEGLIGIBLE if is_negligible else items[links[0]].label(SIGNIFICANCE.name)
+    return Item(ERROR, text, {TYPE.name: types, SIGNIFICANCE.name: (grade,)}, links=links)
 
 
 def match_item(items: Sequence[Item], reference: int, candidate: int) -> Item:
@@ -443,8 +400,8 @@ def unmatched_item(items: Sequence[Item], place: int, mistake: str) -> Item:
 def render(annotation: Annotation) -> str:
     """Return the annotation as a reply; raises ValueError for one that no reply expresses."""
     reference, candidate = (annotation.of_kind(kind.name) for kind in (REFERENCE, CANDIDATE))
-    names = [f"R{number}" for number, _ in enumerate(reference, 1)]
-    names += [f"P{number}" for number, _ in enumerate(candidate, 1)]
+    names = [f"R{number + 1}" for number in range(len(reference))]
+    names += [f"P{number + 1}" for number in range(len(candidate))]
     alone: dict[tuple[str, ...], list[str]] = {(FALSE,): [], (MISSING,): []}
     attributes, modality = [], None
     try:
@@ -455,14 +412,9 @@ def render(annotation: Annotation) -> str:
                 alone[types].append(names[error.links[0]])
                 continue
             is_negligible = error.label(SIGNIFICANCE.name) == NEGLIGIBLE
-            attributes.append(
-                {
-                    **_pair(error, names),
-                    "severity": NEGLIGIBLE if is_negligible else SIGNIFICANT,
-                    "error_types": list(types),
-                    "explanation": error.text,
-                }
-            )
+            severity = NEGLIGIBLE if is_negligible else SIGNIFICANT
+            said = {"severity": severity, "error_types": types, "explanation": error.text}
+            attributes.append(_pair(error, names) | said)
         reply = {
             "reference_findings": _findings(reference, names),
             "predicted_findings": _findings(candidate, names[len(reference) :]),
@@ -476,7 +428,8 @@ def render(annotation: Annotation) -> str:
     except (IndexError, KeyError, ValueError) as error:
         raise ValueError(f"no reply expresses this: {error}") from error
     study = Study("", "", "", modality=modality)
-    return check_round_trip(json.dumps(reply, indent=1), annotation, partial(parse, study=study))
+    read = partial(parse, study=study)
+    return replies.check_round_trip(json.dumps(reply, indent=1), annotation, read)
 
 
 def _findings(items: tuple[Item, ...], names: list[str]) -> list[dict[str, object]]:
@@ -491,8 +444,7 @@ def _pair(item: Item, names: list[str]) -> dict[str, object]:
     return {"ref_id": names[reference], "pred_id": names[candidate]}
 
 
-_ELDERLY = 65
-"""The age from which degenerative change is expected [Baharoon et al. 2026]."""
+_ELDERLY = 65  # degenerative change is expected from this age on [Baharoon et al. 2026]
 _URGENT, _ACTIONABLE, _MINOR, _BENIGN = LEVELS
 _BY_SEVERITY = {4: _URGENT, 3: _URGENT, 2: _ACTIONABLE, 1: _MINOR}
 
@@ -509,14 +461,20 @@ _AGES = ("age", "patient_age", "patientage")
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     """Return the findings of both reports, their matches and the errors, found by rules."""
     findings = comparison.findings
-    items = [_finding(finding, study.context) for finding in findings]
-    pairs = [
-        (place, partner)
+    asked_about = _stems(" ".join(study.context.values()))
+    items = []
+    for finding in findings:
+        is_benign = finding.comes_with_age and is_elderly(study.context)
+        if is_benign and not _stems(finding.text) & asked_about:
+            items.append(_item(finding.text, _BENIGN, finding.side))
+        else:
+            items.append(_item(finding.text, _BY_SEVERITY[finding.severity], finding.side))
+    items += [
+        match_item(items, place, partner)
         for place, finding in enumerate(findings)
         if finding.side == "reference"
         for partner in finding.partners
     ]
-    items += [match_item(items, *pair) for pair in pairs]
     for side, kind in (("candidate", FALSE), ("reference", MISSING)):
         items += [
             unmatched_item(items, place, kind)
@@ -524,21 +482,10 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
             if finding.side == side and not finding.partners
         ]
     for difference in comparison.differences:
-        significance = items[difference.reference].label(SIGNIFICANCE.name)
-        grade = NEGLIGIBLE if difference.is_negligible else significance
-        labels = {TYPE.name: (difference.attribute,), SIGNIFICANCE.name: (grade,)}
-        links = (difference.reference, difference.candidate)
-        items.append(Item(ERROR, difference.text, labels, links=links))
+        links, types = (difference.reference, difference.candidate), (difference.attribute,)
+        is_negligible = difference.is_negligible
+        items.append(_attribute_item(items, links, types, difference.text, is_negligible))
     return Annotation(tuple(items))
-
-
-def _finding(finding: ReportFinding, context: Mapping[str, str]) -> Item:
-    significance = _BY_SEVERITY[finding.severity]
-    is_asked_about = _stems(finding.text) & _stems(" ".join(context.values()))
-    if finding.comes_with_age and is_elderly(context) and not is_asked_about:
-        significance = _BENIGN
-    kind = REFERENCE if finding.side == "reference" else CANDIDATE
-    return Item(kind.name, finding.text, {SIGNIFICANCE.name: (significance,)}, finding.side)
 
 
 def is_elderly(context: Mapping[str, str]) -> bool:
@@ -584,14 +531,12 @@ RUBRIC = Rubric(
         no_error("actionable", "errors at urgent or actionable findings"),
         _ratio("urgent_recall", "n_urgent_reported", "n_urgent_reference"),
         _ratio("urgent_precision", "n_urgent_supported", "n_urgent_candidate"),
-        no_urgent("missed", "urgent_missing_finding", "missing urgent findings"),
+        none_of(
+            *("no_missed_urgent", "no missed urgent finding", "urgent_missing_finding"),
+            "missing urgent findings",
+        ),
     ),
-    worst=(
-        Order("n_urgent", largest_first=True),
-        Order("crimson", largest_first=False),
-        Order("n_actionable", largest_first=True),
-        Order("n_insignificant", largest_first=True),
-    ),
+    worst=sorted_by("-n_urgent", "crimson", "-n_actionable", "-n_insignificant"),
     tally=Tally("Errors by type", MISTAKE.name, TYPE.name, SIGNIFICANCE.name),
     parse=parse,
     render=render,

@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, create_model
 
-from judge.rubrics.contract import Measure, Order, Parse, Rubric, mean_of
-from judge.rubrics.replies import ReplyModel, Text, read_json, validate_reply
+from judge.rubrics.contract import Measure, Parse, Rubric, mean_of, sorted_by
+from judge.rubrics.replies import ReplyModel, Text, read_reply
 from judge.types import Annotation, Measures, Study, UnparsedError
 
 ASPECTS = {
@@ -75,13 +75,8 @@ def reply_on(low: float, high: float) -> type[Reply]:
     }
     aspects = create_model("Aspects", __base__=_Aspects, __doc__=_Aspects.__doc__, **fields)
     score = Field(description=f"How good the candidate is, from {low:g} to {high:g}.")
-    return create_model(
-        "Reply",
-        __base__=Reply,
-        __doc__=Reply.__doc__,
-        aspects=(aspects, ...),
-        score=(Annotated[number, score], ...),
-    )
+    fields = {"aspects": (aspects, ...), "score": (Annotated[number, score], ...)}
+    return create_model("Reply", __base__=Reply, __doc__=Reply.__doc__, **fields)
 
 
 def _plain(end: float) -> float:
@@ -95,11 +90,8 @@ def parse(
     complete: bool = False,  # noqa: ARG001
     scale: tuple[float, float] = _SCALE,
 ) -> Annotation:
-    """Return the score that an answer gives on the prompt's `scale`.
-
-    Reasons that name another score make it unparsed.
-    """
-    reply: Any = validate_reply(reply_on(*scale), read_json(text))
+    """Return the score on the prompt's `scale`; reasons that name another make it unparsed."""
+    reply: Any = read_reply(reply_on(*scale), text)
     low, high = map(float, scale)
     for score in _SCORES.finditer(reply.reasons):
         number, top = float(score[1] or score[2]), float(score[3] or high)
@@ -115,11 +107,8 @@ def render(annotation: Annotation) -> str:
     values = annotation.values
     if annotation != Annotation(explanation=annotation.explanation, values=values):
         raise ValueError("an answer has scores and reasons and nothing beside them")
-    reply: dict[str, Any] = {
-        "reasons": annotation.explanation,
-        "aspects": {name: values.get(name) for name in ASPECTS},
-        "score": values[SCORE],
-    }
+    aspects = {name: values.get(name) for name in ASPECTS}
+    reply = {"reasons": annotation.explanation, "aspects": aspects, "score": values[SCORE]}
     return json.dumps(reply, ensure_ascii=False)
 
 
@@ -131,13 +120,11 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's score and those of its aspects, from 0 to 100, None for one not given."""
     values = annotation.values
     low, high = values[LOW], values[HIGH]
-    return {
-        "direct" if name == SCORE else name: 100 * (values[name] - low) / (high - low)
-        if name in values
-        else None
-        for name in (SCORE, *ASPECTS)
-    }
+    shares = {name: 100 * (value - low) / (high - low) for name, value in values.items()}
+    return {"direct": shares[SCORE], **{name: shares.get(name) for name in ASPECTS}}
 
+
+_share = partial(Measure, scale=_SCALE, higher_is_better=True)
 
 RUBRIC = Rubric(
     name="direct",
@@ -146,13 +133,10 @@ RUBRIC = Rubric(
     summary="Judge reports by one number from 0 to 100, with the reasons for it.",
     prompt="direct",
     measures=(
-        Measure("direct", "direct score", _SCALE, higher_is_better=True, role="score"),
+        _share("direct", "direct score", role="score"),
         *(
-            Measure(
-                *(name, f"direct: {name}", _SCALE),
-                higher_is_better=True,
-                role="check",
-                undefined="the judge gave no score for it",
+            _share(
+                name, f"direct: {name}", role="check", undefined="the judge gave no score for it"
             )
             for name in ASPECTS
         ),
@@ -161,7 +145,7 @@ RUBRIC = Rubric(
         mean_of("direct", "direct score", _SCALE),
         *(mean_of(name, f"direct: {name}", _SCALE, ["head"]) for name in ASPECTS),
     ),
-    worst=(Order("direct", largest_first=False),),
+    worst=sorted_by("direct"),
     parse=parse,
     on_scale=_on_scale,
     render=render,

@@ -14,42 +14,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from judge.rubrics.contract import (
-    EVERYWHERE,
-    Counted,
-    Facet,
-    Kind,
-    Label,
-    Measure,
-    Order,
-    Rubric,
-    Statistic,
-    mean_of,
-    source,
-)
+from judge.rubrics import Counted, Facet, Kind, Label, Measure, Rubric, Statistic
+from judge.rubrics.contract import EVERYWHERE, mean_of, sorted_by, source
 from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
-from judge.rubrics.replies import (
-    Line,
-    ReplyModel,
-    WholeNumber,
-    first_repeat,
-    is_blank,
-    read_json,
-    validate_reply,
-)
+from judge.rubrics.replies import Line, ReplyModel, WholeNumber, first_repeat, is_blank, read_reply
 from judge.sentences import ITEM, lines
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 
 ENTAILED, CONTRADICTED, NOT_MENTIONED = "entailed", "contradicted", "not_mentioned"
 VERDICT = Facet(
-    "verdict",
-    "verdict",
-    "verdicts",
-    (
+    *("verdict", "verdict", "verdicts"),
+    labels=(
         Label(ENTAILED, "entailed", "good"),
         Label(NOT_MENTIONED, "not mentioned", "notable"),
         Label(CONTRADICTED, "contradicted", "serious"),
@@ -90,11 +69,6 @@ class Fact:
     evidence: tuple[str, ...] = ()
 
 
-def phrase_key(phrase: str) -> str:
-    """Return a phrase without case, surplus space and final stop."""
-    return " ".join(phrase.casefold().split()).strip(" .")
-
-
 class Quotable:
     """A report whose words are looked up whatever their case and the white space between them.
 
@@ -119,10 +93,7 @@ class Quotable:
             self._ends.update(place + offset for offset in _ends(sentence))
 
     def find(self, quote: str) -> str | None:
-        """Return the quoted words of the report, None if the report does not have them.
-
-        Whole sentences or clauses alone, without what quotes them and the stop behind them.
-        """
+        """Return the words of the report without quotes and last stop, None if it has them not."""
         wanted = " ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND)
         if not any(map(str.isalnum, wanted)):
             return None
@@ -149,10 +120,7 @@ def _ends(sentence: str) -> set[int]:
 
 
 def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
-    """Return the facts of both reports, the reference's first, and then their evidence, each once.
-
-    A fact is linked to its evidence, which stands in the other report.
-    """
+    """Return the facts of both reports, and then their evidence, to which they are linked."""
     pairs = [(side, fact) for side in SIDES for fact in facts[side]]
     quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in pairs for q in fact.evidence))
     place = {key: number for number, key in enumerate(quoted, len(pairs))}
@@ -241,7 +209,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     }
 
 
-def _ratio(name: str, label: str, side: Side, verdict: str, definition: str) -> Statistic:
+def _ratio(name: str, label: str, side: str, definition: str, verdict: str = ENTAILED) -> Statistic:
     return Statistic(
         *(name, label, "ratio", (f"n_{side}_{verdict}",)),
         higher_is_better=verdict == ENTAILED,
@@ -261,17 +229,11 @@ STATISTICS = (
         )
         for name, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ),
+    _ratio("micro_precision", "precision (micro)", "candidate", "precision of all facts"),
+    _ratio("micro_recall", "recall (micro)", "reference", "recall of all facts"),
     _ratio(
-        *("micro_precision", "precision (micro)", "candidate", ENTAILED),
-        definition="precision of all facts",
-    ),
-    _ratio(
-        *("micro_recall", "recall (micro)", "reference", ENTAILED),
-        definition="recall of all facts",
-    ),
-    _ratio(
-        *("contradicted", "contradicted", "candidate", CONTRADICTED),
-        definition="candidate's facts that the reference contradicts",
+        *("contradicted", "contradicted", "candidate"),
+        *("candidate's facts that the reference contradicts", CONTRADICTED),
     ),
     mean_of(
         *("penalised_precision", f"length-penalised precision (g={FEWEST})", (0, 1), ()),
@@ -281,21 +243,22 @@ STATISTICS = (
 
 
 def baseline(comparison: ReportComparison, study: Study) -> Annotation:
-    """Return the statements of both reports as facts, found by rules, with their evidence.
-
-    A statement is a fact once a report, in the words that come first.
-    """
-    texts = {"reference": lines(study.reference), "candidate": lines(study.candidate)}
-    report = {"reference": Quotable(study.reference), "candidate": Quotable(study.candidate)}
+    """Return the statements of both reports as facts, found by rules, with their evidence."""
+    texts = _texts(study)
     facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
     for statement in comparison.statements:
-        other, sentence = OTHER[statement.side], statement.other_sentence
-        quote = None if sentence is None else report[other].find(texts[other][sentence])
+        other, sentence = texts[OTHER[statement.side]], statement.other_sentence
+        quote = None if sentence is None else _quotable(other).find(lines(other)[sentence])
         phrase = " ".join(statement.text.split())
         if any(map(str.isalpha, phrase)):
             verdict, evidence = (statement.verdict, (quote,)) if quote else (NOT_MENTIONED, ())
-            facts[statement.side].setdefault(phrase_key(phrase), Fact(phrase, verdict, evidence))
+            key = phrase.casefold().strip(" .")
+            facts[statement.side].setdefault(key, Fact(phrase, verdict, evidence))
     return to_annotation({side: tuple(facts[side].values()) for side in SIDES})
+
+
+def _texts(study: Study) -> dict[Side, str]:
+    return {"reference": study.reference, "candidate": study.candidate}
 
 
 class Phrases(ReplyModel):
@@ -333,35 +296,35 @@ _ASKED = {REPORT: "phrases of the {}", PHRASES: "verdicts on the {}"}
 
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
     """Return the phrases of one report in an answer; blank and repeated ones are refused."""
-    phrases = validate_reply(Phrases, read_json(text)).phrases
-    for phrase in phrases:
-        if is_blank(phrase):
-            raise UnparsedError("empty phrase", phrase)
+    phrases = read_reply(Phrases, text).phrases
+    if blank := [phrase for phrase in phrases if is_blank(phrase)]:
+        raise UnparsedError("empty phrase", blank[0])
     if (again := first_repeat(phrases)) is not None:
         raise UnparsedError("phrase twice", again)
     return tuple(phrases)
 
 
 def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fact]:  # noqa: ARG001
-    """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them.
-
-    Each has one verdict; evidence stands in `study.reference`, and is there where one is mentioned.
-    """
+    """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them."""
     phrases = study.candidate.splitlines()
     report = _quotable(study.reference)
     facts: dict[int, Fact] = {}
-    for verdict in validate_reply(Verdicts, read_json(text)).verdicts:
+    for verdict in read_reply(Verdicts, text).verdicts:
         if not 1 <= verdict.phrase <= len(phrases):
             raise UnparsedError("phrase off the list", f"{verdict.phrase} of {len(phrases)}")
         if verdict.phrase in facts:
             raise UnparsedError("two verdicts", f"on phrase {verdict.phrase}")
-        quotes = [_find_quote(quote, report) for quote in verdict.evidence]
+        quotes: dict[str, None] = {}
+        for quote in verdict.evidence:
+            if (words := report.find(quote)) is None:
+                raise UnparsedError("evidence not in the report", quote)
+            quotes[words] = None
         if bool(quotes) == (verdict.verdict == NOT_MENTIONED):
             says = VERDICT[verdict.verdict].label
             reason = "evidence for nothing" if quotes else "no evidence"
             raise UnparsedError(reason, f"phrase {verdict.phrase} is {says}")
-        fact = Fact(phrases[verdict.phrase - 1], verdict.verdict, tuple(dict.fromkeys(quotes)))
-        facts[verdict.phrase] = fact
+        said = phrases[verdict.phrase - 1]
+        facts[verdict.phrase] = Fact(said, verdict.verdict, tuple(quotes))
     if missing := set(range(1, len(phrases) + 1)) - facts.keys():
         raise UnparsedError("no verdict", f"on phrase {min(missing)}")
     return [facts[number] for number in sorted(facts)]
@@ -370,19 +333,9 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
 _quotable = lru_cache(64)(Quotable)
 
 
-def _find_quote(quote: str, report: Quotable) -> str:
-    words = report.find(quote)
-    if words is None:
-        raise UnparsedError("evidence not in the report", quote)
-    return words
-
-
 def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
-    """Return the steps that can be asked now: the phrases, and when they are there the verdicts.
-
-    A report without a word has no phrases, and entails none: nothing is asked of it.
-    """
-    texts = {"reference": study.reference, "candidate": study.candidate}
+    """Return the steps that can be asked now; nothing is asked of a report without a word."""
+    texts = _texts(study)
     steps = []
     for side in SIDES:
         first, then = (name.format(side) for name in _ASKED.values())
@@ -421,18 +374,16 @@ STEPS = Steps(
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the facts that the answers to a study's questions tell of.
-
-    Phrases are not mentioned by a report without a word.
-    """
+    """Return the facts that the answers to a study's questions tell of."""
     answers = split_answers(text)
-    texts = {"reference": study.reference, "candidate": study.candidate}
+    texts = _texts(study)
     phrases: dict[Side, tuple[str, ...]] = {}
     for side in SIDES:
         with naming_step(step := _ASKED[REPORT].format(side)):
-            answer = _answer(answers, step, is_asked=_has_words(texts[side]))
+            is_asked = _has_words(texts[side])
+            answer = _answer(answers, step, is_asked=is_asked)
             phrases[side] = () if answer is None else read_phrases(answer, study)
-            if phrases[side] and not _has_words(texts[side]):
+            if phrases[side] and not is_asked:
                 raise UnparsedError("phrases of nothing")
     facts: dict[Side, Sequence[Fact]] = {}
     for side in SIDES:
@@ -459,22 +410,19 @@ def render(annotation: Annotation) -> str:
     facts = to_facts(annotation)
     if to_annotation(facts) != annotation:
         raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")
+    dump = partial(json.dumps, ensure_ascii=False)
     answers = {
-        _ASKED[REPORT].format(side): _dump("phrases", [fact.text for fact in facts[side]])
+        _ASKED[REPORT].format(side): dump({"phrases": [fact.text for fact in facts[side]]})
         for side in SIDES
     }
     for side in SIDES:
         verdicts = [
-            {"phrase": number, "evidence": list(fact.evidence), "verdict": fact.verdict}
+            {"phrase": number, "evidence": fact.evidence, "verdict": fact.verdict}
             for number, fact in enumerate(facts[side], 1)
         ]
         if verdicts:
-            answers[_ASKED[PHRASES].format(side)] = _dump("verdicts", verdicts)
-    return json.dumps(answers, ensure_ascii=False, indent=1)
-
-
-def _dump(name: str, entries: Sequence[Any]) -> str:
-    return json.dumps({name: entries}, ensure_ascii=False)
+            answers[_ASKED[PHRASES].format(side)] = dump({"verdicts": verdicts})
+    return dump(answers, indent=1)
 
 
 RUBRIC = Rubric(
@@ -488,11 +436,7 @@ RUBRIC = Rubric(
     facets=(VERDICT,),
     measures=MEASURES,
     statistics=STATISTICS,
-    worst=(
-        Order("n_contradicted", largest_first=True),
-        Order("f1", largest_first=False),
-        Order("recall", largest_first=False),
-    ),
+    worst=sorted_by("-n_contradicted", "f1", "recall"),
     parse=parse,
     render=render,
     measure=measure,

@@ -17,58 +17,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from judge import types
 from judge.jsonio import Pairs
-from judge.rubrics.categories import (
-    CATEGORY,
-    ERROR,
-    ERRORS,
-    ItemCounter,
-    category_of,
-    count_measures,
-    error_item,
-    name_words,
-    no_error,
-    no_urgent,
-)
-from judge.rubrics.contract import (
-    Facet,
-    Kind,
-    Label,
-    Measure,
-    Order,
-    Parse,
-    Rubric,
-    Tally,
-    mean_of,
-    source,
-)
-from judge.rubrics.replies import (
-    Line,
-    ReplyModel,
-    Verbatim,
-    WholeNumber,
-    read_json,
-    validate_reply,
-    whole_number,
-)
+from judge.rubrics import Facet, Kind, Label, Measure, Rubric, Tally, categories, replies
+from judge.rubrics.categories import CATEGORY, ERROR, category_of, error_item
+from judge.rubrics.contract import Parse, mean_of, sorted_by, source
+from judge.rubrics.replies import Line, ReplyModel, Verbatim, WholeNumber, validate_reply
 from judge.sentences import lines, sentences
-from judge.types import (
-    Annotation,
-    Category,
-    Discrepancy,
-    Edit,
-    Item,
-    Measures,
-    ReportComparison,
-    Study,
-    UnparsedError,
-)
+from judge.types import Annotation, Category, Discrepancy, Edit, Item, Study, UnparsedError
 
 SEVERITY = Facet(
-    "severity",
-    "severity",
-    "severities",
-    (
+    *("severity", "severity", "severities"),
+    labels=(
         Label("severity1", "1 not actionable", "mild", means="not actionable"),
         Label("severity2", "2 actionable, non-urgent", "notable", means="actionable"),
         Label("severity3", "3 urgent", "serious", means="urgent"),
@@ -77,12 +37,9 @@ SEVERITY = Facet(
 )
 """The four severities [Huang et al. 2024]."""
 NAMES = tuple(label.name for label in SEVERITY.labels)
-_LEAST_ACTIONABLE = 2
-_LEAST_SIGNIFICANT = 3
-"""The severity from which on an error is clinically significant, as in ReXrank's figures."""
 
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
-_COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
+_COUNTS = categories.count_measures(CORRECTION, SEVERITY, CATEGORY)
 URGENT = {"missed": Category.MISSING_FINDING, "false": Category.FALSE_FINDING}
 """The categories of corrections that are about a missed or a false finding."""
 CLOSENESS = {
@@ -104,7 +61,7 @@ MEASURES = (
     *(
         _count(
             *(f"n_{mistake}_urgent", f"{category.label}s of severity 3 or 4"),
-            needs=(CATEGORY.name, category.value, NAMES[_LEAST_SIGNIFICANT - 1]),
+            needs=(CATEGORY.name, category.value, NAMES[2]),
         )
         for mistake, category in URGENT.items()
     ),
@@ -112,37 +69,33 @@ MEASURES = (
 )
 _PLAIN_WORD = re.compile(r"\w+")
 
-_counter = ItemCounter(_COUNTS)
 
-
-def measure(annotation: Annotation, study: Study) -> Measures:
+def measure(annotation: Annotation, study: Study) -> types.Measures:
     """Return the study's two scores, two numbers to check them by, and its counts.
 
     `fineradscore`: the highest severity, 1 to 4; 1 where there is no correction [ReXrank].
     `fineradscore_sum`: the sum of severities, 0 where there is none [Huang et al. 2024].
-    Significant is severity 3 or 4, actionable 2 or more. `n_missed_urgent` and `n_false_urgent`
-    count the corrections of severity 3 or 4 of the categories b and a. No correction tells how many
-    urgent findings are right, so that their recall and precision have no denominator.
+    Significant is severity 3 or 4, as in ReXrank's figures, actionable 2 or more. `n_missed_urgent`
+    and `n_false_urgent` count corrections of severity 3 or 4 of the categories b and a. None tells
+    how many urgent findings are right, so that their recall and precision have no denominator.
     `closeness_candidate` and `closeness_corrected` tell how near the candidate is to the reference
     before and after the corrections.
     """
     severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
-    n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
-    counts = _counter(annotation)
-    urgent = NAMES[_LEAST_SIGNIFICANT - 1 :]
-    n_urgent = {
-        f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in urgent)
-        for mistake, category in URGENT.items()
-    }
+    counts = categories.count_items(_COUNTS, annotation)
+    by_severity = [counts[f"n_{level}"] for level in NAMES]
     return {
         "fineradscore": float(max(severities, default=1)),
         "fineradscore_sum": float(sum(severities)),
         "closeness_candidate": closeness(study.candidate, study.reference),
         "closeness_corrected": closeness(corrected(annotation, study), study.reference),
-        "n_significant": n_significant,
-        "n_insignificant": len(severities) - n_significant,
-        "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
-        **n_urgent,
+        "n_significant": sum(by_severity[2:]),
+        "n_insignificant": sum(by_severity[:2]),
+        "n_actionable": sum(by_severity[1:]),
+        **{
+            f"n_{mistake}_urgent": sum(counts[f"{level}_{category.value}"] for level in NAMES[2:])
+            for mistake, category in URGENT.items()
+        },
         **counts,
     }
 
@@ -162,12 +115,13 @@ def corrected(annotation: Annotation, study: Study) -> str:
     """Return the candidate with every correction made; unchanged text stays as it is."""
     text = study.candidate
     spans = sentences(text)
-    edits = [item.edit for item in annotation.items if item.edit is not None]
-    changed = {edit.line: edit for edit in edits if edit.kind != "insert"}
+    changed: dict[int | None, Edit] = {}
     inserted: dict[int, list[str]] = defaultdict(list)
-    for edit in edits:
+    for edit in filter(None, (item.edit for item in annotation.items)):
         if edit.kind == "insert":
             inserted[len(spans) if edit.line is None else edit.line].append(edit.corrected)
+        else:
+            changed[edit.line] = edit
     parts: list[str] = []
     end, touched = 0, False
     for number, (start, stop) in enumerate(spans):
@@ -202,7 +156,8 @@ def severity_of(value: object) -> object:
     """Return the severity that `value` names, None for another text."""
     if not isinstance(value, str):
         return value
-    return _SEVERITIES.get(" ".join(word for word in name_words(value) if word not in _FILLERS))
+    words = [word for word in categories.name_words(value) if word not in _FILLERS]
+    return _SEVERITIES.get(" ".join(words))
 
 
 _WORD = re.compile(r"\w+|\?")
@@ -237,7 +192,7 @@ class Correction(ReplyModel):
     )
     edit: Literal["change", "delete", "insert"] = Field(description="What is done to the line.")
     corrected: Line = Field(description="The line as it should read; empty for a deletion.")
-    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(whole_number)] = Field(
+    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(replies.whole_number)] = Field(
         description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
     )
     categories: Annotated[
@@ -280,7 +235,7 @@ def parse(
     Where the prompt is the original's, `published`, it may be the original's form instead, an
     object with an entry a line, in which the key None repeats.
     """
-    value = read_json(text, pairs=published)
+    value = replies.read_json(text, pairs=published)
     if isinstance(value, Pairs) and "corrections" not in dict(value):
         corrections = [validate_reply(Correction, entry) for entry in _published_corrections(value)]
     else:
@@ -297,8 +252,15 @@ def parse(
         is_idle = new in old or (new in _NOTHING and new not in real)
         if correction.edit != "delete" and is_idle:
             raise UnparsedError("correction changes nothing", correction.corrected)
-    _check_clashes(corrections)
-    annotation = Annotation(tuple(map(_correction_item, corrections)))
+    changed = [one.line for one in corrections if one.edit != "insert"]
+    texts = [word_sequence(one.corrected) for one in corrections if one.edit != "delete"]
+    if len(set(changed)) < len(changed) or len(set(texts)) < len(texts):
+        raise UnparsedError("corrected twice", f"of lines {changed} one, or of the new texts")
+    items = []
+    for one in corrections:
+        grade, edit = NAMES[one.severity - 1], Edit(one.edit, one.line, one.corrected)
+        items.append(error_item(one.categories, SEVERITY.name, grade, one.comment, edit))
+    annotation = Annotation(tuple(items))
     if corrections and corrected(annotation, study) == study.candidate:
         raise UnparsedError("correction changes nothing", "all of them together")
     return annotation
@@ -345,47 +307,20 @@ def _check_line(correction: Correction, candidate: Sequence[str]) -> None:
         raise UnparsedError("line number in the text", text)
 
 
-def _check_clashes(corrections: Sequence[Correction]) -> None:
-    changed = [correction.line for correction in corrections if correction.edit != "insert"]
-    new = [word_sequence(one.corrected) for one in corrections if one.edit != "delete"]
-    if len(set(changed)) < len(changed) or len(set(new)) < len(new):
-        raise UnparsedError("corrected twice", f"of lines {changed} one, or of the new texts")
-
-
-def _correction_item(correction: Correction) -> Item:
-    return error_item(
-        correction.categories,
-        SEVERITY.name,
-        NAMES[correction.severity - 1],
-        correction.comment,
-        Edit(correction.edit, correction.line, correction.corrected),
-    )
-
-
 def render(annotation: Annotation) -> str:
-    """Return the annotation as JSON, a line a correction.
-
-    Raises ValueError for one with anything but errors that have an edit and a category.
-    """
+    """Return the annotation as JSON; raises ValueError for one with more than corrections."""
     if annotation != Annotation(annotation.items):
         raise ValueError("FineRadScore has corrections and nothing beside them")
-    entries = [_entry(item) for item in annotation.items]
-    written = ",\n  ".join(map(json.dumps, entries))
+    entries = []
+    for error in annotation.items:
+        edit, letters = error.edit, error.labels.get(CATEGORY.name)
+        if error.kind != ERROR or edit is None or not letters:
+            raise ValueError(f"a correction has an edit and a category: {error.text}")
+        severity = NAMES.index(error.label(SEVERITY.name)) + 1
+        values = (edit.line, edit.kind, edit.corrected, severity, letters, error.text)
+        entries.append(json.dumps(dict(zip(Correction.model_fields, values, strict=True))))
+    written = ",\n  ".join(entries)
     return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'
-
-
-def _entry(error: Item) -> dict[str, object]:
-    categories = error.labels.get(CATEGORY.name)
-    if error.kind != ERROR or error.edit is None or not categories:
-        raise ValueError(f"a correction has an edit and a category: {error.text}")
-    return {
-        "line": error.edit.line,
-        "edit": error.edit.kind,
-        "corrected": error.edit.corrected,
-        "severity": NAMES.index(error.label(SEVERITY.name)) + 1,
-        "categories": list(categories),
-        "comment": error.text,
-    }
 
 
 _SILENCE = Discrepancy(Category.MISSING_FINDING, 1, "", "The candidate says nothing.")
@@ -398,7 +333,7 @@ class _Draft:
     why: list[Discrepancy] = field(default_factory=list)
 
 
-def baseline(comparison: ReportComparison, study: Study) -> Annotation:
+def baseline(comparison: types.ReportComparison, study: Study) -> Annotation:
     """Return corrections, found by rules, that turn the candidate into the reference.
 
     A candidate line with a discrepancy is changed into the reference's lines that speak of
@@ -414,39 +349,35 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
     if not candidate:
         inserted = {text: _Draft({number}) for number, text in enumerate(reference)}
     for discrepancy in displaced:
-        source = discrepancy.reference_sentence
-        if source is not None:
-            draft = placed.get(reference[source]) or inserted.setdefault(
-                reference[source], _Draft({source})
-            )
+        if (source := discrepancy.reference_sentence) is not None:
+            text = reference[source]
+            draft = placed.get(text) or inserted.setdefault(text, _Draft({source}))
             draft.why.append(discrepancy)
-    partners = comparison.partners
-    made = [
-        (draft, _rewrite(line, draft, reference, candidate))
-        for line, draft in sorted(changed.items())
-    ]
-    made += [
-        (draft, Edit("insert", _place(draft, partners), text)) for text, draft in inserted.items()
-    ]
-    return Annotation(tuple(_to_item(draft, edit) for draft, edit in made))
+    items = []
+    for line, draft in sorted(changed.items()):
+        text = " ".join(reference[source] for source in sorted(draft.sources))
+        is_new = text not in ("", candidate[line])
+        edit = Edit("change", line, text) if is_new else Edit("delete", line, "")
+        items.append(_to_item(draft, edit))
+    for text, draft in inserted.items():
+        after = [pair for pair in comparison.partners if pair[0] > max(draft.sources)]
+        items.append(_to_item(draft, Edit("insert", min(after)[1] if after else None, text)))
+    return Annotation(tuple(items))
 
 
 def _changed(
-    comparison: ReportComparison, reference: Sequence[str], candidate: Sequence[str]
+    comparison: types.ReportComparison, reference: Sequence[str], candidate: Sequence[str]
 ) -> tuple[dict[int, _Draft], list[Discrepancy]]:
-    partners: dict[int, set[int]] = defaultdict(set)
-    for reference_line, candidate_line in comparison.partners:
-        partners[candidate_line].add(reference_line)
-    changed: dict[int, _Draft] = defaultdict(_Draft)
+    changed: dict[int, _Draft] = {}
     also: dict[int, Discrepancy] = {}
     for discrepancy in comparison.discrepancies:
-        if (place := discrepancy.candidate_sentence) is not None:
-            changed[place].sources |= partners[place]
-            if discrepancy.reference_sentence is not None:
-                changed[place].sources.add(discrepancy.reference_sentence)
-        for line in discrepancy.again:
-            changed[line].sources |= partners[line]
-            also.setdefault(line, discrepancy)
+        place, source = discrepancy.candidate_sentence, discrepancy.reference_sentence
+        for line in (*([] if place is None else [place]), *discrepancy.again):
+            partners = {said for said, partner in comparison.partners if partner == line}
+            changed.setdefault(line, _Draft(partners))
+        if place is not None and source is not None:
+            changed[place].sources.add(source)
+        also = {**dict.fromkeys(discrepancy.again, discrepancy), **also}
     homes = _homes(changed, reference, candidate)
     for line, draft in changed.items():
         draft.sources = {source for source in draft.sources if homes.get(source) == line}
@@ -480,17 +411,6 @@ def _homes(
     return homes
 
 
-def _rewrite(line: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]) -> Edit:
-    text = " ".join(reference[source] for source in sorted(draft.sources))
-    is_new = text not in ("", candidate[line])
-    return Edit("change", line, text) if is_new else Edit("delete", line, "")
-
-
-def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
-    after = [pair for pair in partners if pair[0] > max(draft.sources)]
-    return min(after)[1] if after else None
-
-
 def _to_item(draft: _Draft, edit: Edit) -> Item:
     why = draft.why or [_SILENCE]
     return error_item(
@@ -508,9 +428,7 @@ def _parse_for(prompt: str, _model: str) -> Parse | None:
 
 _STATISTICS = (
     mean_of(
-        *("fineradscore", "highest severity", (1, 4)),
-        shown=("head", "groups"),
-        higher_is_better=False,
+        *("fineradscore", "highest severity", (1, 4), ("head", "groups")), higher_is_better=False
     ),
     mean_of(
         *("inverse_fineradscore", "1/FineRadScore", (1, 4)),
@@ -521,13 +439,17 @@ _STATISTICS = (
     ),
     mean_of("fineradscore_sum", "severity sum", (0, None), higher_is_better=False),
     *(mean_of(name, label, (0, 1), ["head"]) for name, label in CLOSENESS.items()),
-    ERRORS,
-    no_error("significant", "errors of severity 3 or 4"),
-    no_error("actionable", "errors of severity 2 or more"),
-    no_urgent(
-        *("missed", "n_missed_urgent", "missing findings of severity 3 or 4"), "groups", "compare"
+    categories.ERRORS,
+    categories.no_error("significant", "errors of severity 3 or 4"),
+    categories.no_error("actionable", "errors of severity 2 or more"),
+    categories.none_of(
+        *("no_missed_urgent", "no missed urgent finding", "n_missed_urgent"),
+        *("missing findings of severity 3 or 4", "groups", "compare"),
     ),
-    no_urgent("false", "n_false_urgent", "false findings of severity 3 or 4", "groups"),
+    categories.none_of(
+        *("no_false_urgent", "no false urgent finding", "n_false_urgent"),
+        *("false findings of severity 3 or 4", "groups"),
+    ),
 )
 
 RUBRIC = Rubric(
@@ -541,12 +463,7 @@ RUBRIC = Rubric(
     facets=(CATEGORY, SEVERITY),
     measures=MEASURES,
     statistics=_STATISTICS,
-    worst=(
-        Order("n_significant", largest_first=True),
-        Order("fineradscore", largest_first=True),
-        Order("fineradscore_sum", largest_first=True),
-        Order("n_insignificant", largest_first=True),
-    ),
+    worst=sorted_by("-n_significant", "-fineradscore", "-fineradscore_sum", "-n_insignificant"),
     tally=Tally("Errors by category", CORRECTION.name, CATEGORY.name, SEVERITY.name),
     parse=parse,
     parse_for=_parse_for,

@@ -8,52 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import ClassVar
 
 from pydantic import Field
 
-from judge.rubrics import categories
-from judge.rubrics.categories import (
-    CATEGORIES,
-    CATEGORY,
-    ERROR,
-    GRADED_ERROR,
-    INSIGNIFICANT,
-    KEY,
-    KEYS,
-    LEVELS,
-    SIGNIFICANCE,
-    SIGNIFICANT,
-    category_of,
-    error_counts,
-    error_item,
-    significance_of,
-)
-from judge.rubrics.contract import (
-    Counted,
-    Kind,
-    Measure,
-    Order,
-    Parse,
-    Rubric,
-    StructuredReply,
-    Tally,
-    mean_of,
-    source,
-)
-from judge.rubrics.replies import (
-    ReplyModel,
-    Text,
-    check_round_trip,
-    first_repeat,
-    is_no_entry,
-    read_json,
-    unfence,
-    validate_reply,
-    word_key,
-)
+from judge.rubrics import Kind, Measure, Rubric, StructuredReply, Tally, categories, replies
+from judge.rubrics.categories import CATEGORIES, CATEGORY, ERROR, KEY, KEYS, LEVELS, SIGNIFICANCE
+from judge.rubrics.contract import Counted, Parse, mean_of, sorted_by, source
+from judge.rubrics.replies import ReplyModel, Text, is_no_entry
 from judge.types import Annotation, Category, Item, Measures, ReportComparison, Study, UnparsedError
 
 # Two forms of answer: the layout in text (docs/answers.md), and the structured reply. Whatever is
@@ -63,6 +27,7 @@ from judge.types import Annotation, Category, Item, Measures, ReportComparison, 
 
 MATCHED = "matched"
 EXPLANATION = "explanation"
+SIGNIFICANT, INSIGNIFICANT = LEVELS
 TITLES = {
     EXPLANATION: "Explanation",
     SIGNIFICANT: "Clinically Significant Errors",
@@ -78,7 +43,7 @@ _NO_STUDY = Study("", "", "")
 
 def green_error(level: str, category: Category, text: str) -> Item:
     """Return one error of a list."""
-    return error_item((category,), SIGNIFICANCE, level, text)
+    return categories.error_item((category,), SIGNIFICANCE, level, text)
 
 
 def matched_item(text: str) -> Item:
@@ -88,24 +53,18 @@ def matched_item(text: str) -> Item:
 
 def count_name(item: Item) -> str:
     """Return the name of the count that an item is one of; ValueError where GREEN has none."""
-    if item.kind == MATCHED:
-        return MATCHED
-    if item.kind != ERROR:
+    labels = [*item.labels.get(SIGNIFICANCE, ()), *item.labels.get(CATEGORY.name, ())]
+    name = MATCHED if item.kind == MATCHED else "_".join(labels)
+    if item.kind not in (ERROR, MATCHED) or name not in NAMES:
         raise ValueError(f"no item of GREEN: {item}")
-    try:
-        return KEY[item.label(SIGNIFICANCE), Category(item.label(CATEGORY.name))]
-    except KeyError as error:
-        raise ValueError(f"no item of GREEN: {item}") from error
+    return name
 
 
-def _lists(items: Iterable[Item]) -> dict[str, list[str]]:
-    texts: dict[str, list[str]] = {name: [] for name in NAMES}
-    for item in items:
-        texts[count_name(item)].append(item.text)
-    return texts
+def _lists(items: Sequence[Item]) -> dict[str, list[str]]:
+    return {name: [item.text for item in items if count_name(item) == name] for name in NAMES}
 
 
-def _counts(items: Iterable[Item]) -> dict[str, int]:
+def _counts(items: Sequence[Item]) -> dict[str, int]:
     return {name: len(texts) for name, texts in _lists(items).items()}
 
 
@@ -188,7 +147,7 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
     `faithful` is for a GREEN model that answers the official prompt: where its count and its list
     differ, the count holds, with a warning, as in the reference implementation.
     """
-    text, is_whole = unfence(text)
+    text, is_whole = replies.unfence(text)
     explanation, bodies = _sections(text)
     stated: dict[str, int] = {}
     items: list[Item] = []
@@ -204,12 +163,8 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
     is_whole = complete or is_whole
     stated[MATCHED], texts = _matched(bodies[MATCHED], is_whole=is_whole, faithful=faithful)
     items += map(matched_item, texts)
-    return Annotation(
-        tuple(items),
-        explanation,
-        stated_counts=stated,
-        warnings=warnings_on(stated, items, not_listed),
-    )
+    warnings = warnings_on(stated, items, not_listed)
+    return Annotation(tuple(items), explanation, stated_counts=stated, warnings=warnings)
 
 
 def _sections(text: str) -> tuple[str, dict[str, str]]:
@@ -255,15 +210,15 @@ def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _List]:
     lines = _lines(body, level)
     if len(lines) == 1 and _is_none(lines[0].strip(), level):
         return {}
-    categories: dict[str, tuple[str, list[str]]] = {}
+    listed: dict[str, tuple[str, list[str]]] = {}
     marks = ""
     for line in lines:
         if category := _CATEGORY.fullmatch(line.strip()):
             mark, label, rest = category.groups()
             marks += mark.lower()
             below: list[str] = []
-            categories[_category(mark, label)] = rest, below
-        elif categories:
+            listed[_category(mark, label)] = rest, below
+        elif listed:
             below.append(line)
         else:
             raise UnparsedError("not in the layout", f"{TITLES[level]}: {_plain(line.strip())}")
@@ -271,13 +226,13 @@ def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _List]:
         raise UnparsedError("contradiction", f"{TITLES[level]}: categories once and in order")
     return {
         category: _list(rest, below, level, f"({category})", faithful=faithful)
-        for category, (rest, below) in categories.items()
+        for category, (rest, below) in listed.items()
     }
 
 
 @lru_cache(256)
 def _category(mark: str, label: str) -> str:
-    category = category_of(f"({mark}) {label}")
+    category = categories.category_of(f"({mark}) {label}")
     if category is None:
         raise UnparsedError("contradiction", f"({mark}) is not called {_plain(label.strip())!r}")
     return category
@@ -348,12 +303,10 @@ def _check_list(count: int, items: Sequence[str], where: str, *, faithful: bool)
 
 @lru_cache(4096)
 def is_doubtful(item: str, *, faithful: bool = False, count: int = 0) -> bool:
-    """Return whether `item` may be no item, or more than one.
-
-    In faithful mode a number within an item is no numbering unless it goes on from a first one.
-    """
+    """Return whether `item` may be no item, or more than one."""
     plain = _IN_BRACKETS.sub(" ", item) if "(" in item else item
     numbers = _NUMBERING.findall(plain)
+    # In faithful mode a number is no numbering unless it goes on from a first one.
     if faithful and (count > 1 or all(number.strip("#.:)") != "2" for number in numbers)):
         numbers = []
     is_graded = bool(_GRADE.search(item) and _GRADE.search(_NO_GRADE.sub("", item)))
@@ -363,16 +316,13 @@ def is_doubtful(item: str, *, faithful: bool = False, count: int = 0) -> bool:
     return is_graded or is_several or is_no_entry(item)
 
 
-_NO_BRACKETS = str.maketrans(dict.fromkeys("()[]<>{}", " "))
+_BRACKETS = re.compile(r"[()\[\]<>{}]")
 _NO_MARKUP = re.compile(r"[^\w\s,'\"/%+-]|_")
 _EDGES = " *,;|"
 
 
 def render(annotation: Annotation) -> str:
-    """Return `annotation` in GREEN's layout, so that faithful mode gives it back unchanged.
-
-    Raises `ValueError` for an annotation that the layout cannot hold.
-    """
+    """Return `annotation` in GREEN's layout; raises `ValueError` for what that cannot hold."""
     stated = annotation.stated_counts
     if set(stated) != set(NAMES):
         raise ValueError(f"stated_counts needs exactly {', '.join(NAMES)}")
@@ -388,22 +338,18 @@ def render(annotation: Annotation) -> str:
         sections.append("\n".join([f"[{TITLES[level]}]:", *lines]))
     sections.append(f"[{TITLES[MATCHED]}]:\n{written[MATCHED]}")
     read = partial(parse, study=_NO_STUDY, complete=True, faithful=True)
-    return check_round_trip("\n\n".join(sections), annotation, read)
+    return replies.check_round_trip("\n\n".join(sections), annotation, read)
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
-    """Return the discrepancies, found by rules, as a GREEN annotation that `render` can write.
-
-    A discrepancy of severity 2 or more is clinically significant. Its text is brought into
-    the form that a list of the layout can hold: one line, commas for semicolons.
-    """
+    """Return the discrepancies, found by rules, as a GREEN annotation that `render` can write."""
     errors = [
         green_error(
-            significance_of(discrepancy),
-            discrepancy.category,
-            _entry(discrepancy.text) or _entry(discrepancy.finding) or "unnamed finding",
+            categories.significance_of(found),
+            found.category,
+            _entry(found.text) or _entry(found.finding) or "unnamed finding",
         )
-        for discrepancy in comparison.discrepancies
+        for found in comparison.discrepancies
     ]
     errors.sort(key=lambda error: KEYS.index(count_name(error)))
     matched = (matched_item(_entry(text) or "unnamed finding") for text in comparison.matched)
@@ -424,9 +370,9 @@ def _entry(text: str) -> str:
 def _explanation(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.replace("\r", "\n").split("\n"))
     explanation = "\n".join(lines).strip()
-    if _NO_WORDS.search(explanation):
-        return f"It says: {' '.join(explanation.translate(_NO_BRACKETS).split())}"
-    return explanation
+    if not _NO_WORDS.search(explanation):
+        return explanation
+    return f"It says: {' '.join(_BRACKETS.sub(' ', explanation).split())}"
 
 
 class Errors(ReplyModel):
@@ -462,53 +408,42 @@ class Reply(ReplyModel):
     )
 
 
-_LISTS = tuple(Errors.model_fields)
-
+_LISTS = tuple(zip(CATEGORIES, Errors.model_fields, strict=True))
 _ONE_SIDED = (Category.FALSE_FINDING.value, Category.MISSING_FINDING.value)
 _SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
 
 
 def parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the annotation in a structured reply.
-
-    A list whose length may not be the number of its errors or findings makes it unparsed.
-    """
-    reply = validate_reply(Reply, read_json(text))
+    """Return the annotation in a structured reply, whose lists give the counts."""
+    reply = replies.read_reply(Reply, text)
     levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
-    errors = tuple(
+    errors = [
         green_error(level, category, entry)
         for level, lists in zip(LEVELS, levels, strict=True)
-        for category, name in zip(CATEGORIES, _LISTS, strict=True)
+        for category, name in _LISTS
         for entry in getattr(lists, name)
-    )
-    for entry in (*(item.text for item in errors), *reply.matched_findings):
+    ]
+    wrong, matched = [item.text for item in errors], reply.matched_findings
+    for entry in (*wrong, *matched):
         if is_no_entry(entry) or _SEVERAL.search(entry):
             raise UnparsedError("doubtful item", f"{entry!r} is no one entry of a list")
-    one_sided = [item.text for item in errors if item.labels[CATEGORY.name][0] in _ONE_SIDED]
-    for texts in (
-        [item.text for item in errors],
-        reply.matched_findings,
-        [*dict.fromkeys(map(word_key, one_sided)), *reply.matched_findings],
-    ):
-        if (again := first_repeat(texts)) is not None:
+    one_sided = {
+        replies.word_key(item.text): None for item in errors if item.label("category") in _ONE_SIDED
+    }
+    for texts in (wrong, matched, [*one_sided, *matched]):
+        if (again := replies.first_repeat(texts)) is not None:
             raise UnparsedError("contradiction", f"twice: {again!r}")
-    items = (*errors, *map(matched_item, reply.matched_findings))
+    items = (*errors, *map(matched_item, matched))
     return Annotation(items, reply.explanation, stated_counts=_counts(items))
 
 
 def render_reply(annotation: Annotation) -> str:
     """Return the annotation as a structured reply; raises `ValueError` for what none expresses."""
     texts = _lists(annotation.items)
-    lists = [
-        {
-            name: texts[KEY[level, category]]
-            for category, name in zip(CATEGORIES, _LISTS, strict=True)
-        }
-        for level in LEVELS
-    ]
+    lists = [{name: texts[KEY[level, category]] for category, name in _LISTS} for level in LEVELS]
     values = (annotation.explanation, *lists, texts[MATCHED])
     text = json.dumps(dict(zip(Reply.model_fields, values, strict=True)), indent=1)
-    return check_round_trip(text, annotation, partial(parse_reply, study=_NO_STUDY))
+    return replies.check_round_trip(text, annotation, partial(parse_reply, study=_NO_STUDY))
 
 
 _MATCHED = Measure(
@@ -531,7 +466,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     or fewer errors than it states, the stated count holds, as in the published
     implementation. A reader lists and states no counts.
     """
-    counts = error_counts(annotation)
+    counts = categories.error_counts(annotation)
     matched = annotation.stated_counts.get(MATCHED, len(annotation.of_kind(MATCHED)))
     score = matched / (matched + counts["n_significant"]) if matched else 0.0
     return {"green": score, _MATCHED.name: matched, **counts}
@@ -544,7 +479,7 @@ RUBRIC = Rubric(
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
     prompt="green",
     sources=(source("ostmeier2024green"),),
-    kinds=(GRADED_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
+    kinds=(categories.GRADED_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
     facets=(CATEGORY, categories.GRADES),
     measures=(
         Measure("green", "GREEN", (0, 1), higher_is_better=True, role="score", needs=(MATCHED,)),
@@ -557,11 +492,7 @@ RUBRIC = Rubric(
         categories.ERRORS,
         categories.no_error(SIGNIFICANT, "clinically significant errors"),
     ),
-    worst=(
-        Order("n_significant", largest_first=True),
-        Order("green", largest_first=False),
-        Order("n_insignificant", largest_first=True),
-    ),
+    worst=sorted_by("-n_significant", "green", "-n_insignificant"),
     tally=Tally("Errors by category", ERROR, CATEGORY.name, SIGNIFICANCE),
     parse=parse,
     parse_for=_parse_for,

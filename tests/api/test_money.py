@@ -19,7 +19,6 @@ from judge.running.engine import ProgressListener, RunStoppedError
 from judge.running.session import JudgeSession, RequestPolicy, run
 from judge.types import CompletionRequest, Usage
 
-KIND = "0123456789abcdef"
 N = 12
 PRICED = Prices("gpt-4o", OPENAI_URL)
 
@@ -41,6 +40,24 @@ def test_an_unknown_price_is_no_number(model: str, url: str | None) -> None:
     assert prices.dollars(Usage(1000, 1000)) is None
     request = CompletionRequest("chat", model, (), {"max_tokens": 10})
     assert prices.at_most(request) is None
+
+
+def test_the_typical_cost_is_that_of_the_answers_before(
+    server: FaultServer, runner: Runner
+) -> None:
+    runner(4, model="gpt-4o")  # a server of our own, under the name of the one that costs
+    settings = backends.JudgeSettings(sends=False)
+    judge = backends.load("gpt-4o", runner.rubric, settings)
+    with JudgeSession(runner.rubric, judge, RequestPolicy(), runner.cache) as opened:
+        coming = forecast(opened, study_set(100, 4))
+    assert coming is not None
+    used = coming.typical
+    assert used is not None
+    assert used.completion_tokens == round(100 * server.stats().usage.completion_tokens / 4)
+    dollars = (2.5 * used.prompt_tokens + 10 * used.completion_tokens) / 1e6
+    assert f"${dollars:,.2f}" in coming.facts(1)["typical"]
+    assert coming.dollars is not None
+    assert coming.dollars > dollars
 
 
 # A limit

@@ -6,6 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
+import httpx2
 import pytest
 from hostile import ANSWER, Hostile, Serve, completion, judged, reply
 
@@ -17,7 +18,7 @@ from judge.backends.base import (
     TransientError,
     UnavailableError,
 )
-from judge.backends.openai_client import LONGEST_WAIT, ErrorReply
+from judge.backends.openai_client import LONGEST_WAIT, meaning
 from judge.types import Annotated, Failed, JudgeError, Usage
 
 
@@ -30,9 +31,10 @@ def flat(message: str) -> object:
     return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
 
 
-def error(status: int, body: object, **headers: str) -> ErrorReply:
+def error(status: int, body: object, mode: Mode | None = None, **headers: str) -> Exception:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return ErrorReply("http://127.0.0.1/v1", status, headers, data)
+    said = httpx2.Response(status, headers=headers, content=data)
+    return meaning(said, "http://127.0.0.1/v1", {}, mode, "none")
 
 
 # From the servers' issue trackers: vllm 20409, 3785 (xinference), 12165, 4667; sglang 4048,
@@ -79,21 +81,21 @@ OTHERS: list[tuple[int, object, type[Exception]]] = [
 
 @pytest.mark.parametrize("said", TOO_LONG)
 def test_too_long_fails_its_study_whoever_says_it(said: tuple[int, object]) -> None:
-    meant = error(*said).meaning({}, Mode.JSON_SCHEMA, "none")
+    meant = error(*said, Mode.JSON_SCHEMA)
     assert isinstance(meant, StudyError), meant
     assert meant.reason == "too long"
 
 
 @pytest.mark.parametrize("said", REFUSED)
 def test_what_stops_a_run(said: tuple[int, object]) -> None:
-    meant = error(*said).meaning({}, None, "none")
+    meant = error(*said)
     assert isinstance(meant, JudgeError)
     assert not isinstance(meant, AskError)
 
 
 @pytest.mark.parametrize(("status", "body", "kind"), OTHERS)
 def test_what_one_request_meets(status: int, body: object, kind: type[Exception]) -> None:
-    assert isinstance(error(status, body).meaning({}, None, "none"), kind)
+    assert isinstance(error(status, body), kind)
 
 
 # How long a server asks to wait
@@ -111,7 +113,9 @@ def test_what_one_request_meets(status: int, body: object, kind: type[Exception]
     ],
 )
 def test_retry_after_is_read_or_ignored(value: str, seconds: float | None) -> None:
-    assert error(429, {}, **{"retry-after": value}).retry_after == seconds
+    limited = error(429, {}, **{"retry-after": value})
+    assert isinstance(limited, OverloadError)
+    assert limited.retry_after == seconds
 
 
 # Replies that are none

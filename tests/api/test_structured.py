@@ -14,14 +14,9 @@ from judge import backends, rubrics
 from judge.backends.base import Mode
 from judge.backends.openai import Structured
 from judge.cache import canonical, key_of
-from judge.cache.store import decode_entry, encode
+from judge.cache.store import encode, entry_of
 from judge.rubrics import Rubric
-from judge.types import (
-    Completion,
-    CompletionRequest,
-    Message,
-    Usage,
-)
+from judge.types import Completion, CompletionRequest, Message, Usage
 
 SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.JSON: "text"}
 REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1})
@@ -101,5 +96,5 @@ def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None
         Completion("x", "stop", "m"),
         Completion("x", "stop", "m", Usage(1, 2), "2026-01-01", "tools"),
     ):
-        entry = decode_entry(key_of(record), encode({"request": record}, kept), 0.0)
-        assert entry.completion == kept
+        entry = json.loads(encode({"request": record}, kept))
+        assert entry_of(key_of(record), entry, 0.0).completion == kept

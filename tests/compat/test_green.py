@@ -103,11 +103,10 @@ def test_a_study_without_a_score_is_nan_and_counted(scorer: GREEN, server: Fault
 def test_the_name_of_a_green_model_or_a_folder_is_a_model_in_this_process(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
-    judged_by = green._judge
     own = ("StanfordAIMI/GREEN-radllama2-7b", "StanfordAIMI/GREEN-RadPhi2", str(tmp_path / "mine"))
     for name in own:
-        assert judged_by(name, is_served=False) == f"hf:{name}"
-        assert judged_by(name, is_served=True) == name
+        assert green.GREEN(name)._judge == f"hf:{name}"
+        assert green.GREEN(name, base_url="http://127.0.0.1:1/v1")._judge == name
     for name in ("lexicon", "gpt-4o", "vllm:StanfordAIMI/GREEN-radllama2-7b", "lexicon:./my.yaml"):
-        assert judged_by(name, is_served=False) == name
+        assert green.GREEN(name)._judge == name
     assert not is_green("evergreen-model")

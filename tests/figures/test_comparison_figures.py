@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,11 @@ def figures_of(c: Comparison) -> dict[str, Figure]:
     return {figure.name: figure for figure in comparison_figures(c).figures}
 
 
+def rows_of(c: Comparison, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = figures_of(c)[name].spec["data"]["values"]
+    return rows
+
+
 def model_of(c: Comparison, name: str) -> int:
     return c.panel.models.index(name)
 
@@ -57,7 +63,7 @@ def group_of(row: Mapping[str, object]) -> str:
 
 
 def test_a_rate_is_its_models_in_its_class_with_its_interval(comparison: Comparison) -> None:
-    rows = figures_of(comparison)["rates_fineradscore"].rows
+    rows = rows_of(comparison, "rates_fineradscore")
     metrics = {
         metric.label.removesuffix(" (FineRadScore)"): metric.name
         for metric in comparison.panel.metrics
@@ -72,7 +78,7 @@ def test_a_rate_is_its_models_in_its_class_with_its_interval(comparison: Compari
 
 
 def test_a_mean_is_its_models_of_all_studies_and_of_each_data_set(comparison: Comparison) -> None:
-    rows = figures_of(comparison)["scores_green"].rows
+    rows = rows_of(comparison, "scores_green")
     assert len(rows) == 5 * 4
     for row in rows:
         group = group_of(row)
@@ -83,7 +89,7 @@ def test_a_mean_is_its_models_of_all_studies_and_of_each_data_set(comparison: Co
 
 
 def test_a_rank_is_its_models_at_its_site(comparison: Comparison) -> None:
-    rows = figures_of(comparison)["ranks_green"].rows
+    rows = rows_of(comparison, "ranks_green")
     for site in {row["across"] for row in rows}:
         name, n = site.removesuffix(")").rsplit(" (", 1)
         assert comparison.panel.fields["site"].count(name) == int(n)
@@ -110,7 +116,7 @@ def test_a_rank_is_its_models_at_its_site(comparison: Comparison) -> None:
 def test_a_bar_is_the_mean_over_its_models_scored_studies(
     comparison: Comparison, rubric: str, levels: tuple[str, ...]
 ) -> None:
-    rows = figures_of(comparison)[f"errors_{rubric}"].rows
+    rows = rows_of(comparison, f"errors_{rubric}")
     panels = dict(zip(dict.fromkeys(row["panel"] for row in rows), (None, *"abcdef"), strict=True))
     cell = {cut: number for number, cut in enumerate(cuts(load(rubric)))}
     assert len(rows) == 7 * 4 * len(levels)
@@ -128,7 +134,7 @@ def test_an_error_of_two_categories_is_in_both_and_once_among_all(comparison: Co
         counts[:, cell[category, "significant"]] = 1
     counts[comparison.order[1]] = np.nan  # a model without a scored study has no bar
     c = compare(replace(comparison.panel, tallies={"green": counts}), sort="green")
-    for row in figures_of(c)["errors_green"].rows:
+    for row in rows_of(c, "errors_green"):
         has_error = row["panel"] == "all errors" or row["panel"][1] in "ac"
         value = float(has_error and row["level"] == "clinically significant")
         expected = None if model_of(c, row["name"]) == comparison.order[1] else value
@@ -146,7 +152,9 @@ def test_each_data_set_has_a_matrix_of_its_own_studies() -> None:
     c = of_datasets({"MIMIC-CXR": 60, "IU X-ray": 40, "../\n<b>": 5})
     figures = figures_of(c)
     for name, rows in (("MIMIC-CXR", range(60)), ("IU-X-ray", range(60, 100))):
-        values = [row["value"] for row in figures[f"correlation_pearson_{name}"].rows]
+        values = [
+            row["value"] for row in figures[f"correlation_pearson_{name}"].spec["data"]["values"]
+        ]
         table = correlations(c.panel.take(np.array(rows))).pearson
         assert values == [value for line in table for value in line]
     assert not any(set("/.\n<") & set(name) for name in figures)

@@ -13,9 +13,8 @@ import pytest
 from seeded_comparison import SIGNATURE, seeded
 from support import EXAMPLES, Invoke
 
-from judge.figures import check_figures, draw_figures, page_figures
 from judge.figures.comparison import comparison_figures
-from judge.figures.files import CAPTIONS, svg, write_figures
+from judge.figures.files import CAPTIONS, check_figures, page_figures, svg, write_figures
 from judge.types import JudgeError
 
 SMALL = seeded(2, 40, others=False, fields=("study_class", "site"))
@@ -25,7 +24,7 @@ CAPTIONS_FILE = CAPTIONS["comparison"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("figures") / "new" / "folder"
-    assert sorted(draw_figures(SMALL, path)) == sorted(path.iterdir())
+    assert sorted(write_figures(comparison_figures(SMALL), path)) == sorted(path.iterdir())
     return path
 
 
@@ -43,7 +42,7 @@ def test_every_figure_is_there_in_each_form_with_its_signature_and_no_date(folde
         assert figure.title in texts
         assert not [e for e in root.iter() if e.tag.endswith(("}image", "}script"))]
         spec = json.loads((folder / f"{figure.name}.vl.json").read_text("utf-8"))
-        assert spec["data"]["values"] == figure.rows
+        assert spec["data"] == figure.spec["data"]
         assert SIGNATURE in spec["description"]
         width = struct.unpack(">I", (folder / f"{figure.name}.png").read_bytes()[16:20])[0]
         drawn = float(root.attrib["width"])
@@ -63,9 +62,10 @@ def test_each_mark_has_the_place_of_its_number() -> None:
         for mark in root.iter()
         if mark.attrib.get("aria-roledescription") == "point"
     ]
-    assert len(points) == len(figure.rows)
+    rows = figure.spec["data"]["values"]
+    assert len(points) == len(rows)
     values = [float(re.search(r"value: ([\d.]+)%", label)[1]) / 100 for label, _ in points]
-    assert sorted(values) == pytest.approx(sorted(row["value"] for row in figure.rows), abs=0.006)
+    assert sorted(values) == pytest.approx(sorted(row["value"] for row in rows), abs=0.006)
     across = [float(re.search(r"\(([\d.]+),", place)[1]) for _, place in points]
     half = len(points) // 2
     for part in (slice(0, half), slice(half, None)):
@@ -76,7 +76,7 @@ def test_each_mark_has_the_place_of_its_number() -> None:
 
 
 def test_the_same_input_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    draw_figures(SMALL, tmp_path)
+    write_figures(comparison_figures(SMALL), tmp_path)
     # The objects of a PDF come in any order.
     for path in (path for path in folder.iterdir() if path.suffix != ".pdf"):
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
@@ -155,7 +155,7 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
 
 
 def test_a_figure_on_a_page_follows_the_readers_scheme() -> None:
-    for figure in page_figures(SMALL):
+    for figure in page_figures(comparison_figures(SMALL)):
         assert "prefers-color-scheme: dark" in figure.svg
         assert not re.search(r'<rect [^>]*fill="white"', figure.svg)
         ET.fromstring(figure.svg)

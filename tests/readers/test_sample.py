@@ -26,7 +26,7 @@ def studies(**sizes: int) -> Columns:
 
 
 def sizes_of(sample: Sample) -> dict[object, tuple[int, int]]:
-    return {one.key["site"]: (one.n_studies, one.n_drawn) for one in sample.strata}
+    return {s["key"]["site"]: (s["n_studies"], s["n_drawn"]) for s in sample.strata}
 
 
 @given(

@@ -16,7 +16,7 @@ from pagemaking import write_run
 from served import Served
 
 from judge import prompts, rubrics
-from judge.figures import available
+from judge.figures.files import available
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
 from judge.rubrics.categories import error_item

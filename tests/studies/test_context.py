@@ -62,7 +62,7 @@ def test_a_field_of_the_candidates_alone_is_shown_only_by_its_name(tmp_path: Pat
     preds = [{"study_id": "a", "prediction": "Mass.", "age": 20, "Indication": "x", "status": "y"}]
     paths = [write_json(tmp_path / n, d) for n, d in (("p.json", preds), ("r.json", refs))]
     studies = read_pair(*map(str, paths), reserved=["status"])
-    assert studies.of_candidates == {"candidate_age", "Indication", "field_status"}
+    assert studies.of_candidates == {"Indication", "field_status"}
     assert attach_context(studies.take([0]), context=None).judge_context.context == ("age",)
     named = attach_context(studies, context=["indication"])
     assert named.study(0).context == {"indication": "x"}

@@ -3,7 +3,7 @@
 A baseline for when no model is at hand, never to be reported as GREEN or FineRadScore.
 """
 
-from judge.backends.lexicon.data import Lexicon, load
+from judge.backends.lexicon.data import load
 from judge.backends.lexicon.judge import compare
 from judge.backends.lexicon.reports import (
     changed_findings,
@@ -13,7 +13,6 @@ from judge.backends.lexicon.reports import (
 )
 
 __all__ = [
-    "Lexicon",
     "changed_findings",
     "compare",
     "load",

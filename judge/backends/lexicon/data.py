@@ -13,7 +13,15 @@ from itertools import accumulate, product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from judge.jsonio import UnreadableYamlError, read_yaml
 from judge.types import JudgeError, Severity
@@ -93,25 +101,26 @@ def stem(word: str) -> str:
     """Return a lower-case word without its plural ending."""
     if len(word) <= 3 or word[-1] != "s" or word.endswith(("ss", "us", "is")):
         return word
-    if word.endswith("ies"):
-        return word[:-3] + "y"
     if word.endswith("thoraces"):
         return word[:-4] + "x"
-    if word.endswith(("sses", "xes", "ches", "shes")):
-        return word[:-2]
-    return word[:-1]
+    ends = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh", "s": ""}
+    return next(word.removesuffix(end) + one for end, one in ends.items() if word.endswith(end))
 
 
-_LONG = 7
-"""A word of fewer letters is one slip away from too many others to be mended to."""
+_SHORTEST, _LONG = 6, 7
+"""A word of fewer letters is one slip away from too many others to be mended, or mended to."""
+
+Words = Annotated[
+    re.Pattern[str], BeforeValidator(lambda words: re.compile(rf"\b(?:{'|'.join(words)})\b", re.I))
+]
 
 
 class _Unfamiliar(Entry):
     languages: Names
-    images: list[str]
+    images: Words
     english: Names = frozenset()
     reports: Names = frozenset()
-    elsewhere: list[str] = []
+    elsewhere: Words = re.compile("$^")
 
 
 class Lexicon(Entry):
@@ -152,14 +161,12 @@ class Lexicon(Entry):
             "qualities": self.qualities,
         }
         for name, entry in (*self.findings.items(), *self.structures.items()):
-            parts = dict(entry)
-            parts["qualities"] = [one for some in parts.get("when", {}).values() for one in some]
-            for part, value in parts.items():
-                names = [value] if isinstance(value, str) else value
-                if part not in known or not value or isinstance(value, bool):
-                    continue
-                if odd := [one for one in names if one not in known[part]]:
-                    raise ValueError(f"{name}: {part}: {odd[0]!r} is not defined")
+            qualities = [one for some in getattr(entry, "when", {}).values() for one in some]
+            for part, value in (*entry, ("qualities", qualities)):
+                is_of_names = part in known and value and value is not True
+                for one in ([value] if isinstance(value, str) else value) if is_of_names else ():
+                    if one not in known[part]:
+                        raise ValueError(f"{name}: {part}: {one!r} is not defined")
         return self
 
     @cached_property
@@ -198,8 +205,7 @@ class Lexicon(Entry):
 
     def _roles(self) -> Iterator[tuple[Sequence[str], Role]]:
         for domain, rows in self.places.items():
-            for tags, phrases in rows:
-                yield phrases, Role(Kind.PLACE, domain, tags)
+            yield from ((phrases, Role(Kind.PLACE, domain, tags)) for tags, phrases in rows)
         sections: dict[Kind, Mapping[Any, Sequence[str]]] = {
             Kind.LEVEL: {name: words for name, (_, words) in self.severity.items()},
             Kind.FINDING: {name: finding.words for name, finding in self.findings.items()},
@@ -213,8 +219,7 @@ class Lexicon(Entry):
             for name, spoken in entries.items():
                 sides = {"left", "right"} if name == "both" else {name}
                 yield spoken, Role(kind, name, frozenset(sides))
-        for cue, spoken in self.cues.items():
-            yield spoken, Role(cue)
+        yield from ((spoken, Role(cue)) for cue, spoken in self.cues.items())
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -233,16 +238,6 @@ class Lexicon(Entry):
                     words[word[0]].add(word)
         return words
 
-    @cached_property
-    def other_images(self) -> re.Pattern[str]:
-        """Matches words that only reports of CT, MRI or ultrasound use of themselves."""
-        return re.compile(rf"\b(?:{'|'.join(self.unfamiliar.images)})\b", re.I)
-
-    @cached_property
-    def elsewhere(self) -> re.Pattern[str]:
-        """Matches words that refer to another examination."""
-        return re.compile(rf"\b(?:{'|'.join(self.unfamiliar.elsewhere)})\b", re.I)
-
     def knows(self, word: str) -> bool:
         """Return whether it is a word of this lexicon or of the built-in one: some are small."""
         return stem(word) in self.words or (self is not load() and load().knows(word))
@@ -259,8 +254,8 @@ class Lexicon(Entry):
 
 
 def _choices(word: str) -> list[str]:
-    missing = [""] if word.endswith("?") else []
-    return missing + [stem(choice) for choice in word.lower().rstrip("?").split("|")]
+    stems = [stem(choice) for choice in word.lower().rstrip("?").split("|")]
+    return ["", *stems] if word.endswith("?") else stems
 
 
 _DEFAULT = Path(__file__).with_name("lexicon.yaml")
@@ -275,16 +270,11 @@ def load(path: Path = _DEFAULT) -> Lexicon:
     try:
         data, raw = read_yaml(path)
         lexicon = Lexicon.model_validate(data)
-        _ = lexicon.other_images, lexicon.elsewhere
-    except OSError as error:
-        raise JudgeError(
-            f"{path}: the lexicon cannot be read ({error.strerror}); give the path of a YAML file"
-        ) from error
     except ValidationError as error:
         fault = error.errors()[0]
         place = ": ".join(map(str, (path, *fault["loc"])))
         raise JudgeError(f"{place}: {fault['msg']}; mend this entry of the lexicon") from error
-    except (UnreadableYamlError, re.error) as error:
+    except (OSError, UnreadableYamlError, re.error) as error:
         raise JudgeError(f"{path}: {error}; mend the file of the lexicon") from error
     digest = hashlib.sha256(raw).hexdigest()[:8]
     return lexicon.model_copy(update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"})
@@ -294,7 +284,6 @@ _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/]")
 _DROPPED = frozenset({"the", "a", "an"})
 JOIN, VERB, PREPOSITION, BREAK = "jvpb"
 """The letters for joins, verbs, prepositions and breaks between two phrases."""
-
 _BY_KIND = {Kind.VERBS: VERB, Kind.PREPOSITIONS: PREPOSITION, Kind.BREAKS: BREAK}
 JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
 _BY_WORD = dict.fromkeys(JOINS, JOIN) | {";": BREAK, ":": BREAK}
@@ -302,7 +291,6 @@ _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
 _FORMERLY = frozenset({"previously", "formerly", "prior", "was"})
 _MM = {"mm": 1.0, "millimeter": 1.0, "cm": 10.0, "centimeter": 10.0}
 _BETWEEN_NUMBERS = frozenset({"x", "by", "to", *_MM})
-
 _MOST_TOKENS = 200
 """A sentence of more words than this is read in pieces, so that time stays linear."""
 
@@ -333,9 +321,8 @@ class Measure:
 class Line:
     """A sentence as words: the spans in its text, the phrases, the lengths.
 
-    `inner` holds the sides, places and acuity within a finding's phrase ("basilar atelectasis").
-    `stops` has a letter for each join, verb, preposition and break, `offsets` their number before
-    each token.
+    `inner` has the sides, places and acuity within a phrase ("basilar atelectasis"), `stops` a
+    letter for each join, verb, preposition and break, `offsets` their number before each token.
     """
 
     text: str
@@ -396,10 +383,8 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
             is_said = is_heading and marks[0].role(Kind.STRUCTURE)
             stops[first] = VERB if is_said else _BY_WORD.get(words[first], "")
         first = end
-    offsets = [0, *accumulate(map(len, stops))]
-    return Line(
-        text, lexicon, words, spans, marks, inner, _measures(words), "".join(stops), offsets
-    )
+    ends = "".join(stops), [0, *accumulate(map(len, stops))]
+    return Line(text, lexicon, words, spans, marks, inner, _measures(words), *ends)
 
 
 def _inner(words: list[str], first: int, last: int, lexicon: Lexicon) -> Iterator[Mark]:
@@ -431,21 +416,16 @@ def _measures(words: list[str]) -> list[Measure]:
         if word not in _MM:
             continue
         first, largest = token, 0.0
-        while first > 0 and token - first < 7:
-            before = words[first - 1]
+        for before in reversed(words[max(token - 7, 0) : token]):
             if _NUMBER.match(before):
                 largest = max(largest, float(before))
             elif before not in _BETWEEN_NUMBERS:
                 break
             first -= 1
         moved = words[first] == "by"  # how far to pull, not how large
-        if largest and not moved and not (first and words[first - 1] in _FORMERLY):
+        if largest and not moved and words[max(first - 1, 0)] not in _FORMERLY:
             measures.append(Measure(first, token + 1, largest * _MM[word]))
     return measures
-
-
-_SHORTEST = 6
-"""A word of fewer letters is one slip away from too many others to be mended."""
 
 
 def correct_slip(word: str, lexicon: Lexicon) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from judge.backends.lexicon.mentions import MOST, SAME_SIZE, Mention, Pair
@@ -85,10 +85,10 @@ class _Both:
         lexicon = self.reference.lexicon
         ours, theirs = (one.also or (one.finding,) for one in self.pair)
         clash = not any(lexicon.related(a, b) for a in ours for b in theirs)
-        denied = set(ours).isdisjoint(theirs) and (
-            self.reference.denies_all(theirs) or self.candidate.denies_all(ours)
-        )
-        if clash or denied:
+        if clash or (
+            set(ours).isdisjoint(theirs)
+            and (self.reference.denies_all(theirs) or self.candidate.denies_all(ours))
+        ):
             if self.theirs.weight == self.weight:
                 return self._misread(Category.FALSE_FINDING, self.weight, "read as", theirs[0])
             return self._misread(Category.MISSING_FINDING, self.weight, "not read as", ours[0])
@@ -97,10 +97,9 @@ class _Both:
             (Category.MISSING_FINDING, "not said to be", self.ours, self.candidate, self.theirs),
             (Category.FALSE_FINDING, "said to be", self.theirs, self.reference, self.ours),
         ):
-            enough = [name for name in report.present if lexicon.stands_for(name, mention.finding)]
-            is_said = not set(enough).isdisjoint(partner.names) or any(
-                map(mention.agrees_in_site, report.named(enough))
-            )
+            enough = {name for name in report.present if lexicon.stands_for(name, mention.finding)}
+            there = any(map(mention.agrees_in_site, report.named(enough)))
+            is_said = there or not enough.isdisjoint(partner.names)
             if mention.kind.more_than and not is_said:
                 return self._misread(category, mention.weight, verb, mention.finding)
         return None
@@ -156,17 +155,14 @@ class _Both:
             severity = 1 if self.finding.safe and are_safe else severity
         elif not is_line or ours.acts == theirs.acts:
             return None
-        return self.error(
-            Category.WRONG_LOCATION, severity, "location", "location", self.site_topic
-        )
+        what: Attribute = "location"
+        return self.error(Category.WRONG_LOCATION, severity, what, what, self.site_topic)
 
     def level(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
         gaps: list[int] = []
-        for mention, other, report in (
-            (theirs, ours, self.all_ours),
-            (ours, theirs, self.all_theirs),
-        ):
+        sides = ((theirs, ours, self.all_ours), (ours, theirs, self.all_theirs))
+        for mention, other, report in sides:
             if other.levels:
                 there = [other, *(one for one in report if one.agrees_in_site(mention))]
                 unstated = mention.levels.difference(*(one.levels for one in there))
@@ -192,11 +188,8 @@ class _Both:
 
     def acuity(self) -> Error | None:
         ours, theirs = self.ours, self.theirs
-        if ours.agrees_in_age(theirs) or any(
-            ours.acuity & mention.acuity
-            for mention in self.all_theirs
-            if mention.agrees_in_site(ours)
-        ):
+        there = [one for one in self.all_theirs if one.agrees_in_site(ours)]
+        if ours.agrees_in_age(theirs) or any(ours.acuity & one.acuity for one in there):
             return None
         matters = self.finding.urgent_if_acute or theirs.kind.urgent_if_acute
         severity: Severity = max(self.weight, 2) if matters else 1
@@ -219,23 +212,19 @@ class _Both:
 
 def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
     there = [other for other in others if mention.agrees_in_site(other)]
-    sides, places = (
-        _NONE.union(*(getattr(one, of) for one in there)) for of in ("sides", "places")
-    )
-    return mention.sides <= sides and mention.places <= places
+    sides = _NONE.union(*(one.sides for one in there))
+    return mention.sides <= sides and mention.places <= _NONE.union(*(one.places for one in there))
 
 
 def _changes(mentions: Iterable[Mention]) -> set[str]:
     return {change for mention in mentions for change in mention.changes}
 
 
-def _change_weight(
-    weight: Severity, reference: frozenset[str], candidate: frozenset[str]
-) -> Severity:
+def _change_weight(weight: Severity, reference: Set[str], candidate: Set[str]) -> Severity:
     """Return how much a comparison weighs of a finding with the severity `weight`.
 
-    A comparison made or left out is not actionable [Huang et al. 2024], unless the change
-    itself matters: something new or worse, or the opposite of what has happened.
+    One made or left out is not actionable [Huang et al. 2024], unless something is new or worse, or
+    the opposite of what has happened.
     """
     rises, grew = bool(reference & _UPWARD), bool(candidate & _UPWARD)
     falls, shrank = bool(reference & _DOWNWARD), bool(candidate & _DOWNWARD)
@@ -248,10 +237,9 @@ def _change_weight(
 def unpaired(
     alone: Sequence[Sequence[Mention]], reference: Report, candidate: Report
 ) -> tuple[list[Error], list[Pair]]:
-    """Return the errors about the mentions of each report `alone`, without a partner in the other.
+    """Return the errors about the mentions of each report `alone`, one a finding.
 
-    Several mentions of one finding make one error. A mention that repeats what the other report
-    says elsewhere is returned beside the errors, with that; what it says differently is one.
+    A mention that repeats what the other report says elsewhere is returned in a pair with that.
     """
     errors: list[Error] = []
     twins: list[Pair] = []
@@ -269,43 +257,34 @@ def unpaired(
                 twins.append(pair)
                 errors += differences(pair, reference, candidate)
                 continue
-            same = (
-                place
-                for earlier, place in emitted[:MOST]
-                if earlier.related(mention)
-                and earlier.agrees_in_site(mention)
-                and earlier.agrees_in_age(mention)
-            )
-            known = next(same, None)
-            if known is None:
+            for earlier, place in emitted[:MOST]:
+                is_near = earlier.agrees_in_site(mention) and earlier.agrees_in_age(mention)
+                if is_near and earlier.related(mention):
+                    error, again = errors[place], {mention.sentence} - {*errors[place].again}
+                    again = again - {error.candidate_sentence} if report is candidate else set()
+                    severity: Severity = max(error.severity, mention.weight)
+                    errors[place] = replace(error, severity=severity, again=(*error.again, *again))
+                    break
+            else:
                 emitted.append((mention, len(errors)))
                 errors.append(_unpaired_error(mention, report, other))
-            else:
-                error, again = errors[known], {mention.sentence} if report is candidate else set()
-                again -= {error.candidate_sentence, *error.again}
-                severity: Severity = max(error.severity, mention.weight)
-                errors[known] = replace(error, severity=severity, again=(*error.again, *again))
     return errors, twins
 
 
 def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
     denied = other.denied.get(mention.finding, ())[:MOST]
     denial = next((normal for normal in denied if normal.against(mention)), None)
-    if denial is None:
-        return False
-    named = other.named((mention.finding,))
-    is_denied_here = denial in report.denied.get(mention.finding, ())
-    return all(present.finding != mention.finding for present in named) or not is_denied_here
+    if denial is None or denial not in report.denied.get(mention.finding, ()):
+        return denial is not None
+    return all(one.finding != mention.finding for one in other.named((mention.finding,)))
 
 
 def _unpaired_error(mention: Mention, report: Report, other: Report) -> Error:
-    finding = mention.kind
+    finding, severity = mention.kind, mention.weight
     contrary = other.contrary(mention)
-    against = contrary[0] if contrary else None
-    severity = mention.weight
-    if report.side == "reference":
-        category, others = Category.MISSING_FINDING, contrary[1:]
-    else:
+    against, others = next(iter(contrary), None), contrary[1:]
+    category = Category.MISSING_FINDING
+    if report.side == "candidate":
         category = Category.FALSE_FINDING
         others = [one for one in report.present[mention.finding][:MOST] if one == mention]
         if _only_unchanged(mention, other):
@@ -328,13 +307,9 @@ def _quote_both(
 
 
 def _only_unchanged(mention: Mention, report: Report) -> bool:
-    structures = report.lexicon.structures
-    about = [
-        one
-        for one in report.mentions
-        if one.structure and not one.finding
-        if mention.kind.area in structures[one.structure].rules_out
-    ]
+    parts, area = report.lexicon.structures, mention.kind.area
+    stated = [one for one in report.mentions if one.structure and not one.finding]
+    about = [one for one in stated if area in parts[one.structure].rules_out]
     is_unchanged = mention.changes == {"unchanged"} and "unchanged" in _changes(about)
     return is_unchanged and not any(one.normal for one in about)
 
@@ -344,8 +319,6 @@ def wider_changes(reference: Report, candidate: Report) -> list[Error]:
 
     They are said of a structure, of the whole study, or of something now gone.
     """
-    if reference.mentions == candidate.mentions:
-        return []
     errors = _wider_changes(reference, candidate)
     clashing = {error.finding for error in errors}
     added = _wider_changes(candidate, reference)
@@ -353,16 +326,14 @@ def wider_changes(reference: Report, candidate: Report) -> list[Error]:
 
 
 def _wider_changes(report: Report, other: Report) -> list[Error]:
-    known: set[tuple[str, frozenset[str]]] = set()
-    errors: list[Error] = []
+    said: dict[tuple[str, frozenset[str]], Mention] = {}
     for mention in report.mentions:
-        if not mention.changes or mention.positive:
-            continue
         name = mention.structure.replace("_", " ") or "study"
         label = mention.kind.label if mention.finding else name
-        if (label, mention.changes) in known:
-            continue
-        known.add((label, mention.changes))
+        if mention.changes and not mention.positive:
+            said.setdefault((label, mention.changes), mention)
+    errors: list[Error] = []
+    for (label, changes), mention in said.items():
         lacks, partner = _lacking(mention, other)
         if not lacks:
             continue
@@ -370,9 +341,9 @@ def _wider_changes(report: Report, other: Report) -> list[Error]:
         is_omitted = report.side == "reference" and not theirs
         category = Category.OMITTED_COMPARISON if is_omitted else Category.FALSE_COMPARISON
         # Silence about what has not changed, or is gone, weighs nothing.
-        severity = _change_weight(2 if theirs else 1, mention.changes, theirs)
+        severity = _change_weight(2 if theirs else 1, changes, theirs)
         rest = f'"{partner.words}"' if partner else "makes no such comparison"
-        topic = f"{category.label}: {', '.join(sorted(mention.changes))}"
+        topic = f"{category.label}: {', '.join(sorted(changes))}"
         quotes = _quote_both(mention, partner, rest, report, other)
         errors.append(Error(category, severity, label, *quotes, topic=topic))
     return errors
@@ -385,9 +356,9 @@ def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
         gone = any("resolved" in denial.changes for denial in denials)
         return not gone and mention.finding not in report.present, next(iter(denials), None)
     if mention.structure in WHOLE:
-        whole = (one for one in report.mentions if not one.finding and one.structure in WHOLE)
+        changed = (one for one in report.mentions if one.changes and not one.finding)
         lacks = mention.changes.isdisjoint(_changes(report.mentions))
-        return lacks, next((one for one in whole if one.changes), None)
+        return lacks, next((one for one in changed if one.structure in WHOLE), None)
     about = [stated for stated in report.mentions if _same_part(mention, stated)]
     # A structure that the other report leaves out is no omitted comparison.
     lacks = mention.changes.isdisjoint(report.changes | _changes(about)) and bool(about)
@@ -395,11 +366,9 @@ def _lacking(mention: Mention, report: Report) -> tuple[bool, Mention | None]:
 
 
 def _same_part(mention: Mention, other: Mention) -> bool:
-    structures = mention.lexicon.structures
+    structures, name = mention.lexicon.structures, other.structure
     part = structures[mention.structure]
     if other.positive:
         return other.kind.area in part.rules_out
-    if other.finding or not other.structure:
-        return False
-    same = (other.structure, *structures[other.structure].same_as)
-    return mention.structure in same or other.structure in part.same_as
+    same = {name, *structures[name].same_as} if name and not other.finding else set()
+    return mention.structure in same or (bool(same) and name in part.same_as)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from operator import itemgetter
+from itertools import chain
+from operator import attrgetter, itemgetter
 from pathlib import Path
 
 from judge.backends.base import Judge, JudgeSettings, StudyError
@@ -47,21 +48,20 @@ _WITH_AGE = frozenset({"aortic_calcification", "degenerative_spine", "tortuous_a
 def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportComparison:
     """Return the discrepancies between two reports, their matches and a short explanation.
 
-    Pure and deterministic. Discrepancies come in the order of the reference, then those
-    that only the candidate gives rise to, in its order. Two reports in which no finding is
-    recognised match in the sentences they share; two empty ones in nothing.
+    Discrepancies come in the order of the reference, then those of the candidate alone, in its
+    order. Reports in which nothing is recognised match in the sentences they share.
     """
     both = Report(reference, "reference", lexicon), Report(candidate, "candidate", lexicon)
     same, differing, *alone = align(*both)
-    errors = [error for pair in differing for error in differences(pair, *both)]
     more, twins = unpaired(alone, *both)
-    errors += more
+    errors = [*(error for pair in differing for error in differences(pair, *both)), *more]
     pairs = [*same, *differing]
     n_ours, n_theirs = (sum(mention.says for mention in report.mentions) for report in both)
     if n_ours or n_theirs:
         matched = _matched(*both, errors, [*pairs, *twins])
     else:
-        matched = _common_sentences(reference, candidate)
+        ours, theirs = (dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate))
+        matched = tuple(text for text in ours if text in theirs)
     return ReportComparison(
         _once([*errors, *wider_changes(*both)]),
         matched,
@@ -83,8 +83,7 @@ def _once(errors: Sequence[Error]) -> tuple[Discrepancy, ...]:
         ours = None if error.category is Category.FALSE_COMPARISON else ours
         theirs = None if error.category is Category.OMITTED_COMPARISON else theirs
         key = (error.category, error.topic, ours, theirs)
-        if key not in gravest or gravest[key].severity < error.severity:
-            gravest[key] = error
+        gravest[key] = max(gravest.get(key, error), error, key=attrgetter("severity"))
     return tuple(sorted(gravest.values(), key=_order))
 
 
@@ -100,17 +99,11 @@ def _matched(
 ) -> tuple[str, ...]:
     """Return the findings of the reference that the candidate has too, once each, in its words.
 
-    What is an error is not matched: a finding with an error in it, unless it is a comparison that
-    does not matter, and a normal that a finding of the candidate's contradicts. A denial, or a
-    structure that is called normal, is matched by the same or by what rules out the same in other
-    words ("No effusion", "Pleural spaces are clear").
+    One with an error in it is not matched, unless it is a comparison that does not matter.
     """
     agreed = {id(mention) for mention, _ in pairs}
-    wrong = {
-        id(error.pair[0])
-        for error in errors
-        if error.pair and (error.severity > 1 or error.category not in _CHANGES)
-    }
+    grave = [one for one in errors if one.severity > 1 or one.category not in _CHANGES]
+    wrong = {id(error.pair[0]) for error in grave if error.pair}
     matched = {id(mention) for mention in _agreed_normals(reference, candidate, errors)}
     by_name: defaultdict[str, list[Mention]] = defaultdict(list)
     stated = {mention for mention in candidate.mentions if mention.changes}
@@ -119,17 +112,20 @@ def _matched(
             by_name[mention.finding].append(mention)
         elif not mention.negative and mention in stated:
             matched.add(id(mention))
-    for named in by_name.values():
-        for finding in group_mentions(named):
-            ids = {id(mention) for mention in finding}
-            if ids & agreed and not ids & wrong:
-                matched.add(id(finding[0]))
+    for finding in chain(*map(group_mentions, by_name.values())):
+        ids = {id(mention) for mention in finding}
+        if ids & agreed and not ids & wrong:
+            matched.add(id(finding[0]))
     return tuple(mention.words for mention in reference.mentions if id(mention) in matched)
 
 
 def _agreed_normals(
     reference: Report, candidate: Report, errors: Sequence[Error]
 ) -> Iterator[Mention]:
+    """Yield the denials and normal structures of the reference that the candidate has too.
+
+    Other words may rule out the same: "No effusion", "Pleural spaces are clear".
+    """
     lexicon = reference.lexicon
     false = [error for error in errors if error.category is Category.FALSE_FINDING]
     made_up = {error.finding for error in false}
@@ -140,15 +136,11 @@ def _agreed_normals(
     ruled_out = {area for mention in normals for area in _widened(mention.rules_out)}
     touched = ruled_out | {mention.kind.area for mention in candidate.normal if mention.finding}
     known: set[str] = set()
-    for mention in reference.mentions:
-        name = (
-            mention.finding or lexicon.structures[mention.structure].abnormal
-            if (mention.negative)
-            else ""
-        )
+    for mention in filter(attrgetter("negative"), reference.mentions):
+        name = mention.finding or lexicon.structures[mention.structure].abnormal
         areas = _widened(mention.rules_out)
         is_made_up = bool(mention.finding) and mention.kind.label in made_up
-        if not name or name in known or is_made_up or mention.rules_out & made_up_areas:
+        if name in known or is_made_up or mention.rules_out & made_up_areas:
             continue
         if areas:
             in_other_words = bool(areas & touched) and not areas & made_up_areas
@@ -165,11 +157,6 @@ def _widened(areas: frozenset[str]) -> frozenset[str]:
     return areas | {"pleura"} if "lungs" in areas else areas
 
 
-def _common_sentences(reference: str, candidate: str) -> tuple[str, ...]:
-    ours, theirs = (dict.fromkeys(map(_plain, split(text))) for text in (reference, candidate))
-    return tuple(text for text in ours if text in theirs)
-
-
 def _plain(text: str) -> str:
     return " ".join(text.lower().replace(";", ",").split()).rstrip(".") or "."
 
@@ -177,11 +164,10 @@ def _plain(text: str) -> str:
 def _compare_findings(
     reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
 ) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
-    """Return the abnormal findings of both reports, the reference's first, and how they differ.
+    """Return the abnormal findings of both reports, once each, and how they differ.
 
-    A finding is listed once, however often its report mentions it, and how many a report has
-    does not depend on the other report. It weighs as much as the gravest mention of it, one of the
-    reference no less than what the candidate says otherwise of it.
+    A finding weighs as much as the gravest mention of it, one of the reference no less than what
+    the candidate says otherwise of it.
     """
     groups = [
         (report.side, group)
@@ -203,9 +189,8 @@ def _compare_findings(
     for error in differing_errors:
         ours, theirs = (group_of.get(id(mention)) for mention in error.pair or ())
         if ours is not None and theirs is not None and error.attribute:
-            key = (ours, theirs, error.attribute)
-            if key not in gravest or gravest[key].severity < error.severity:
-                gravest[key] = error
+            same = gravest.setdefault((ours, theirs, error.attribute), error)
+            gravest[ours, theirs, error.attribute] = max(same, error, key=attrgetter("severity"))
             severities[ours] = max(severities[ours], error.severity)
     findings: dict[tuple[Side, str], ReportFinding] = {}
     for n, (side, group) in enumerate(groups):
@@ -241,11 +226,10 @@ def _statements(
 def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) -> str:
     if mention == partner or not mention.positive:
         return "entailed"
-    if report.side == "reference":
-        errors = differences((mention, partner), report, other)
-    else:
-        errors = differences((partner, mention), other, report)
-    categories: Set[Category] = {error.category for error in errors}
+    both = ((mention, partner), report, other)
+    if report.side == "candidate":
+        both = ((partner, mention), other, report)
+    categories: Set[Category] = {error.category for error in differences(*both)}
     both_compare = mention.changes and partner.changes and Category.FALSE_COMPARISON in categories
     if both_compare or categories & _OTHERWISE:
         return "contradicted"
@@ -253,31 +237,21 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
 
 
 def _against(mention: Mention, other: Report) -> Mention | None:
-    """Return the mention in the other report that contradicts this one.
-
-    A finding that is there is contradicted by its denial, or by a part that is called normal; what
-    is denied or called normal, by a finding that is there.
-    """
     if mention.positive:
         return next(iter(other.contrary(mention)), None)
     there = (stated for stated in other.mentions if stated.positive and mention.negative)
-    return next((stated for stated in there if mention.against(stated)), None)
+    return next(filter(mention.against, there), None)
 
 
 def _borne_out(mention: Mention, other: Report) -> Mention | None:
     if not mention.negative:
         return None
     areas = mention.rules_out | ({mention.kind.area} if mention.finding else set())
-    same = (normal for normal in other.normal if mention.denies_as(normal))
-    wide = (
-        normal
-        for normal in other.normal
-        if areas and len(normal.sides) != 1 and areas <= normal.rules_out
-    )
-    return next(same, None) or next(wide, None)
+    same = [normal for normal in other.normal if mention.denies_as(normal)]
+    wide = [n for n in other.normal if len(n.sides) != 1 and areas and areas <= n.rules_out]
+    return next(iter((*same, *wide)), None)
 
 
-_RADIOGRAPH = "xr"
 _UNFAMILIAR = {
     "language": "a report that seems to be in another language than English, or has mostly words "
     "that the lexicon does not know",
@@ -297,11 +271,9 @@ def load(path: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 
 
 class LexiconJudge(Judge):
-    """Compares two reports by the lexicon's rules.
+    """Compares two reports by the lexicon's rules, and answers as a model would.
 
-    Deterministic, free, and local. It answers through the rubric's `baseline` and `render`, so
-    what it says takes the same road as a model's answer. Raises `JudgeError` for a rubric that
-    has no baseline.
+    Raises `JudgeError` for a rubric without `baseline` and `render`.
     """
 
     note = "the built-in rule-based baseline: never report its numbers as those of a judge model"
@@ -320,8 +292,8 @@ class LexiconJudge(Judge):
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the two reports as they are: rules need no prompt around them."""
-        texts = {"rubric": self._rubric.name}
-        texts |= {"reference": study.reference, "candidate": study.candidate}
+        both = {"reference": study.reference, "candidate": study.candidate}
+        texts = {"rubric": self._rubric.name, **both}
         if study.context and self._rubric.takes_context:
             texts["context"] = json.dumps(dict(study.context))
         if why := self._why_not(study):
@@ -344,7 +316,7 @@ class LexiconJudge(Judge):
         return Completion(text, "stop", self.version)
 
     def _why_not(self, study: Study) -> str | None:
-        if study.modality not in (None, _RADIOGRAPH):
+        if study.modality not in (None, "xr"):
             return "modality"
         both = (study.reference, study.candidate)
         reasons = {unfamiliar_reason(report, self._lexicon) for report in both}

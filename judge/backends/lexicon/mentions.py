@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from judge.backends.lexicon.data import Finding, Lexicon
@@ -20,7 +20,7 @@ _NONE: frozenset[str] = frozenset()
 _EASED: dict[Severity, Severity] = {1: 1, 2: 1, 3: 2, 4: 3}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Mention:
     """One thing that a report says.
 
@@ -28,8 +28,7 @@ class Mention:
     `possible`; or a `structure` that is called `normal`, or of which only a change is said; or,
     with neither, a change of the whole study. `count` is 0 where nothing is said. `sizes` are in
     millimetres; of a line or tube they say where it ends, and `acts` that it has to be moved.
-    `words` quote the report, `sentence` counts from 0; neither enters comparisons. `positive` says
-    that a finding is there, `negative` that one is not there, or that a structure is normal.
+    `words` quote the report, `sentence` counts from 0; neither enters comparisons.
     """
 
     lexicon: Lexicon = field(compare=False, repr=False)
@@ -52,29 +51,15 @@ class Mention:
     words: str = field(default="", compare=False)
     sentence: int = field(default=0, compare=False)
 
-    positive: bool = field(init=False, repr=False)
-    negative: bool = field(init=False, repr=False)
-    _key: tuple[object, ...] = field(init=False, repr=False)
-    _hash: int = field(init=False, repr=False)
+    @cached_property
+    def positive(self) -> bool:
+        """Whether it says that a finding is there."""
+        return bool(self.finding) and self.present
 
-    def __post_init__(self) -> None:
-        # Computed once for all reports with the same sentence.
-        positive = bool(self.finding) and self.present
-        negative = bool(self.finding or self.normal) and not positive
-        key = tuple(getattr(self, name) for name in _COMPARED)
-        vars(self).update(positive=positive, negative=negative, _key=key, _hash=hash(key))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mention) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def numbered(self, sentence: int) -> Mention:
-        """Return a copy in another sentence; faster than `replace`."""
-        copied = object.__new__(Mention)
-        vars(copied).update(vars(self), sentence=sentence)
-        return copied
+    @cached_property
+    def negative(self) -> bool:
+        """Whether it says that a finding is not there, or that a structure is normal."""
+        return bool(self.finding or self.normal) and not self.positive
 
     @property
     def kind(self) -> Finding:
@@ -123,7 +108,7 @@ class Mention:
         if not self.is_safe(finding):
             severity = max(severity, 3)  # it has to be moved
         # Words that leave a good place open are not taken for a bad one.
-        placed = [finding.placed.get(tag, severity) for tag in self.places]
+        placed = (finding.placed.get(tag, severity) for tag in self.places)
         return max(severity, min(placed, default=severity))
 
     def is_safe(self, finding: Finding) -> bool:
@@ -178,10 +163,6 @@ class Mention:
         return 0 if is_old else 3
 
 
-_COMPARED = [
-    attribute.name for attribute in fields(Mention) if attribute.init and attribute.compare
-]
-
 Pair = tuple[Mention, Mention]
 """A reference mention and the candidate's mention of the same thing."""
 
@@ -193,8 +174,9 @@ def group_mentions(mentions: list[Mention]) -> list[list[Mention]]:
     """
     findings: list[list[Mention]] = []
     for mention in mentions:
-        for (first, *_), finding in zip(findings[:MOST], findings, strict=False):
-            is_named = not set(first.names).isdisjoint(mention.names)
+        for finding in findings[:MOST]:
+            first = finding[0]
+            is_named = {*first.names} & {*mention.names}
             if is_named and first.agrees_in_site(mention) and first.size_ratio(mention) < SAME_SIZE:
                 finding.append(mention)
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,6 @@ _OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
 _REASONS = frozenset({"due", "secondary", "because"})
 _LIMITS = frozenset({"limited", "suboptimal", "insufficient", "limit", "limiting"})
 _WITH = frozenset({"with", "adjacent", "associated", "accompanying", "overlying", "underlying"})
-
 _FORWARD = {
     Kind.NEGATES_AFTER: "denial",
     Kind.HEDGES_AFTER: "doubt",
@@ -40,7 +40,6 @@ _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 _NUMBERS = {word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))}
 _MOST_BETWEEN = 5
 _MODIFIERS = (Kind.SIDE, Kind.PLACE, Kind.ACUITY, Kind.ACTION)
-
 _PRICES_AHEAD = {JOIN: 2.5, VERB: 2.5, PREPOSITION: 2.0, BREAK: 3.5}
 _PRICES_AFTER = {JOIN: 2.0, VERB: 0.5, PREPOSITION: 0.2, BREAK: 3.5}
 _TOO_FAR = 9.0
@@ -87,20 +86,14 @@ class Head:
 
     def split(self) -> list[Head]:
         """Return a head for each side where each has a level: "small right and large left"."""
-        levels = self.modifiers.get(Kind.LEVEL, {})
-        sides = self.modifiers.get(Kind.SIDE, {})
+        sides, levels = (self.modifiers.get(kind, {}) for kind in (Kind.SIDE, Kind.LEVEL))
         sides = {token: side for token, side in sides.items() if len(side) == 1}
         are_sides = [token in sides for token in sorted({*sides, *levels})]
         if are_sides not in ([True, False, True, False], [False, True, False, True]):
             return [self]
         pairs = zip(sorted(sides.items()), sorted(levels.items()), strict=True)
-        return [
-            replace(
-                self,
-                modifiers=self.modifiers | {Kind.SIDE: dict([side]), Kind.LEVEL: dict([level])},
-            )
-            for side, level in pairs
-        ]
+        own = ({Kind.SIDE: dict([side]), Kind.LEVEL: dict([level])} for side, level in pairs)
+        return [replace(self, modifiers=self.modifiers | modifiers) for modifiers in own]
 
 
 def read_line(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
@@ -118,19 +111,16 @@ def find_heads(line: Line) -> tuple[list[Head], set[int]]:
         subjects = _subjects(line, index, bound) if mark.role(Kind.QUALITY) else []
         if subjects:
             bound[index] = subjects
-            heads_found += [
-                head for subject in subjects if (head := _described(line, mark, subject))
-            ]
+            described = (_described(line, mark, subject) for subject in subjects)
+            heads_found += filter(None, described)
     used = {line.marks[index].first for index in bound}
     taken = used | {token for head in heads_found for token in (head.first, head.pivot)}
     taken |= {subject.first for subjects in bound.values() for subject in subjects}
     for mark in line.marks:
-        if mark.first in taken:
-            continue
-        if finding := mark.role(Kind.FINDING):
-            heads_found.append(Head(mark.first, mark.last, mark.first, finding=finding.name))
-        elif structure := mark.role(Kind.STRUCTURE):
-            heads_found.append(Head(mark.first, mark.last, mark.first, structure=structure.name))
+        role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
+        if role and mark.first not in taken:
+            names = (role.name, "") if role.kind is Kind.FINDING else ("", role.name)
+            heads_found.append(Head(mark.first, mark.last, mark.first, *names))
     heads_found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
     for head in heads_found:
         head.start, head.end = head.first, head.last
@@ -167,10 +157,9 @@ def _adjectival(line: Line, index: int) -> bool:
     if any(role.name == "normal" for role in quality.roles):
         return False
     for mark in line.marks[index + 1 : index + 5]:
-        if line.between(quality.last, mark.first):
-            return False
-        if mark.role(Kind.FINDING):
-            return True
+        is_next = not line.between(quality.last, mark.first)
+        if mark.role(Kind.FINDING) or not is_next:
+            return is_next
         if not mark.role(Kind.LEVEL, Kind.SIDE, Kind.PLACE, Kind.ACUITY):
             return False
     return False
@@ -178,8 +167,7 @@ def _adjectival(line: Line, index: int) -> bool:
 
 def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
     run: list[Mark] = []
-    for back in range(index - 1, -1, -1):
-        mark = line.marks[back]
+    for back, mark in reversed([*enumerate(line.marks[:index])]):
         if BREAK in line.between(mark.first, line.marks[index].first):
             break
         if back in bound:
@@ -200,33 +188,30 @@ def _after(line: Line, index: int) -> list[Mark]:
         if between.strip(JOIN):
             break
         if mark.role(Kind.STRUCTURE):
-            listed = set(line.words[edge : mark.first]) <= {"and", "or", ","}
-            if (not listed or _predicated(line, mark)) if run else between:
+            listed = {*line.words[edge : mark.first]} <= {"and", "or", ","}
+            following = [other for other in line.marks if 0 <= other.first - mark.last <= 1]
+            said = following and following[0].role(Kind.VERBS, Kind.QUALITY)
+            if (not listed or said) if run else between:
                 break
             run.append(mark)
-            edge = mark.last
         elif mark.role(Kind.QUALITY):
             if run:
                 break
-            edge = mark.last
+        else:
+            continue
+        edge = mark.last
     return run
-
-
-def _predicated(line: Line, subject: Mark) -> bool:
-    following = [mark for mark in line.marks if 0 <= mark.first - subject.last <= 1]
-    return bool(following) and following[0].role(Kind.VERBS, Kind.QUALITY) is not None
 
 
 def _apply_cues(line: Line, heads: Sequence[Head], used: set[int]) -> None:
     if any(role.kind in _FORWARD for mark in line.marks for role in mark.roles):
         _apply_forward(line, heads, used)
     for mark in line.marks:
-        if mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark):
-            for head in _reach_back(line, heads, mark):
-                head.denied = head.denied or mark
-        if mark.role(Kind.HEDGES_BEFORE):
-            for head in _reach_back(line, heads, mark):
-                head.denied, head.doubted = None, True
+        denies = mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark)
+        hedges = mark.role(Kind.HEDGES_BEFORE) is not None
+        for head in _reach_back(line, heads, mark) if denies or hedges else ():
+            head.denied = None if hedges else head.denied or mark
+            head.doubted = head.doubted or hedges
     for head in heads:
         if head.denied:
             head.cover(head.denied.first, head.denied.last)
@@ -289,12 +274,10 @@ def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
 
 
 def _listed(line: Line, token: int) -> bool:
-    for later in range(token + 1, len(line.words)):
-        if line.words[later] in ("or", "nor"):
-            return True
-        between = line.between(token, later + 1)
-        if VERB in between or BREAK in between:
-            return False
+    for later, word in enumerate(line.words[token + 1 :], token + 2):
+        between = line.between(token, later)
+        if word in ("or", "nor") or VERB in between or BREAK in between:
+            return word in ("or", "nor")
     return False
 
 
@@ -355,8 +338,8 @@ def _count(line: Line, head: Head) -> None:
     for token in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
         if line.between(token, head.first):
             return
-        number = _NUMBERS.get(line.words[token])
-        if number and not any(length.first <= token < length.last for length in line.measures):
+        is_length = any(length.first <= token < length.last for length in line.measures)
+        if (number := _NUMBERS.get(line.words[token])) and not is_length:
             head.count = number
             head.cover(token, token + 1)
             return
@@ -379,12 +362,9 @@ def _is_sided(line: Line, head: Head) -> bool:
 
 
 def _nearest(line: Line, heads: Sequence[Head], mark: Mark | Measure) -> Head | None:
-    nearest, least = None, _TOO_FAR
-    for head in heads:
-        price = _price(line, mark, head)
-        if price <= least:  # on a tie the later one
-            nearest, least = head, price
-    return nearest
+    priced = [(_price(line, mark, head), -number) for number, head in enumerate(heads)]
+    price, number = min(priced, default=(math.inf, 0))  # on a tie the later one
+    return heads[-number] if price <= _TOO_FAR else None
 
 
 def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
@@ -429,12 +409,11 @@ def _can_change(line: Line, heads: Sequence[Head], number: int) -> bool:
     head = heads[number]
     if head.finding:
         return True
-    for other in heads[:number]:
-        if other.finding and other.last <= head.first:
-            first, last = max(other.last, head.first - 4), head.first
-            if PREPOSITION in line.between(first, last) or "of" in line.words[first:last]:
-                return False
-    for other in heads[number + 1 :]:
-        if other.finding and other.first >= head.last:
-            return bool(line.between(head.last, other.first))
-    return True
+    earlier = [one.last for one in heads[:number] if one.finding and one.last <= head.first]
+    for first in (max(last, head.first - 4) for last in earlier):
+        words = line.words[first : head.first]
+        if "of" in words or PREPOSITION in line.between(first, head.first):
+            return False
+    later = (one.first for one in heads[number + 1 :] if one.finding and one.first >= head.last)
+    following = next(later, None)
+    return following is None or bool(line.between(head.last, following))

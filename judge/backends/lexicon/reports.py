@@ -45,7 +45,7 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
     mentions: list[Mention] = []
     for number, piece in pieces(text):
         for template in _mentions(piece, lexicon):
-            mention = template.numbered(number)
+            mention = replace(template, sentence=number)
             near = mention.refers_back and mentions and number - mentions[-1].sentence <= 1
             if near and (mentions[-1].positive or not mention.finding):
                 mentions[-1] = _merge(mentions[-1], mention)
@@ -83,9 +83,7 @@ def _of_line(line: Line) -> list[Mention]:
             continue  # a structure that is only named says where something is
         *others, mention = [_mention(line, part) for part in head.split()]
         stated += [(other, head) for other in others]
-        number = max(
-            (number for number, (other, _) in enumerate(stated) if other.positive), default=-1
-        )
+        number = max((n for n, (other, _) in enumerate(stated) if other.positive), default=-1)
         if number >= 0 and mention.positive and _reads_as(line, *stated[number], mention, head):
             stated[number] = (_merge(stated[number][0], mention), head)
             continue
@@ -103,8 +101,7 @@ def _of_line(line: Line) -> list[Mention]:
 
 
 def _mention(line: Line, head: Head) -> Mention:
-    lexicon = line.lexicon
-    words = _quote(line, head.start, head.end)
+    lexicon, words = line.lexicon, _quote(line, head.start, head.end)
     sides, changes = head.tags(Kind.SIDE), head.tags(Kind.CHANGE)
     if head.normal and head.denied:
         abnormal = lexicon.structures[head.structure].abnormal
@@ -116,9 +113,7 @@ def _mention(line: Line, head: Head) -> Mention:
         return Mention(lexicon, "", *part, sides=sides, changes=changes, words=words)
     finding = lexicon.findings[head.finding]
     present = not head.denied and "resolved" not in changes
-    levels = head.tags(Kind.LEVEL)
-    if not levels and present and finding.level:
-        levels = frozenset({finding.level})
+    levels = head.tags(Kind.LEVEL) or ({finding.level} - {""} if present else _NONE)
     return Mention(
         lexicon,
         finding=head.finding,
@@ -162,10 +157,8 @@ def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: 
     if first > last or BREAK in between:
         return False
     findings, group = line.lexicon.findings, later.kind.shadow
-    if any(
-        line.lexicon.related(name, later.finding) or findings[name].shadow == group != ""
-        for name in earlier.names
-    ):
+    shares_shadow = group and any(findings[name].shadow == group for name in earlier.names)
+    if shares_shadow or any(line.lexicon.related(name, later.finding) for name in earlier.names):
         if line.marked(first, last, Kind.HEDGES_AFTER, Kind.LIKELY_AFTER):
             return True
         listed = "or" in words or "/" in words or (bool(earlier.also) and JOIN in between)
@@ -182,32 +175,28 @@ def named_findings(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
 
     Those that it says are there; where it says that of none, every finding that it names.
     """
-    text = _UNSAID.sub(" ", _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark))
-    pieces = [text[start:end] for start, end in sentences(text)]
-    positive = (
-        mention for piece in pieces for mention in _mentions(piece, lexicon) if mention.positive
+    said = split(_UNSAID.sub(" ", _OWN.sub(lambda quote: f"{quote[2] or quote[1]}.", remark)))
+    mentions = [mention for piece in said for mention in _mentions(piece, lexicon)]
+    lines = (line for piece in said for line in tokenise(piece, lexicon))
+    return _labels(lexicon, (one for one in mentions if one.positive)) or tuple(
+        dict.fromkeys(
+            lexicon.findings[head.finding].label
+            for line in lines
+            for head in find_heads(line)[0]
+            if head.finding
+        )
     )
-    findings = [name for mention in positive for name in mention.names if name] or [
-        head.finding
-        for piece in pieces
-        for line in tokenise(piece, lexicon)
-        for head in find_heads(line)[0]
-        if head.finding
-    ]
-    return tuple(dict.fromkeys(lexicon.findings[name].label for name in findings))
+
+
+def _labels(lexicon: Lexicon, mentions: Iterable[Mention]) -> tuple[str, ...]:
+    names = (name for mention in mentions for name in mention.names if name)
+    return tuple(dict.fromkeys(lexicon.findings[name].label for name in names))
 
 
 def changed_findings(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
     """Return the labels of the findings of which two wordings of a sentence differ."""
     old, new = (_mentions(text, lexicon) for text in (before, after))
-    differing = [
-        *(mention for mention in old if mention not in new),
-        *(mention for mention in new if mention not in old),
-    ]
-    labels = (
-        lexicon.findings[name].label for mention in differing for name in mention.names if name
-    )
-    return tuple(dict.fromkeys(labels))
+    return _labels(lexicon, [one for one in (*old, *new) if one not in old or one not in new])
 
 
 def split(text: str) -> list[str]:
@@ -217,11 +206,10 @@ def split(text: str) -> list[str]:
 
 def pieces(text: str) -> Iterator[tuple[int, str]]:
     """Yield the sentences outside skipped sections, with their numbers in the whole text."""
-    pieces = split(text)
-    opens = [opens_skipped_section(piece) for piece in pieces]
-    last_read = max((number for number, opened in enumerate(opens) if opened is False), default=-1)
+    opens = [(piece, opens_skipped_section(piece)) for piece in split(text)]
+    last_read = max((n for n, (_, opened) in enumerate(opens) if opened is False), default=-1)
     skipping = False
-    for number, (piece, opened) in enumerate(zip(pieces, opens, strict=True)):
+    for number, (piece, opened) in enumerate(opens):
         skipping = skipping if opened is None else opened
         if not skipping or (number >= last_read and not opened):
             yield number, piece
@@ -235,11 +223,8 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     """
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
-    for _, piece in pieces(reference):
-        findings = (mention.finding for mention in _mentions(piece, lexicon) if mention.positive)
-        if any(lexicon.findings[name].abnormal for name in findings):
-            return "abnormal"
-    return "normal"
+    mentions = (one for _, piece in pieces(reference) for one in _mentions(piece, lexicon))
+    return "abnormal" if any(one.positive and one.kind.abnormal for one in mentions) else "normal"
 
 
 WHOLE = ("", "chest")
@@ -297,11 +282,9 @@ class Report:
 def align(
     reference: Report, candidate: Report
 ) -> tuple[list[Pair], list[Pair], list[Mention], list[Mention]]:
-    """Pair the mentions of two reports, each with one partner at most.
+    """Return the equal pairs of mentions, those that differ, and the rest of each report.
 
-    Returns the equal pairs, those that differ, and the rest of the reference and the candidate.
-    What a report repeats in the same words counts once. Only findings that are present are
-    paired with a differing one.
+    What a report repeats counts once; only findings that are there are in a differing pair.
     """
     ours, theirs = (
         {mention: mention for mention in reversed(report.mentions)}
@@ -311,8 +294,8 @@ def align(
     left = [first for first in reversed(ours.values()) if first not in theirs]
     right = [first for first in reversed(theirs.values()) if first not in ours]
     pairs = _closest(left, right)
-    paired = {id(mention) for pair in pairs for mention in pair}
-    left, right = ([one for one in side if id(one) not in paired] for side in (left, right))
+    paired = {mention for pair in pairs for mention in pair}
+    left, right = ([one for one in side if one not in paired] for side in (left, right))
     return same, pairs, left, right
 
 
@@ -334,7 +317,7 @@ def _likeness(mention: Mention, other: Mention) -> float:
     """Return how likely two differing mentions are of one finding; 0 or less: they are not."""
     if mention.finding == other.finding:
         score = 8.0
-    elif not set(mention.names).isdisjoint(other.names):
+    elif {*mention.names} & {*other.names}:
         score = 5.0
     elif mention.related(other):
         score = 3.0
@@ -361,12 +344,9 @@ def _shadows(mention: Mention) -> set[str]:
 
 
 _WORD = re.compile(r"[^\W\d_]+")
-_FEWEST = 2
-"""One word of another language may be a name or a loan."""
-
+_FEWEST = 2  # one word of another language may be a name or a loan
 _DECOR = re.compile(r"(?:exam\w*|findings?|impression|technique|procedure|study)\s*:?", re.I)
 """A heading alone does not begin a report."""
-
 _SOON_TOLD = 25
 """The characters in which a first sentence names its modality."""
 
@@ -381,28 +361,25 @@ def unfamiliar_reason(report: str, lexicon: Lexicon) -> Literal["language", "ima
     """
     words = _WORD.findall(report.lower())
     n_foreign = sum(word in lexicon.unfamiliar.languages for word in words)
-    n_english = sum(word in load().unfamiliar.english for word in words)
+    common = load().unfamiliar
+    n_english = sum(word in common.english for word in words)
     if n_foreign >= _FEWEST and n_foreign > n_english:
         return "language"
     # A single letter says nothing, nor does the placeholder of a removed name, such as XXXX.
     read = _WORD.findall(" ".join(piece for _, piece in pieces(report)).lower())
-    known = [_is_known(word, lexicon) for word in read if len(set(word)) > 1]
+    frequent = common.english | common.reports
+    known = [word in frequent or lexicon.knows(word) for word in read if len({*word}) > 1]
     is_enough = len(known) >= _FEWEST or not report.isascii()  # Chinese has no spaces
     if is_enough and sum(known) < len(known) / 2:
         return "language"
-    begun = [piece for piece in split(report) if not _DECOR.fullmatch(piece)]
-    places = [_image(piece, lexicon) for piece in begun]
+    places = [_image(piece, lexicon) for piece in split(report) if not _DECOR.fullmatch(piece)]
     begins = bool(places) and places[0] is not None and places[0] <= _SOON_TOLD
     return "images" if begins or len(places) - places.count(None) > 1 else None
-
-
-def _is_known(word: str, lexicon: Lexicon) -> bool:
-    common = load().unfamiliar
-    return word in common.english or word in common.reports or lexicon.knows(word)
 
 
 @lru_cache(maxsize=8192)
 def _image(piece: str, lexicon: Lexicon) -> int | None:
     """Return where a sentence begins to speak of another examination in its own words."""
-    image = lexicon.other_images.search(piece)
-    return image.start() if image and not load().elsewhere.search(piece) else None
+    image = lexicon.unfamiliar.images.search(piece)
+    is_elsewhere = load().unfamiliar.elsewhere.search(piece)
+    return image.start() if image and not is_elsewhere else None

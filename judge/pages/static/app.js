@@ -1,7 +1,7 @@
 // A page of results: its overview, the list of its studies, and one study. All of it follows the
 // address: after the # are the query of the list and the study that is open.
 
-import { alarm, announce, control, el, factList, find, frame, goTo, isolated, latestOnly, option, printedTable, redraw } from "./dom.js";
+import { alarm, announce, control, el, find, frame, goTo, isolated, latestOnly, option, redraw } from "./dom.js";
 import { Keys } from "./keys.js";
 import { drawList, filterForm } from "./list.js";
 import { figureAddress } from "./load.js";
@@ -19,9 +19,6 @@ export class App {
     this.rows = [];
     this.isDiff = false;
     this.lastOpened = null;
-    this.set = (changes) => this.#set(changes).catch(alarm);
-    this.reset = () => this.#reset().catch(alarm);
-    this.step = (by) => this.#step(by).catch(alarm);
   }
 
   async start() {
@@ -42,7 +39,7 @@ export class App {
       el("main", { id: "main" }, this.home, this.open),
       el("footer", {}, view.footer ? el("p", { class: "small" }, view.footer) : null,
         el("p", { class: "mono small" }, "Signature: ", isolated(view.signature))));
-    window.addEventListener("popstate", () => this.route().catch(alarm));
+    window.addEventListener("popstate", () => this.route());
     await this.route();
   }
 
@@ -73,7 +70,7 @@ export class App {
     history.replaceState(null, "", this.addressOf(id));
   }
 
-  async #set(changes) {
+  async set(changes) {
     const query = new URLSearchParams(this.query);
     for (const [name, value] of Object.entries({ offset: null, ...changes })) {
       if (value === null) query.delete(name);
@@ -84,7 +81,7 @@ export class App {
     await this.#draw();
   }
 
-  async #reset() {
+  async reset() {
     this.query = new URLSearchParams([...this.query].filter(([name]) => this.paramOf.has(name)));
     this.#replaceAddress();
     await this.#draw();
@@ -117,26 +114,18 @@ export class App {
     this.query = query;
     if (this.drawn !== query.toString()) await this.#draw();
     const row = this.listing.rowOf.get(id);
-    if (row !== undefined) {
-      await this.show(row);
-      return;
-    }
+    if (row !== undefined) return this.show(row);
     if (id !== null) {
       alarm(new Error(`There is no ${this.listing.noun.label} ${JSON.stringify(id)} here.`));
       this.#replaceAddress();
     }
-    await this.#showHome();
-  }
-
-  async #showHome() {
-    const wasOpen = this.study !== null;
+    if (this.study === null) return undefined;
     this.study = null;
     this.open.hidden = true;
     this.home.hidden = false;
-    if (!wasOpen) return;
     await this.view.returned?.(this);
     await this.#draw();
-    goTo(find(`[data-act="row ${this.lastOpened}"]`, this.list) ?? find("#studies-title"), "center");
+    return goTo(find(`[data-act="row ${this.lastOpened}"]`, this.list) ?? find("#studies-title"), "center");
   }
 
   async show(row) {
@@ -161,7 +150,7 @@ export class App {
     announce(this.isDiff ? "Differences from the reference are shown" : "Differences are hidden");
   }
 
-  async #step(by) {
+  async step(by) {
     const row = this.rows[this.rows.indexOf(this.study.row) + by];
     if (row === undefined) return;
     this.#replaceAddress(this.listing.ids[row]);
@@ -195,21 +184,13 @@ export class App {
   }
 }
 
-// The tables of a page, of which the first `nOpen` are in sight.
-export function tablesSection(title, facts, tables, nOpen) {
-  const folded = tables.slice(nOpen);
-  return el("section", { "aria-labelledby": "tables-title" }, el("h2", { id: "tables-title" }, title),
-    factList(facts.map(({ name, value }) => [name, isolated(value)])), tables.slice(0, nOpen).map(printedTable),
-    folded.length ? el("details", {}, el("summary", {}, "More tables"), folded.map(printedTable)) : null);
-}
-
 // Drawn figures, all loaded at once, so that print has them too.
 export function figuresSection(figures) {
   return el("section", { id: "figures", "aria-labelledby": "figures-title" },
     el("h2", { id: "figures-title" }, "Figures"),
     figures.length ? el("div", { class: "figures" }, figures.map(({ title, caption }, number) => {
       const image = el("img", { alt: title, class: "drawn" });
-      figureAddress(number).then((address) => { image.src = address; }, alarm);
+      figureAddress(number).then((address) => { image.src = address; });
       return el("figure", { class: "figure" }, image, el("figcaption", { class: "small" }, isolated(caption)));
     })) : el("p", { class: "small" }, "None: the extra figures, which draws them, is not installed."));
 }

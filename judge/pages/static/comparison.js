@@ -1,7 +1,7 @@
 // The page of a comparison: the leaderboard with its tests, and the studies behind every number.
 
 import { App, figuresSection } from "./app.js";
-import { alarm, button, el, find, frame, goTo, grid, isolated, printedTable, redraw } from "./dom.js";
+import { button, el, find, frame, goTo, grid, isolated, printedTable, redraw } from "./dom.js";
 import { NO_VALUE, count, itemLabels, number, percent, trueMinus } from "./format.js";
 import { Listing, choiceFilter, orderBy, textFilter } from "./list.js";
 import { ask, isFile, load, loadSeries } from "./load.js";
@@ -70,7 +70,7 @@ class ComparisonView {
   below() {
     const { correlations } = this.data;
     const figures = el("div", {});
-    load("figures").then((all) => figures.replaceChildren(figuresSection(all)), alarm);
+    load("figures").then((all) => figures.replaceChildren(figuresSection(all)));
     return [correlations.length ? el("section", { id: "correlations" },
       el("h2", {}, "Do the metrics agree?"),
       el("p", { class: "small" }, "Over the reports of all models that have both values. ",

@@ -108,8 +108,13 @@ export function frame(...content) {
   );
 }
 
-// Starts the page; the document says when it is drawn, or why it cannot be.
+// Starts the page; the document says when it is drawn, or why it cannot be. What fails later is
+// shown too.
 export function begin(start) {
+  window.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    alarm(event.reason);
+  });
   start().catch((error) => {
     if (!find("#alarm")) frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
     alarm(error);

@@ -89,16 +89,11 @@ export function differences(before, after) {
   };
   let [a, b] = [0, 0];
   while (a < old.length || b < now.length) {
-    if (a < old.length && b < now.length && isEqual(a, b)) {
-      add("span", now[b]);
-      [a, b] = [a + 1, b + 1];
-    } else if (b === now.length || (a < old.length && longest[a + 1][b] >= longest[a][b + 1])) {
-      add("del", old[a]);
-      a += 1;
-    } else {
-      add("ins", now[b]);
-      b += 1;
-    }
+    const isKept = a < old.length && b < now.length && isEqual(a, b);
+    const isOut = !isKept && (b === now.length || (a < old.length && longest[a + 1][b] >= longest[a][b + 1]));
+    add(isKept ? "span" : isOut ? "del" : "ins", isOut ? old[a] : now[b]);
+    if (isKept || isOut) a += 1;
+    if (!isOut) b += 1;
   }
   return changes.map(({ tag, text }) => el(tag, {}, isolated(text)));
 }

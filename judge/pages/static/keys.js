@@ -78,17 +78,16 @@ export class Reader {
 
   ask() {
     return new Promise((resolve) => {
+      const keep = () => {
+        this.name = field.value.trim();
+        remember(NAME, this.name);
+        document.dispatchEvent(new Event("reader"));
+      };
       const field = el("input", { id: "reader-name", required: true, autocomplete: "name", maxlength: "100", value: this.name });
       showDialog(this.title, [
         el("p", {}, `Your name is stored with each ${this.record}, and in this browser.`),
         el("label", { for: "reader-name" }, "Name"), field,
-      ], "Continue", () => this.keep(field.value.trim()), () => resolve(this.name));
+      ], "Continue", keep, () => resolve(this.name));
     });
-  }
-
-  keep(name) {
-    this.name = name;
-    remember(NAME, name);
-    document.dispatchEvent(new Event("reader"));
   }
 }

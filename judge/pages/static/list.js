@@ -7,32 +7,15 @@ import { count } from "./format.js";
 const LIMIT = 50;
 const WAIT_MS = 120;
 
-/**
- * A filter of the rows: `test(wanted, query)` gives whether a row fits what is wanted. It is chosen
- * among `choices`, else typed.
- * @typedef {object} Filter
- * @property {string} name
- * @property {string} label
- * @property {{ value: string, label: string }[]} [choices]
- * @property {string} [type] of the field that is typed in
- * @property {boolean} [more] whether it is folded away
- * @property {(wanted: string, query: URLSearchParams) => (row: number) => boolean} test
- */
-
 // `ids` are those of the rows and `order` is the rank of each, where no other is asked for. A
 // column has a `name`, a `label`, a `kind`, its `value(row)` and perhaps `draw(row)`.
-// `search(text)` gives the matching rows, a Set.
+// `search(text)` gives the matching rows, a Set. A filter has a `name`, a `label`, its `choices` or the
+// `type` of its field, perhaps `more`, which folds it away, and `test(wanted, query)`, a test of a row.
 export class Listing {
   noun = { label: "study", plural: "studies" };
-  /** @type {any[]} */
-  ids;
-  /** @type {any[]} */
-  columns;
-  /** @type {Filter[]} */
-  filters;
-  order; ordered; about; search;
+  ids; columns; filters; order; ordered; about; search;
 
-  constructor(parts) {
+  constructor(/** @type {any} */ parts) {
     Object.assign(this, parts);
     this.rowOf = new Map(this.ids.map((id, row) => [id, row]));
   }
@@ -63,19 +46,19 @@ function comparison(valueOf, isDescending) {
   };
 }
 
-/** @returns {Filter} a filter by one of few values, each a text or an object with `value` and `label` */
+// A filter by one of few values, each a text or an object with `value` and `label`.
 export function choiceFilter(name, label, values, read, more = false) {
   const choices = values.map((value) => (typeof value === "object" ? value : { value, label: value }));
   return { name, label, choices, more, test: (wanted) => (row) => [read(row)].flat().includes(wanted) };
 }
 
-/** @returns {Filter} a filter by a part of a text */
+// A filter by a part of a text.
 export function textFilter(name, label, read, more = false) {
   const test = (wanted) => (row) => String(read(row) ?? "").toLowerCase().includes(wanted.toLowerCase());
   return { name, label: `${label} contains`, type: "search", more, test };
 }
 
-/** @returns {Filter[]} the filters by the least and by the largest value */
+// The filters by the least and by the largest value.
 export function rangeFilters(name, label, read) {
   const filter = (end, word, fits) => ({
     name: `${end}.${name}`, label: `${label} ${word}`, type: "number", more: true,
@@ -133,15 +116,14 @@ export function drawList(app) {
   announce(`${count(rows.length, listing.noun.label, listing.noun.plural)} of ${listing.ids.length} match`);
 }
 
-function summary({ listing, query, rows, reset }) {
+function summary(app) {
+  const { listing, query, rows } = app;
   const { ids, noun: { label, plural }, ordered, about } = listing;
   const column = listing.sorting(query);
-  const copy = () => navigator.clipboard.writeText(rows.map((row) => ids[row]).join("\n")).then(() => announce("Copied"));
   return el("div", { class: "count" },
     rows.length === ids.length ? count(ids.length, label, plural) : `${rows.length.toLocaleString("en")} of ${count(ids.length, label, plural)}`,
     column ? [", by ", isolated(column.label)] : ordered ? `, ${ordered}` : "", about ? `. ${about(rows)}` : " ",
-    rows.length < ids.length || column ? button("Reset", reset, { class: "quiet" }) : null,
-    button("Copy ids", copy, { class: "quiet" }));
+    rows.length < ids.length || column ? button("Reset", () => app.reset(), { class: "quiet" }) : null);
 }
 
 function table(rows, app) {
@@ -151,10 +133,11 @@ function table(rows, app) {
     columns.map((column) => heading(column, app)), rows.map((row) => line(row, app)));
 }
 
-function heading({ name, label, kind }, { query, set }) {
+function heading({ name, label, kind }, app) {
+  const { query } = app;
   const isSorted = query.get("sort") === name;
   const isDescending = query.get("descending") === "true";
-  const sort = () => set({ sort: name, descending: String(isSorted ? !isDescending : ["count", "number"].includes(kind)) });
+  const sort = () => app.set({ sort: name, descending: String(isSorted ? !isDescending : ["count", "number"].includes(kind)) });
   return el("th", { scope: "col", class: kind, "aria-sort": isSorted ? (isDescending ? "descending" : "ascending") : null },
     button([isolated(label), el("span", { "aria-hidden": "true" }, isSorted ? (isDescending ? " ▾" : " ▴") : "")],
       sort, { class: "sort", "data-act": `sort ${name}` }));
@@ -171,9 +154,10 @@ function line(row, app) {
   }));
 }
 
-function pager(offset, { rows: { length: n }, set }) {
+function pager(offset, app) {
+  const n = app.rows.length;
   if (n <= LIMIT) return null;
-  const turn = (to) => set({ offset: to || null }).then(() => find("#studies-title").scrollIntoView());
+  const turn = (to) => app.set({ offset: to || null }).then(() => find("#studies-title").scrollIntoView());
   const step = (text, to, possible) => button(text, () => turn(to), { "data-act": text, disabled: !possible });
   const end = Math.min(offset + LIMIT, n);
   return el("nav", { class: "pager", "aria-label": "Pages of the list" },

@@ -1,6 +1,6 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
-import { alarm, announce, button, el, isolated, option, redraw } from "./dom.js";
+import { announce, button, el, isolated, option, redraw } from "./dom.js";
 import { capital, count } from "./format.js";
 import { ask } from "./load.js";
 
@@ -17,7 +17,10 @@ export class Review {
     this.cards = fingerprints.map((_, at) =>
       el("div", { class: "tools", role: "group", "aria-label": `Your verdict on ${labels.noun.label} ${at + 1}` }));
     this.written = el("ul", { class: "missed" });
-    this.comment = el("textarea", { id: "comment", rows: "2", maxlength: "5000", on: { change: () => this.#saveComment() } });
+    const change = async () => {
+      if (await this.#send({ error: null, verdict: "comment", comment: this.comment.value })) announce("Comment saved");
+    };
+    this.comment = el("textarea", { id: "comment", rows: "2", maxlength: "5000", on: { change } });
     this.redraw();
   }
 
@@ -71,11 +74,6 @@ export class Review {
     this.author = this.view.reader.name;
   }
 
-  async #saveComment() {
-    const saved = await this.#send({ error: null, verdict: "comment", comment: this.comment.value });
-    if (saved) announce("Comment saved");
-  }
-
   // Records a verdict; one that is there already is withdrawn.
   async judge(at, verdict) {
     const error = this.fingerprints[at];
@@ -87,16 +85,11 @@ export class Review {
   async #send(event) {
     const reader = await this.view.reader.known();
     if (!reader) return false;
-    try {
-      const body = { study_id: this.studyId, comment: "", ...event, reader };
-      const saved = await ask(`${this.view.base}/reviews`, { method: "POST", body });
-      // A missed error is withdrawn by its own id.
-      for (const [key, { id }] of this.events) if (id === event.error) this.events.delete(key);
-      this.events.set(keyOf(saved), saved);
-    } catch (error) {
-      alarm(error);
-      return false;
-    }
+    const body = { study_id: this.studyId, comment: "", ...event, reader };
+    const saved = await ask(`${this.view.base}/reviews`, { method: "POST", body });
+    // A missed error is withdrawn by its own id.
+    for (const [key, { id }] of this.events) if (id === event.error) this.events.delete(key);
+    this.events.set(keyOf(saved), saved);
     this.#draw();
     return true;
   }

@@ -122,8 +122,12 @@ class RunView {
     const facet = this.labels.facet(name);
     const choices = facet.labels.map(({ name: value, text }) => ({ value, label: text }));
     const test = (_, query) => {
-      const chosen = labels.filter((other) => query.has(other)).map((other) => [other, query.get(other)]);
-      const measures = counting(counts, chosen).map((measure) => this.index[measure.name]);
+      const chosen = labels.filter((other) => query.has(other));
+      const fitting = counts.filter((measure) => chosen.every((other) => measure.labels[other] === query.get(other)));
+      // Those of the fewest further facets count the items together.
+      const nLabels = (measure) => Object.keys(measure.labels).length;
+      const least = Math.min(...fitting.map(nLabels));
+      const measures = fitting.filter((measure) => nLabels(measure) === least).map(({ name: measure }) => this.index[measure]);
       return (row) => measures.some((n) => n[row] > 0);
     };
     return { name, label: capital(facet.label), choices, test };
@@ -197,13 +201,6 @@ function searched(view) {
   for (const item of view.items) parts.push(item.text, item.edit?.corrected);
   parts.push(...view.lists.flatMap(({ texts }) => texts), view.explanation, view.reason, view.detail);
   return parts.filter((part) => part !== "" && part !== null && part !== undefined).join("\n");
-}
-
-// The measures that together count the items with all chosen labels: those of the fewest further facets.
-function counting(counts, chosen) {
-  const fitting = counts.filter(({ labels }) => chosen.every(([facet, value]) => labels[facet] === value));
-  const least = Math.min(...fitting.map(({ labels }) => Object.keys(labels).length));
-  return fitting.filter(({ labels }) => Object.keys(labels).length === least);
 }
 
 // Codes of one letter are written without a space: `abd`.

@@ -95,11 +95,9 @@ function judgeLabel({ name, built_in: isBuiltIn, budget, left }) {
 async function draw(page) {
   clearTimeout(page.timer);
   try {
-    const [{ runs }, { judges }] = await Promise.all([ask("/v1/runs"), ask("/v1/judges")]);
+    const { runs } = await ask("/v1/runs");
     if (page.hasFailed) find("#alarm").replaceChildren();
     page.hasFailed = false;
-    const { options } = find("#start-judge");
-    judges.forEach((judge, at) => { options[at].textContent = judgeLabel(judge); });
     drawRuns(runs, page);
     if (!runs.some(isActive)) return;
   } catch (error) {
@@ -147,7 +145,7 @@ function runLine(run, page) {
 
 function stateOf(run, page) {
   const act = (verb, text) => button(text, () => ask(`/v1/runs/${encodeURIComponent(run.id)}/${verb}`, { method: "POST" })
-    .then(() => draw(page)).catch(alarm), { class: "quiet", "data-act": `${verb} ${run.id}` });
+    .then(() => draw(page)), { class: "quiet", "data-act": `${verb} ${run.id}` });
   const { state, detail, progress } = run;
   return [
     isolated(state), detail ? el("span", { class: "small" }, " ", isolated(detail)) : "",

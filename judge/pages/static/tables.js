@@ -1,7 +1,7 @@
 // Pages of tables, with the studies behind them: a stress test, and judges beside readers.
 
-import { App, figuresSection, tablesSection } from "./app.js";
-import { el, isolated } from "./dom.js";
+import { App, figuresSection } from "./app.js";
+import { el, factList, isolated, printedTable } from "./dom.js";
 import { NO_VALUE, capital, itemLabels, number, trueMinus } from "./format.js";
 import { Listing, choiceFilter, orderBy, textFilter } from "./list.js";
 import { load, loadSeries } from "./load.js";
@@ -25,7 +25,11 @@ class TablesView {
   }
 
   overview() {
-    return tablesSection("Summary", this.data.facts, this.data.tables, OPEN_TABLES);
+    const { facts, tables } = this.data;
+    const folded = tables.slice(OPEN_TABLES).map(printedTable);
+    return el("section", { "aria-labelledby": "tables-title" }, el("h2", { id: "tables-title" }, "Summary"),
+      factList(facts.map(({ name, value }) => [name, isolated(value)])), tables.slice(0, OPEN_TABLES).map(printedTable),
+      folded.length ? el("details", {}, el("summary", {}, "More tables"), folded) : null);
   }
 }
 
@@ -170,10 +174,6 @@ class ValidationView extends TablesView {
         note: `${capital(this.quantity.label)}: ${n !== null ? countText(n) : isReader ? "not read, or not asked for" : "not scored"}`,
       };
     });
-    return {
-      id: ids[row],
-      facts: [["class", isolated(classes[row])]],
-      columns,
-    };
+    return { id: ids[row], facts: [["class", isolated(classes[row])]], columns };
   }
 }

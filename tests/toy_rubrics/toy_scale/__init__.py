@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.categories import CATEGORY, ERROR, ItemCounter, count_measures, error_item
+from judge.rubrics.categories import CATEGORY, ERROR, count_items, count_measures, error_item
 from judge.types import Annotation, Measures, ReportComparison, Study, UnparsedError
 
 STEP = Facet(
@@ -44,7 +44,7 @@ def render(annotation: Annotation) -> str:
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return minus the points of all errors, and their counts."""
     points = sum(_POINTS[item.label(STEP.name)] for item in annotation.items)
-    return {"points": 0.0 - points, **ItemCounter(COUNTS)(annotation)}
+    return {"points": 0.0 - points, **count_items(COUNTS, annotation)}
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:

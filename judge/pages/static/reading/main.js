@@ -1,7 +1,7 @@
 // The reading page: who reads, practice, the queue, and the study that is next. It asks the service
 // for nothing that a judge or another reader said.
 
-import { alarm, announce, begin, button, control, el, factList, find, frame, goTo, isolated, latestOnly, option, redraw } from "./dom.js";
+import { announce, begin, button, control, el, factList, find, frame, goTo, isolated, latestOnly, option, redraw } from "./dom.js";
 import { StudyEditor, keyButton } from "./editor.js";
 import { Keys, Reader, remember, remembered, showDialog } from "./keys.js";
 import { ask } from "./load.js";
@@ -141,7 +141,7 @@ class App {
   #endPractice() {
     remember(PRACTISED, this.reader.name);
     this.editor = null;
-    this.#open(this.#unfinished(-1)).catch(alarm);
+    this.#open(this.#unfinished(-1));
   }
 
   #check() {
@@ -193,7 +193,7 @@ class App {
   #finish(hasErrors) {
     if (!this.editor) return false;
     if (!this.editor.finish(hasErrors)) return true;
-    return this.practice ? this.#check() : this.#open(this.#unfinished(this.at)).catch(alarm);
+    return this.practice ? this.#check() : this.#open(this.#unfinished(this.at));
   }
 
   #cannotJudge() {
@@ -203,7 +203,7 @@ class App {
     const end = () => {
       if (!field.value.trim()) return;
       this.editor.cannotJudge(field.value.trim());
-      this.#open(this.#unfinished(this.at)).catch(alarm);
+      this.#open(this.#unfinished(this.at));
     };
     return showDialog("Cannot judge this study", [
       el("p", {}, "It gets no score, and is counted beside those that have one."),
@@ -221,7 +221,7 @@ class App {
   }
 
   #leaveFor(at) {
-    return this.#leave() ? this.#open(at).catch(alarm) : true;
+    return this.#leave() ? this.#open(at) : true;
   }
 
   #drawSteps() {
@@ -229,11 +229,8 @@ class App {
     const [done, unjudged] = ["done", "not judged"].map((name) => this.queue.filter(({ state }) => state === name).length);
     this.count.replaceChildren(el("progress", { value: done + unjudged, max: n }), ` ${done.toLocaleString("en")} of ${n.toLocaleString("en")} done`,
       unjudged ? `, ${unjudged.toLocaleString("en")} not judged` : "");
-    redraw(this.steps, this.practice ? this.#practiceSteps() : this.#readingSteps(n));
-  }
-
-  #undoButton() {
-    return keyButton("undo", "Undo", "U", () => this.editor.undo(), { disabled: !this.editor?.past.length });
+    redraw(this.steps, this.practice ? this.#practiceSteps() : this.#readingSteps(n),
+      keyButton("undo", "Undo", "U", () => this.editor.undo(), { disabled: !this.editor?.past.length }));
   }
 
   #practiceSteps() {
@@ -241,7 +238,7 @@ class App {
     const isLast = at + 1 === N_PRACTICE;
     const goOn = () => (isLast ? this.#endPractice() : this.#openPractice(at + 1));
     return [
-      button("Skip the practice", () => this.#endPractice(), { "data-act": "skip" }), this.#undoButton(),
+      button("Skip the practice", () => this.#endPractice(), { "data-act": "skip" }),
       keyButton("nothing", "No errors - check", "N", () => this.#finish(false)),
       keyButton("done", "Check", "G", () => this.#finish(true), { class: isChecked ? null : "main" }),
       isChecked ? button(isLast ? "Begin reading" : "Next practice study", goOn, { class: "main", "data-act": "next" }) : null,
@@ -254,7 +251,7 @@ class App {
     const place = el("select", { "data-act": "place", on: { change: open } },
       this.queue.map(({ state }, at) => option(String(at), `${at + 1}${SIGNS[state]}`, String(this.at))));
     return [
-      keyButton("previous", "Previous", "p", () => this.#step(-1), { disabled: this.at <= 0 }), this.#undoButton(),
+      keyButton("previous", "Previous", "p", () => this.#step(-1), { disabled: this.at <= 0 }),
       keyButton("later", "Next, not done", "n", () => this.#step(1), { disabled: this.at + 1 >= n }),
       control("place", "Study", place),
       ...(reading ? [keyButton("cannot", "Cannot judge", "B", () => this.#cannotJudge()),

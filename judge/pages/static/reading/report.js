@@ -4,7 +4,7 @@
 import { button, el, find, goTo, isolated } from "./dom.js";
 import { differences } from "./format.js";
 
-const WORD = /[\p{L}\p{N}_]+(?:[-'’.,/][\p{L}\p{N}_]+)*%?/gu;
+const WORD = /([\p{L}\p{N}_]+(?:[-'’.,/][\p{L}\p{N}_]+)*%?)/u;
 
 export function markCurrent(elements, current) {
   elements.forEach((element, at) => {
@@ -48,24 +48,17 @@ export class ReportText {
 
   // Words and what lies between them, which belongs to the word before it.
   #split(text) {
-    const tokens = [];
-    let [unit, point] = [0, 0];
-    const add = (part, isWord) => {
-      if (!part) return;
-      const end = point + [...part].length;
+    let start = 0;
+    return text.split(WORD).flatMap((part, at) => {
+      if (!part) return [];
+      const isWord = at % 2 === 1;
       const word = Math.max(0, isWord ? this.words.length : this.words.length - 1);
-      const token = { start: point, end, element: el("span", { "data-word": String(word) }, part) };
-      tokens.push(token);
+      const end = start + [...part].length;
+      const token = { start, end, element: el("span", { "data-word": String(word) }, part) };
       if (isWord) this.words.push(token);
-      point = end;
-    };
-    for (const { index, 0: word } of text.matchAll(WORD)) {
-      add(text.slice(unit, index), false);
-      add(word, true);
-      unit = index + word.length;
-    }
-    add(text.slice(unit), false);
-    return tokens;
+      start = end;
+      return [token];
+    });
   }
 
   // `marks` have `start`, `end`, a `key`, a `name` and a `tone`; the last lies on top.
@@ -159,8 +152,7 @@ export class ReportText {
   }
 
   forget() {
-    this.anchor = -1;
-    this.head = -1;
+    [this.anchor, this.head] = [-1, -1];
     this.#show();
   }
 }
