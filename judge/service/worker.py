@@ -2,7 +2,7 @@
 
 When the service ends, also by a kill, their standard input ends, and so do they. The task
 `run PROGRESS LEDGER ARGUMENT...` is the command `judge`, paid from the service's ledger; `compare
-FOLDER` writes the pieces of the comparison that `request.json` asks for, or prints what is wrong with it.
+FOLDER` writes the pieces of the comparison in `request.json`, or prints what is wrong with it.
 """
 
 from __future__ import annotations
