@@ -44,9 +44,8 @@ class Recurring(Displayed):
     """What recurs in one run, or in two on the same studies, as JSON's types.
 
     `data` has what made it and `errors`, an entry a group: `n_errors`, the studies with one, `k` of
-    the `n` scored with Wilson's interval, and `examples`, the gravest first. Of two runs that is in
-    `models`, with examples of studies in which that model alone has the error, beside `ratio`, the
-    first's share to the second's, and `test`, None in too few studies. `summary` is of one run.
+    the `n` scored with Wilson's interval, and `examples`, the gravest first. Of two runs that is by
+    `models`, with examples of that model alone, beside the `ratio` of shares and the `test`.
     """
 
     rubric: Rubric

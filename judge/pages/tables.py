@@ -29,8 +29,6 @@ STRESS, VALIDATION = (
     "<!doctype html><!-- judge validate -->",
 )
 
-# A stress test: the report, and each pair of reports with its outcome.
-
 
 def stress_page(report: StressReport, figures: Sequence[PageFigure] | None = None) -> Iterator[str]:
     """Yield the page as one file; `figures` are None where they cannot be drawn here."""
@@ -134,9 +132,6 @@ def _pair_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         # The raw answer is shown where it could not be read.
         "record": {**judged_view(record, rubric), "answer": None if is_read else record["answer"]},
     }
-
-
-# Judges and readers: tables, the counts of all studies, and their reports.
 
 
 def validation_page(data: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """The service as an ASGI application, its pages, and the server that listens for it.
 
-A page is a shell of HTML around the scripts, which ask the API for everything. Every request passes
-`Guard` first, which checks its host, token, origin and size, so that no route needs to.
+Every request passes `Guard` first, which checks its host, token, origin and size.
 """
 
 from __future__ import annotations

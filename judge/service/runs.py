@@ -188,9 +188,6 @@ def results(
     return FileResponse(opened.path / name, filename=f"{entry.id}-{name}")
 
 
-# Studies, and what readers say of them
-
-
 class Review(BaseModel):
     """What a reader says. The next review of the same error or study replaces it."""
 

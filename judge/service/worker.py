@@ -1,11 +1,8 @@
 """Processes of a service: each run and each comparison has one of its own.
 
-A task that breaks or takes too long ends its own process alone. When the service ends, also by a
-kill, the standard input of its processes ends, and so do they.
-
-`python -m judge.service.worker run PROGRESS LEDGER ARGUMENT...` is the command `judge` with these
-arguments, paid from the service's ledger. `compare FOLDER` writes into a folder the pieces of the
-comparison that its `request.json` asks for. It prints what is wrong with the request.
+When the service ends, also by a kill, their standard input ends, and so do they. The task
+`run PROGRESS LEDGER ARGUMENT...` is the command `judge`, paid from the service's ledger; `compare
+FOLDER` writes the pieces of the comparison in `request.json`, or prints what is wrong with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Comparisons: leaderboards, errors, tests, ranks and correlations as tables, and all as JSON.
-
-The checks of a gate and the figures of `judge metrics` are tables of the same figures.
-"""
+"""Comparisons, the checks of a gate and the figures of `judge metrics` as tables, and as JSON."""
 
 from __future__ import annotations
 
