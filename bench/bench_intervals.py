@@ -16,11 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.rubrics.contract import Statistic
-from judge.stats.agreement import (
-    detection,
-    limits_of_agreement,
-    mean_below,
-)
+from judge.stats.agreement import detection, limits_of_agreement, mean_below
 from judge.stats.correlation import METHODS, correlate
 from judge.stats.intervals import draw_resamples, mean_interval, rate_interval, ratio_interval
 from judge.stats.metric import Metric
@@ -155,10 +151,7 @@ def panel_of(kind: Any, values: Values, clusters: Any = None) -> ScoreMatrix:
 
 
 def pairs(
-    repetitions: int,
-    kind: Any,
-    make: Callable[[int], tuple[Values, Values, Any]],
-    n: int,
+    repetitions: int, kind: Any, make: Callable[[int], tuple[Values, Values, Any]], n: int
 ) -> tuple[str, str]:
     """The coverage of the difference's interval, and the size of its test where the truth is 0."""
     first, second, _ = make(LARGE)
@@ -262,15 +255,7 @@ def agreements(repetitions: int) -> None:
     )
     kappa, bias = (agreed - chance) / (1 - chance), float((large[:, 0] - mean).mean())
     spread = float((large[:, 0] - mean).std())
-    names = (
-        "Kendall",
-        "Spearman",
-        "Pearson",
-        "sensitivity",
-        "kappa",
-        "bias",
-        "limit",
-    )
+    names = ("Kendall", "Spearman", "Pearson", "sensitivity", "kappa", "bias", "limit")
     results: dict[tuple[str, int], list[float]] = {}
     sizes = (10, 20, 30, 60, 200)
     for n in sizes:

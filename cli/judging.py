@@ -12,13 +12,7 @@ import click
 
 from judge.cli.options import argument, command, format_option, options
 from judge.cli.output import note, print_document, print_summary
-from judge.cli.progress import (
-    Owner,
-    end_uncovered,
-    forecast,
-    judge_studies,
-    watching,
-)
+from judge.cli.progress import Owner, end_uncovered, forecast, judge_studies, watching
 from judge.cli.run_options import ROLES, ReportOptions, RunOptions, StudyOptions, column_option
 from judge.rubrics import Rubric
 from judge.tables.document import Document
@@ -95,10 +89,7 @@ def command_for(rubric: Rubric) -> click.Command:
 
 
 def read_studies(
-    options: ReportOptions,
-    preds: str,
-    refs: str | None,
-    reserved: Collection[str] = (),
+    options: ReportOptions, preds: str, refs: str | None, reserved: Collection[str] = ()
 ) -> StudySet:
     """Read the studies of two files as the options say; raises `JudgeError` as `read_pair`."""
     from judge.studies import read_pair

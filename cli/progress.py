@@ -112,9 +112,7 @@ def forecast(
 
 
 def end_uncovered(
-    summaries: Sequence[Mapping[str, Any]],
-    min_coverage: float,
-    left_out: tuple[int, int] = (0, 0),
+    summaries: Sequence[Mapping[str, Any]], min_coverage: float, left_out: tuple[int, int] = (0, 0)
 ) -> None:
     """Exit with code 3, and say why, where too few studies were scored or too many left out.
 

@@ -199,8 +199,7 @@ class RunningOptions(JudgeOptions):
         "--dry-run", "Show what would be asked, what is cached and what it may cost; ask nothing."
     )
     concurrency: int | None = option(
-        "--concurrency N",
-        "The most requests at a time. Default: 16, or 128 for each vLLM.",
+        "--concurrency N", "The most requests at a time. Default: 16, or 128 for each vLLM."
     )
     min_coverage: float = option(
         "--min-coverage SHARE",

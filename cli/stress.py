@@ -22,13 +22,7 @@ from judge.cli.options import (
     table_option,
 )
 from judge.cli.output import check_outputs, note, note_figures, print_document
-from judge.cli.progress import (
-    end_uncovered,
-    forecast,
-    judge_studies,
-    shared_servers,
-    watching,
-)
+from judge.cli.progress import end_uncovered, forecast, judge_studies, shared_servers, watching
 from judge.cli.run_options import RunningOptions, column_option, section_option
 
 if TYPE_CHECKING:

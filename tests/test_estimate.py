@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge.rubrics.contract import Statistic
-from judge.stats.intervals import (
-    estimate,
-    inverse,
-    mean_interval,
-    ratio_interval,
-    wilson,
-)
+from judge.stats.intervals import estimate, inverse, mean_interval, ratio_interval, wilson
 
 RATIO = Statistic(
     "precision", "precision", "ratio", ("right",), higher_is_better=True, per=("all",)

@@ -159,10 +159,7 @@ def test_what_is_added_must_be_what_it_says(invoke: Invoke, package: Package) ->
         backends.load("odd:x", green)
     with pytest.raises(JudgeError, match=r"'fails' of the package odd 1\.0 failed: KeyError: 'k'"):
         backends.load("fails:x", green)
-    for name, wrong in (
-        ("odd", "is not an AddedMetric"),
-        ("short", "2 finite values"),
-    ):
+    for name, wrong in (("odd", "is not an AddedMetric"), ("short", "2 finite values")):
         with pytest.raises(metrics.MissingMetricError, match=re.escape(wrong)):
             metrics.compute(name, ["a", "b"], ["a", "b"])
     assert "there are: bleu2," in failure(invoke("metrics", PREDS, REFS, "--metric", "none"))

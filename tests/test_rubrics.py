@@ -22,12 +22,7 @@ import yaml
 from judge import rubrics
 from judge.rubrics.contract import Rubric, StructuredReply
 from judge.rubrics.derived import for_prompt
-from judge.types import (
-    Annotation,
-    Item,
-    Study,
-    UnparsedError,
-)
+from judge.types import Annotation, Item, Study, UnparsedError
 
 NAMES = rubrics.names()
 CASES = [

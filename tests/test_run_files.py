@@ -109,11 +109,7 @@ DAMAGED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
 
 @pytest.mark.parametrize(("name", "damage", "named"), DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_run_is_one_message_with_its_file(
-    invoke: Invoke,
-    example_run: Path,
-    name: str,
-    damage: Callable[[bytes], bytes],
-    named: str,
+    invoke: Invoke, example_run: Path, name: str, damage: Callable[[bytes], bytes], named: str
 ) -> None:
     path = example_run / name
     path.write_bytes(damage(path.read_bytes()))

@@ -94,12 +94,7 @@ _SOMETIMES: dict[str, frozenset[str]] = {
         )
     ),
     "summary.json": frozenset(
-        (
-            "intervals_by",
-            "rates[].statistics.NAME.bounds",
-            "reading",
-            "statistics.NAME.bounds",
-        )
+        ("intervals_by", "rates[].statistics.NAME.bounds", "reading", "statistics.NAME.bounds")
     ),
     "annotations.jsonl": frozenset(),
 }
@@ -241,10 +236,7 @@ def _signature(line: str) -> str:
 
 
 def _described(
-    form: type | None,
-    file: str,
-    words: Mapping[str, str],
-    real: Mapping[str, Any],
+    form: type | None, file: str, words: Mapping[str, str], real: Mapping[str, Any]
 ) -> str:
     """Return the table of a file's fields; raises ValueError where `words` has others.
 

@@ -24,7 +24,7 @@ _FOR_PACKAGES = (
             judge.rubrics: (
                 *("Kind", "Facet", "Label", "Measure", "Counted", "Statistic", "Order", "Tally"),
                 *("StructuredReply", "Source"),
-            ),
+            )
         },
     ),
     (

@@ -22,13 +22,7 @@ from judge.plugins import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.derived import for_prompt, on_scale
-from judge.running.engine import (
-    Progress,
-    ProgressListener,
-    Question,
-    StopSignal,
-    judge_set,
-)
+from judge.running.engine import Progress, ProgressListener, Question, StopSignal, judge_set
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
 from judge.running.records import FORMAT, CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest

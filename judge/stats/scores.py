@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.intervals import (
-    Codes,
-    Estimate,
-    Values,
-    figure_of,
-    mean_interval,
-    n_different,
-)
+from judge.stats.intervals import Codes, Estimate, Values, figure_of, mean_interval, n_different
 from judge.stats.metric import Metric
 from judge.stats.table import grouped
 from judge.types import JudgeError

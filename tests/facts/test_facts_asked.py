@@ -119,8 +119,7 @@ def test_an_answer_that_failed_fails_its_study_and_no_other(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"),
-    [(Fault.MALFORMED, None), (Fault.TRUNCATED, "truncated")],
+    ("fault", "reason"), [(Fault.MALFORMED, None), (Fault.TRUNCATED, "truncated")]
 )
 def test_an_answer_that_stays_unreadable_makes_its_study_unparsed(
     tmp_path: Path, fault: Fault, reason: str | None

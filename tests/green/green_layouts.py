@@ -66,7 +66,7 @@ _OTHER: dict[str, list[str]] = {
         *("{n}: ", "{n}) ", "at least {n}. ", "", "{n}/9. ", "0{n}. ", "**1**{n}. "),
     ],
     "list": [
-        *("nested", "inline numbers", "inline brackets", "commas", "one more", "none", "struck"),
+        *("nested", "inline numbers", "inline brackets", "commas", "one more", "none", "struck")
     ],
     "zero": [
         "0 (none)",

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from judge.rubrics.derived import for_prompt
 from judge.rubrics.green import NOT_LISTED, RUBRIC, green_error, matched_item, warnings_on
-from judge.types import (
-    Annotation,
-    Category,
-    Discrepancy,
-    ReportComparison,
-    UnparsedError,
-)
+from judge.types import Annotation, Category, Discrepancy, ReportComparison, UnparsedError
 
 FAITHFUL = for_prompt(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
 NASTY = (

@@ -105,12 +105,7 @@ def test_a_finding_that_denies_something_is_one(finding: str) -> None:
     [
         *(["None"], ["No findings are missing."], ["All locations are correct."], ["N/A"]),
         *(["No difference; both agree."], ["heart", ""], ["heart", " - "], ["2 errors"], ["2"]),
-        *(
-            ["heart; lungs"],
-            ["1. heart 2. lungs"],
-            ["x \u2022 y"],
-            ["heart", "- Heart."],
-        ),
+        *(["heart; lungs"], ["1. heart 2. lungs"], ["x \u2022 y"], ["heart", "- Heart."]),
         *([1], [None], [["heart"]], [{"text": "heart"}], "heart", None, {}, 2),
     ],
 )

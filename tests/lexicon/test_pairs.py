@@ -75,7 +75,7 @@ def test_facts():
         ("candidate", "No pneumothorax", "contradicted"),
     ]
     assert verdicts("PA and lateral views of the chest. No effusion.", "") == [
-        ("reference", "No effusion", "not_mentioned"),
+        ("reference", "No effusion", "not_mentioned")
     ]
     assert {one[2] for one in verdicts("Loculated effusion.", "No effusion.")} == {"contradicted"}
     assert {one[2] for one in verdicts("Old fracture.", "No acute fracture.")} == {"not_mentioned"}

@@ -14,9 +14,7 @@ from support import EXAMPLES, Invoke
 import judge
 from judge.pages.run import index, overview
 from judge.running.folder import Run
-from judge.types import (
-    Failed,
-)
+from judge.types import Failed
 
 Counts = tuple[int, int, int]
 """Significant errors, insignificant ones, matched findings."""

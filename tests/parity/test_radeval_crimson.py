@@ -15,13 +15,7 @@ import pytest
 from installed import module
 
 from judge import official
-from judge.rubrics.crimson import (
-    ATTRIBUTES,
-    LEVELS,
-    MODALITY_OF,
-    RUBRIC,
-    WEIGHTS,
-)
+from judge.rubrics.crimson import ATTRIBUTES, LEVELS, MODALITY_OF, RUBRIC, WEIGHTS
 from judge.types import Study
 
 pytestmark = pytest.mark.ci

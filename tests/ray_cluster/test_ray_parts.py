@@ -13,12 +13,7 @@ import pytest
 
 from judge import backends, rubrics
 from judge.backends import local
-from judge.backends.base import (
-    Mode,
-    OverloadError,
-    RefusedError,
-    UnreadableReplyError,
-)
+from judge.backends.base import Mode, OverloadError, RefusedError, UnreadableReplyError
 from judge.backends.ray import Replica, passed
 from judge.backends.vllm import Launch
 from judge.types import JudgeError

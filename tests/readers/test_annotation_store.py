@@ -72,10 +72,7 @@ def test_what_was_kept_is_read(tmp_path: Path) -> None:
         store.append(tmp_path, one)
     assert store.read(tmp_path) == readings
     assert (tmp_path / store.FILE).stat().st_mode & 0o077 == 0
-    assert store.current(tmp_path) == {
-        ("fern", "s1"): readings[2],
-        ("Öjvind\n", "s1"): readings[1],
-    }
+    assert store.current(tmp_path) == {("fern", "s1"): readings[2], ("Öjvind\n", "s1"): readings[1]}
     store.append(tmp_path, last := replace(reading(done=False), comment="a\ud800b"))
     assert store.current(tmp_path)["fern", "s1"] == replace(last, comment="a?b")
 

@@ -14,13 +14,7 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.stress.candidates import all_perturbations
-from judge.stress.report_edits import (
-    Change,
-    NotApplicable,
-    Reference,
-    SeededChoice,
-    apply_edits,
-)
+from judge.stress.report_edits import Change, NotApplicable, Reference, SeededChoice, apply_edits
 from judge.studies import read_pair
 from judge.types import Study
 

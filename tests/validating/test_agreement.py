@@ -12,12 +12,7 @@ import pytest
 from attributes import named
 from scipy import stats
 
-from judge.stats.agreement import (
-    agreement,
-    clustered_error,
-    limits_of_agreement,
-    mean_of,
-)
+from judge.stats.agreement import agreement, clustered_error, limits_of_agreement, mean_of
 from judge.stats.correlation import METHODS, correlate
 from judge.stats.intervals import Z_95, Estimate, Resamples, draw_resamples, interval, tail
 

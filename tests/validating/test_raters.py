@@ -12,11 +12,7 @@ import pytest
 from attributes import named
 from scipy import stats
 
-from judge.stats.agreement import (
-    alternative_annotator,
-    detection,
-    mean_below,
-)
+from judge.stats.agreement import alternative_annotator, detection, mean_below
 from judge.stats.intervals import Resamples, draw_resamples, tail, wilson
 
 NAN = float("nan")
@@ -90,10 +86,7 @@ def test_detection_counts_patients_and_not_studies() -> None:
     for name in RATES:
         alone, again, naive = (getattr(one, name) for one in (once, twice, as_studies))
         width = alone.high - alone.low
-        assert (again.value, again.high - again.low) == (
-            alone.value,
-            pytest.approx(width, rel=0.1),
-        )
+        assert (again.value, again.high - again.low) == (alone.value, pytest.approx(width, rel=0.1))
         assert naive.high - naive.low < 0.8 * width
     # None of 80 patients has an error in both of its studies: worth 80, not 160.
     clean = named(detection(np.ones(160), np.ones((160, 2)), resampled(160, patients)))
@@ -106,14 +99,7 @@ def test_detection_counts_patients_and_not_studies() -> None:
 # 1: all alike. 2: for A and C the judge is nearer, for B as near. 3: as near each time.
 # 4: the judge is far off, the readers agree. 5: for A the judge is nearer, else as near.
 BY_HAND = np.array(
-    [
-        [0, 0, 0, 0],
-        [2, 1, 2, 3],
-        [4, 0, 0, 4],
-        [5, 1, 1, 1],
-        [0, 2, 0, 0],
-    ],
-    dtype=float,
+    [[0, 0, 0, 0], [2, 1, 2, 3], [4, 0, 0, 4], [5, 1, 1, 1], [0, 2, 0, 0]], dtype=float
 )
 
 

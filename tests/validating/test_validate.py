@@ -222,10 +222,7 @@ def _radpref_error(finding: str, turn: int) -> dict[str, Any]:
         name, weight = ("certainty", "negligible") if is_mild else ("severity", "significant")
         return {"error_type": "attribute", "attributes": {name: weight}}
     grave = "urgent" if turn % 23 == 0 else "actionable_not_urgent"
-    return {
-        "error_type": "false",
-        "clinical_significance": "benign_expected" if is_mild else grave,
-    }
+    return {"error_type": "false", "clinical_significance": "benign_expected" if is_mild else grave}
 
 
 def test_significant_is_compared_at_a_level_that_judge_and_readers_both_have(

@@ -66,10 +66,7 @@ RUBRIC = Rubric(
     prompt="toy_scale",
     kinds=(KIND,),
     facets=(CATEGORY, STEP),
-    measures=(
-        Measure("points", "points", (None, 0), higher_is_better=True, role="score"),
-        *COUNTS,
-    ),
+    measures=(Measure("points", "points", (None, 0), higher_is_better=True, role="score"), *COUNTS),
     statistics=(
         Statistic(
             "points",
