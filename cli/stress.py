@@ -15,7 +15,6 @@ from judge.cli.options import (
     command,
     figures_option,
     format_option,
-    html_option,
     list_option,
     option,
     options,
@@ -76,7 +75,6 @@ class _Output:
     GROUP = "Output"
 
     figures: Path | None = figures_option("errors found by class, false alarms by change")
-    html: Path | None = html_option("Write a page with the tables and each changed report.")
     table: tuple[str, ...] = table_option(*("detection", "false_alarms", "stability", "hostile"))
     form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
@@ -123,11 +121,10 @@ def _run(options: _Stress) -> None:
 
     Exit codes are those of judge RUBRIC.
     """
-    from judge.pages.tables import STRESS
     from judge.stress import candidates
     from judge.stress.report import stress_report
 
-    check_outputs(options.html, options.figures, STRESS)
+    check_outputs(None, options.figures)
     sessions = [*_sessions(options)]
     sample, changes = (
         options.draw_studies(),
@@ -170,10 +167,9 @@ def _report(options: _Report) -> None:
     RUN is a run of the candidates of judge stress; several are its repeats. DIR is the folder of
     judge stress. docs/stress.md explains each number.
     """
-    from judge.pages.tables import STRESS
     from judge.stress.report import stress_report
 
-    check_outputs(options.html, options.figures, STRESS)
+    check_outputs(None, options.figures)
     _show(stress_report(options.runs), options)
 
 
@@ -201,7 +197,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
     signature = session.signature(*with_classes(studies))
     folder = options.out / RUNS / default_folder(session, None, signature).name
-    left_out = ("form", "out", "cache", "html", "figures")
+    left_out = ("form", "out", "cache", "figures")
     arguments = {k: v for k, v in vars(options).items() if k not in left_out}
     with watching() as listener:
         return judge_studies(
@@ -210,18 +206,12 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
 
 def _show(report: StressReport, options: _Output) -> None:
-    """Print a report, after its page and figures: whoever reads the output may close it early."""
-    from judge.figures.files import available, page_figures, write_figures
+    """Print a report, after its figures: whoever reads the output may close it early."""
+    from judge.figures.files import write_figures
     from judge.figures.judges import stress_figures
-    from judge.files import write_html
-    from judge.pages.tables import STRESS, stress_page
     from judge.tables.stress import stress_document
 
     data = report.plain()
     if options.figures:
         note_figures(write_figures(stress_figures(data), options.figures), options.figures)
-    if options.html:
-        charts = page_figures(stress_figures(data)) if available() else None
-        write_html(stress_page(report, charts), options.html, STRESS)
-        note(f"page  {options.html}")
     print_document(stress_document(data), options.form, data, options.table)

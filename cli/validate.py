@@ -76,7 +76,7 @@ def validate(options: _Validate) -> None:
     from judge.figures.files import write_figures
     from judge.figures.judges import validation_figures
     from judge.files import write_html
-    from judge.pages.tables import VALIDATION, validation_page
+    from judge.pages.validation import VALIDATION, validation_page
     from judge.tables.validation import validation_document
     from judge.validating.raters import align_raters, open_raters
     from judge.validating.validation import compute_validation

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 from page_records import FIGURES, records_of
 from pagemaking import examples, hostile, write_run
 from seeded_comparison import seeded
-from support import EXAMPLES, write_json
+from support import EXAMPLES
 
 from judge import prompts, rubrics
 from judge.cli import main
@@ -21,7 +20,7 @@ from judge.comparing.alignment import RunChoice
 from judge.pages.comparison import page as comparison_page
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
-from judge.pages.tables import validation_page
+from judge.pages.validation import validation_page
 from judge.running.folder import Run
 from judge.stats.significance import Comparison
 from judge.validating.raters import RatedStudies, align_raters, open_raters
@@ -57,25 +56,6 @@ def comparison() -> Comparison:
 
 def comparison_text(c: Comparison, say: Any = str, most: int = 10_000) -> str:
     return "".join(comparison_page(c, records_of(wanted(c, most=most), say), FIGURES))
-
-
-def stress_pages(folder: Path) -> None:
-    """`stress.html` with the run `stressed`, and `stress-evil.html`."""
-    refs = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
-    evil = {
-        f"{name} {EVIL}&%2F": {
-            key: f"{value} {value} {EVIL}" if key.startswith("section") else value
-            for key, value in one.items()
-        }
-        for name, one in list(refs.items())[:2]
-    }
-    few = {name: refs[name] for name in sorted(refs)[2:]}
-    for name, source, out in (("stress", few, "stressed"), ("stress-evil", evil, "stressed-evil")):
-        file = write_json(folder / f"{name}.json", source)
-        cli("stress", "make", file, "--out", folder / name)
-        cli("green", folder / name / "preds.jsonl", folder / name / "refs.jsonl", "--out",
-            folder / out, "--min-coverage", 0)  # fmt: skip
-        cli("stress", "report", folder / out, "--html", folder / f"{name}.html")
 
 
 def rated_studies(readers: Path, judged: Path, judge: str = "lexicon") -> RatedStudies:
@@ -118,6 +98,5 @@ def all_pages(folder: Path) -> Path:
     (folder / "asked.html").write_text("".join(run_page(Run(asked))), "utf-8")
     evil = comparison_text(comparison(), lambda text: f"{text} {EVIL} \ud800 \x00\x1b[31m")
     (folder / "comparison-evil.html").write_text(evil, "utf-8")
-    stress_pages(folder)
     validation_pages(folder)
     return folder

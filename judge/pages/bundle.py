@@ -54,7 +54,7 @@ class Frontend:
 
 
 _BASE = ("dom", "load", "format", "keys")
-_VIEWS = ("list", "study", "app", "review", "run", "comparison", "tables", "runs")
+_VIEWS = ("list", "study", "app", "review", "run", "comparison", "validation", "runs")
 _READING = ("marks", "report", "editor", "practice", "main")
 RESULTS = Frontend((*_BASE, *_VIEWS))
 READING = Frontend((*_BASE, *(f"reading/{name}" for name in _READING)))

@@ -16,7 +16,6 @@ from pagemaking import write_run
 from served import Served
 
 from judge import prompts, rubrics
-from judge.figures.files import available
 from judge.pages.comparison import wanted
 from judge.pages.run import page as run_page
 from judge.rubrics.categories import error_item
@@ -28,7 +27,7 @@ from judge.types import Annotated, Annotation, Completion, Edit, Study, Usage
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-VIEWS = ("green", "fineradscore", "comparison", "stress", "validation")
+VIEWS = ("green", "fineradscore", "comparison", "validation")
 COMPARED = "compare?run=green&run=fineradscore&allow=judge"
 SERVED = ("runs/green", COMPARED)
 MINUS = "\N{MINUS SIGN}"
@@ -127,7 +126,7 @@ def test_everyone_can_use_it_and_print_it(
     assert axe_in_both_schemes(page) == []
     assert_fits(page)
     n = page.locator("img.drawn").count()
-    assert n or view not in ("comparison", "stress" if available() else "")
+    assert n or view != "comparison"
     page.emulate_media(media="print", color_scheme="light")
     drawn = "all => all.filter(one => one.complete && one.naturalWidth && one.offsetHeight).length"
     assert page.locator("img.drawn").evaluate_all(drawn) == n  # none waits to be scrolled to
@@ -410,36 +409,6 @@ def test_reports_that_are_not_in_the_page(page: Page, tmp_path: Path) -> None:
     page.wait_for_selector(f"text={120 - len(here)} of 120 studies")
     open_first(page)
     assert "judge audit" in page.inner_text("#study")
-
-
-def test_a_pair_shows_what_was_changed_and_what_was_found(page: Page, made: Path) -> None:
-    all_ = records_of(made / "stressed")
-    show(page, made / "stress.html")
-    n = sum(record["fields"]["change"] == "denied" for record in all_)
-    page.select_option("#filter-change", label="denied")
-    page.wait_for_selector(f"text={n} of {len(all_)} pairs")
-    plain = (
-        "all => all.map(one => { const copy = one.cloneNode(true); "
-        "copy.querySelectorAll('sup').forEach(sup => sup.remove()); return copy.textContent; })"
-    )
-    for change in ("denied", "side_swapped", "removed"):
-        record = [r for r in all_ if r["fields"]["change"] == change][-1]
-        show(page, f"{(made / 'stress.html').as_uri()}#study={record['study_id']}")
-        page.wait_for_function(
-            "id => document.querySelector('#study-title bdi')?.textContent === id",
-            arg=record["study_id"],
-        )
-        rests = []
-        for side in ("reference", "candidate"):
-            part = page.locator(f".report.{side}")
-            (whole,) = part.locator(".text").evaluate_all(plain)
-            assert "".join(whole.split()) == "".join(record[side].split())
-            for text in part.locator('mark[data-errors*="change"]').evaluate_all(plain):
-                whole = whole.replace(text, "", 1)
-            rests.append("".join(whole.split()))
-        assert len(rests[0]) == len(rests[1])  # without the marked words they are the same
-        items = [i for i in record["annotation"]["items"] if i["kind"] == "error"]
-        assert page.locator("[data-column=judge] .error").count() == len(items)
 
 
 def test_judge_and_readers_are_beside_each_other(page: Page, made: Path) -> None:

@@ -6,7 +6,7 @@ import { alarm, announce, begin, button, control, el, find, frame, grid, isolate
 import { count } from "./format.js";
 import { ask } from "./load.js";
 import { runPage } from "./run.js";
-import { stressPage, validationPage } from "./tables.js";
+import { validationPage } from "./validation.js";
 
 const COLUMNS = ["compare", "run", "state", "model", "rubric", "judge", "studies", "scored", "headline", "started"];
 const POLL_MS = 1000;
@@ -158,7 +158,7 @@ function stateOf(run, page) {
 
 begin(async () => {
   const { view, run, reader } = document.documentElement.dataset;
-  const pages = { comparison: comparisonPage, run: runPage, stress: stressPage, validation: validationPage };
+  const pages = { comparison: comparisonPage, run: runPage, validation: validationPage };
   if (view) await pages[view]();
   else if (run) await runPage(run, reader);
   else if (location.pathname === "/compare") await comparisonPage();
