@@ -82,7 +82,7 @@ def print_summary(
     print_document(run_document(summary, rubric, complete=form == "csv"), form, summary, tables)
 
 
-def check_outputs(html: Path | None, figures: Path | None, mark: str = "") -> None:
+def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
     """Raise `JudgeError` where the page, which begins with `mark`, or figures cannot be written."""
     from judge.files import check_writable
 

@@ -13,14 +13,13 @@ from judge.cli.options import (
     NEW_FOLDER,
     argument,
     command,
-    figures_option,
     format_option,
     list_option,
     option,
     options,
     table_option,
 )
-from judge.cli.output import check_outputs, note, note_figures, print_document
+from judge.cli.output import note, print_document
 from judge.cli.progress import end_uncovered, forecast, judge_studies, shared_servers, watching
 from judge.cli.run_options import RunningOptions, column_option, section_option
 
@@ -74,7 +73,6 @@ class _Candidates:
 class _Output:
     GROUP = "Output"
 
-    figures: Path | None = figures_option("errors found by class, false alarms by change")
     table: tuple[str, ...] = table_option(*("detection", "false_alarms", "stability", "hostile"))
     form: str = format_option("table", "md", "csv", "json", text="csv has one table.")
 
@@ -124,7 +122,6 @@ def _run(options: _Stress) -> None:
     from judge.stress import candidates
     from judge.stress.report import stress_report
 
-    check_outputs(None, options.figures)
     sessions = [*_sessions(options)]
     sample, changes = (
         options.draw_studies(),
@@ -169,7 +166,6 @@ def _report(options: _Report) -> None:
     """
     from judge.stress.report import stress_report
 
-    check_outputs(None, options.figures)
     _show(stress_report(options.runs), options)
 
 
@@ -197,7 +193,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
     signature = session.signature(*with_classes(studies))
     folder = options.out / RUNS / default_folder(session, None, signature).name
-    left_out = ("form", "out", "cache", "figures")
+    left_out = ("form", "out", "cache")
     arguments = {k: v for k, v in vars(options).items() if k not in left_out}
     with watching() as listener:
         return judge_studies(
@@ -206,12 +202,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
 
 def _show(report: StressReport, options: _Output) -> None:
-    """Print a report, after its figures: whoever reads the output may close it early."""
-    from judge.figures.files import write_figures
-    from judge.figures.judges import stress_figures
     from judge.tables.stress import stress_document
 
     data = report.plain()
-    if options.figures:
-        note_figures(write_figures(stress_figures(data), options.figures), options.figures)
     print_document(stress_document(data), options.form, data, options.table)

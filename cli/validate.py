@@ -74,7 +74,7 @@ def validate(options: _Validate) -> None:
     """
     from judge.comparing.alignment import choice
     from judge.figures.files import write_figures
-    from judge.figures.judges import validation_figures
+    from judge.figures.validation import validation_figures
     from judge.files import write_html
     from judge.pages.validation import VALIDATION, validation_page
     from judge.tables.validation import validation_document

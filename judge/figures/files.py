@@ -21,11 +21,7 @@ from judge.plugins import install
 from judge.signature import safe_name
 from judge.types import JudgeError
 
-CAPTIONS = {
-    "comparison": "captions.md",
-    "validation": "captions_validation.md",
-    "stress test": "captions_stress.md",
-}
+CAPTIONS = {"comparison": "captions.md", "validation": "captions_validation.md"}
 """The file of captions by subject, so that one folder can hold all."""
 _VERSION = "5.21"
 """Vega-Lite's, so that a later version of vl-convert draws the same."""

@@ -142,15 +142,7 @@ def test_commands_draw_what_they_compare(invoke: Invoke) -> None:
     assert made.exit_code == 0, made.stderr
     validation = {path.name.split(".")[0] for path in Path("v").glob("*.vl.json")}
     assert validation == {"agreement_kendall"}
-    # A test of the built-in judge on changed reports.
-    assert invoke("stress", "make", EXAMPLES / "refs.json", "--out", "changed").exit_code == 0
-    made = invoke("green", "changed/preds.jsonl", "changed/refs.jsonl", "--out", "tested")
-    assert made.exit_code == 0, made.stderr
-    made = invoke("stress", "report", "tested", "--figures", "s")
-    assert made.exit_code == 0, made.stderr
-    stress = list(Path("s").glob("*.svg"))
-    assert stress
-    for path in (*Path("v").glob("*.svg"), *stress):
+    for path in Path("v").glob("*.svg"):
         ET.parse(path)
 
 

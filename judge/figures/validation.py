@@ -1,4 +1,4 @@
-"""The figures of judges: beside readers, and in stress tests."""
+"""The figures of judges beside readers."""
 
 from __future__ import annotations
 
@@ -57,47 +57,6 @@ def _agreement(validation: Report) -> Iterable[Figure]:
             "ceiling: each reader against the mean of the others, their mean and, as a bar, the "
             "least to the greatest.",
             specs.dots(title, rows, **_places(rows), axis="Kendall's tau-b"),
-        )
-
-
-def stress_figures(report: Report) -> FigureSet:
-    """Return the figures of what `judge stress report --format json` prints."""
-    level = report["level"]["label"] if report["level"] else "severe errors"
-    found = {"found": "an error is found", "right_category": "one in a right category is found"}
-    alarms = {"any": "an error is found", "significant": f"{level} are found"}
-    figures = [
-        *_shares(report, "detection", "class", found, "Errors that were put in, and found"),
-        *_shares(report, "false_alarms", "change", alarms, "False alarms: no finding was changed"),
-    ]
-    judge = report["judge"]["name"]
-    return FigureSet("stress test", tuple(figures), report["signature"], (), (judge,))
-
-
-def _shares(
-    report: Report, table: str, key: str, series: Mapping[str, str], title: str
-) -> Iterable[Figure]:
-    """Draw the rates of a table of the report, whose rows have a name under `key`."""
-    first = next(iter(series))
-    total = report[f"{table}_all"]
-    lines = [("all", total)] + [
-        (row[key].replace("_", " "), row) for row in report[table] if row[first]
-    ]
-    rows = [
-        {"panel": report["judge"]["name"], "name": f"{name} ({line[first]['n']})"}
-        | {"series": label, "value": line[field]["rate"]}
-        | {end: line[field][end] for end in ("low", "high")}
-        for name, line in lines
-        for field, label in series.items()
-        if line[field] and line[field]["n"]
-    ]
-    if rows:
-        yield Figure(
-            f"stress_{table}",
-            title,
-            f"Share of candidates in which {' and in which '.join(series.values())}, by what was "
-            "done to the report; bars are 95% Wilson intervals. In brackets is the number of "
-            "candidates that were read.",
-            specs.dots(title, rows, **_places(rows), axis="candidates", is_share=True),
         )
 
 
