@@ -18,7 +18,7 @@ from judge.plugins import version
 from judge.rubrics.categories import CATEGORY, ERROR, INSIGNIFICANT, SIGNIFICANT
 from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import REFERENCE, restrict
-from judge.rubrics.green import MATCHED, matched_item
+from judge.rubrics.green.parse import MATCHED, matched_item
 from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
 from judge.running.records import SampleRead, StudyResult, adapter
 from judge.running.session import with_classes, write_run

@@ -24,8 +24,8 @@ from judge.readers.annotations import (
 )
 from judge.rubrics.categories import CATEGORY, LEVELS, category_of
 from judge.rubrics.derived import EDIT, category_name
-from judge.rubrics.fineradscore import severity_of
-from judge.rubrics.green import MATCHED
+from judge.rubrics.fineradscore.parse import severity_of
+from judge.rubrics.green.parse import MATCHED
 from judge.sentences import lines
 from judge.studies.columns import normalise_name, stem_of
 from judge.studies.study_set import InputFile

@@ -10,7 +10,7 @@ import pytest
 from faultserver import FaultServer
 from running import Shell
 
-from judge.rubrics.green import matched_item
+from judge.rubrics.green.parse import matched_item
 from judge.types import Annotation
 
 Made = Callable[[int], Shell]

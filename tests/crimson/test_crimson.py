@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import rubrics
-from judge.rubrics.crimson import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS, Reply
+from judge.rubrics.crimson.parse import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS, Reply
 from judge.types import Annotation, Item, Measures, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")

@@ -11,7 +11,7 @@ import yaml
 
 from judge import rubrics
 from judge.backends.lexicon import compare, load
-from judge.rubrics.crimson import is_elderly
+from judge.rubrics.crimson.parse import is_elderly
 from judge.types import Annotation, Study
 
 RUBRIC = rubrics.load("crimson")

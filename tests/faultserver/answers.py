@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from judge.rubrics.categories import KEYS, error_item
-from judge.rubrics.crimson import (
+from judge.rubrics.crimson.parse import (
     CANDIDATE,
     FALSE,
     LEVELS,
@@ -16,7 +16,7 @@ from judge.rubrics.crimson import (
     unmatched_item,
 )
 from judge.rubrics.direct import ASPECTS
-from judge.rubrics.green import count_name, green_error, matched_item
+from judge.rubrics.green.parse import count_name, green_error, matched_item
 from judge.types import Annotation, Category, Edit, Item, Side
 
 Annotate = Callable[[str, int], Annotation]

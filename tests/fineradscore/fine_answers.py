@@ -7,7 +7,7 @@ import re
 from hypothesis import strategies as st
 
 from judge.rubrics.categories import error_item
-from judge.rubrics.fineradscore import _NOTHING, NAMES, word_sequence
+from judge.rubrics.fineradscore.parse import _NOTHING, NAMES, word_sequence
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Study
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judge import rubrics
 from judge.rubrics.categories import error_item
 from judge.rubrics.derived import for_prompt
-from judge.rubrics.fineradscore import Reply
+from judge.rubrics.fineradscore.parse import Reply
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Item, Study, UnparsedError
 

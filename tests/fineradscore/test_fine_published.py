@@ -15,7 +15,7 @@ import pytest
 
 from judge import rubrics
 from judge.rubrics.categories import error_item
-from judge.rubrics.fineradscore import NAMES
+from judge.rubrics.fineradscore.parse import NAMES
 from judge.stats.table import TableBuilder, summarise
 from judge.types import Annotated, Annotation, Category, Edit, Study
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.rubrics.derived import for_prompt
-from judge.rubrics.green import NOT_LISTED, RUBRIC, green_error, matched_item, warnings_on
+from judge.rubrics.green import RUBRIC
+from judge.rubrics.green.parse import NOT_LISTED, green_error, matched_item, warnings_on
 from judge.types import Annotation, Category, Discrepancy, ReportComparison, UnparsedError
 
 FAITHFUL = for_prompt(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from judge import rubrics
 from judge.rubrics.categories import CATEGORIES, KEY, LEVELS
-from judge.rubrics.green import count_name, green_error, matched_item
+from judge.rubrics.green.parse import count_name, green_error, matched_item
 from judge.running.records import read
 from judge.types import Annotated, Annotation, Completion, Study, Unparsed, UnparsedError
 

@@ -15,7 +15,8 @@ import pytest
 from installed import module
 
 from judge import official
-from judge.rubrics.crimson import ATTRIBUTES, LEVELS, MODALITY_OF, RUBRIC, WEIGHTS
+from judge.rubrics.crimson import RUBRIC
+from judge.rubrics.crimson.parse import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS
 from judge.types import Study
 
 pytestmark = pytest.mark.ci

@@ -1,0 +1,415 @@
+"""The reader of the facts and verdicts of both reports, and what is counted of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Literal
+
+from pydantic import Field
+
+from judge.rubrics import Counted, Facet, Kind, Label, Measure
+from judge.rubrics.contract import EVERYWHERE, mean_of, ratio_of
+from judge.rubrics.questions import Question, Step, Steps, naming_step, split_answers
+from judge.rubrics.replies import Line, ReplyModel, WholeNumber, first_repeat, is_blank, read_reply
+from judge.sentences import ITEM, lines
+from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
+
+ENTAILED, CONTRADICTED, NOT_MENTIONED = "entailed", "contradicted", "not_mentioned"
+VERDICT = Facet(
+    *("verdict", "verdict", "verdicts"),
+    labels=(
+        Label(ENTAILED, "entailed", "good"),
+        Label(NOT_MENTIONED, "not mentioned", "notable"),
+        Label(CONTRADICTED, "contradicted", "serious"),
+    ),
+)
+FACT = Kind("fact", "fact", "facts", (VERDICT.name,), graded_by=VERDICT.name)
+EVIDENCE = Kind("evidence", "evidence sentence", "evidence sentences")
+SIDES: tuple[Side, ...] = ("reference", "candidate")
+OTHER: Mapping[Side, Side] = {"reference": "candidate", "candidate": "reference"}
+_AROUND = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb "
+_BEHIND = _AROUND + ".,;"
+_BEGINS = re.compile(r"[;:](?:\s+|(?=[^\W\d]))")
+"""What a clause begins behind: no comma, since "pneumothorax" may stand in "No effusion, ..."."""
+_ENDS = re.compile(r"[,;](?=\s)|\s\(")
+_NEGATED = (
+    r"\b(?:no|not|none|negative|without|absent|absence|exclud\w+|ruled out|free of|lacks?|never)\b"
+)
+_DENIED_BELOW = re.compile(rf"{_NEGATED}[^:;]{{0,80}}:", re.IGNORECASE)
+_DENIED_LIST = re.compile(rf".*{_NEGATED}[^:;]{{0,80}}:\s*", re.IGNORECASE)
+# Behind a comma, colon or bracket: what takes back the words before it. "Effusion, no mass" does
+# not: there the denial has a finding of its own.
+_DENIED_BEHIND = re.compile(
+    r"[,;:(\u2013-]\s*(?:(?:and|but|now|which|is|are|was|were|has|have|had|been|since|previously"
+    r"|today|then|completely|entirely|both|all|currently|again|it|they)\s)*(?:not|no longer|none"
+    r"|absent|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|never)\b",
+    re.IGNORECASE,
+)
+FEWEST = 10  # facts below which FActScore's precision is lowered [Min et al. 2023]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A phrase of one report, the verdict of the other on it, and the words that decide it."""
+
+    text: str
+    verdict: str
+    evidence: tuple[str, ...] = ()
+
+
+class Quotable:
+    """A report whose words are looked up whatever their case and the white space between them.
+
+    A quote begins with a sentence, or behind a semicolon or colon in it, and ends with one, or
+    before a comma, semicolon or bracket. So it is no part of a word or number. It leaves out no
+    denial either, neither in front ("Negative for: mass") nor behind ("mass, not seen"). The
+    number of a list item may be left out.
+    """
+
+    def __init__(self, report: str) -> None:
+        self._text = ""
+        self._starts: set[int] = set()
+        self._ends: set[int] = set()
+        denied = False  # below a line such as "No evidence of:"
+        for sentence in lines(report):
+            self._text += " " * bool(self._text)
+            place = len(self._text)
+            self._text += sentence
+            if not (denied and ITEM.match(sentence)):
+                self._starts.update(place + offset for offset in _starts(sentence))
+                denied = _DENIED_LIST.fullmatch(sentence) is not None
+            self._ends.update(place + offset for offset in _ends(sentence))
+
+    def find(self, quote: str) -> str | None:
+        """Return the words of the report without quotes and last stop, None if it has them not."""
+        wanted = " ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND)
+        if not any(map(str.isalnum, wanted)):
+            return None
+        for found in re.finditer(f"(?=({re.escape(wanted)}))", self._text, re.IGNORECASE):
+            if found.start() in self._starts and found.end(1) in self._ends:
+                return found[1]
+        return None
+
+
+def _starts(sentence: str) -> set[int]:
+    denial = _DENIED_BELOW.search(sentence)
+    last = denial.end() if denial else len(sentence)
+    starts = {0, *(end for match in _BEGINS.finditer(sentence) if (end := match.end()) < last)}
+    starts |= {item.end() for start in starts if (item := ITEM.match(sentence, start))}
+    return starts | {len(sentence) - len(sentence[start:].lstrip(_AROUND)) for start in starts}
+
+
+def _ends(sentence: str) -> set[int]:
+    denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
+    first = max(denials, default=-1)
+    ends = {len(sentence)}
+    ends |= {end for match in _ENDS.finditer(sentence) if (end := match.start()) > first}
+    return ends | {len(sentence[:end].rstrip(_BEHIND)) for end in ends}
+
+
+def to_annotation(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
+    """Return the facts of both reports, and then their evidence, to which they are linked."""
+    pairs = [(side, fact) for side in SIDES for fact in facts[side]]
+    quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in pairs for q in fact.evidence))
+    place = {key: number for number, key in enumerate(quoted, len(pairs))}
+    items = [
+        Item(
+            *(FACT.name, fact.text, {VERDICT.name: (fact.verdict,)}, side),
+            links=tuple(place[OTHER[side], quote] for quote in fact.evidence),
+        )
+        for side, fact in pairs
+    ]
+    items += [Item(EVIDENCE.name, quote, side=side) for side, quote in quoted]
+    return Annotation(tuple(items))
+
+
+def to_facts(annotation: Annotation) -> dict[Side, list[Fact]]:
+    """Return the facts of each report with their evidence: the inverse of `to_annotation`."""
+    facts: dict[Side, list[Fact]] = {side: [] for side in SIDES}
+    for item in annotation.of_kind(FACT.name):
+        if item.side is None:
+            raise ValueError(f"a fact stands in one of the reports: {item.text}")
+        evidence = tuple(annotation.items[link].text for link in item.links)
+        facts[item.side].append(Fact(item.text, item.label(VERDICT.name), evidence))
+    return facts
+
+
+_OF_FACTS = (FACT.name,)
+_NO_CANDIDATE, _NO_REFERENCE = "no fact in the candidate", "no fact in the reference"
+_SHORT = f"precision, lowered below {FEWEST} facts"
+_share = partial(Measure, scale=(0, 1), higher_is_better=True, needs=_OF_FACTS)
+_count = partial(Measure, is_whole=True)
+MEASURES = (
+    _share("precision", "precision", role="score", undefined=_NO_CANDIDATE),
+    _share("recall", "recall", role="score", undefined=_NO_REFERENCE),
+    _share("f1", "F1", role="score", undefined="no fact in one of the reports"),
+    _share("penalised_precision", _SHORT, undefined=_NO_CANDIDATE),
+    *(
+        _count(
+            *(f"n_{verdict.name}", verdict.label),
+            higher_is_better=verdict.name == ENTAILED,
+            role="count",
+            counts=Counted(FACT.name, {VERDICT.name: verdict.name}),
+        )
+        for verdict in VERDICT.labels
+    ),
+    *(
+        _count(
+            *(f"n_{side}{end}", f"facts of the {side}{label}"),
+            higher_is_better=end == f"_{ENTAILED}",
+            needs=_OF_FACTS,
+        )
+        for side in SIDES
+        for end, label in (("", ""), *((f"_{x.name}", f", {x.label}") for x in VERDICT.labels))
+    ),
+)
+
+
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    """Return the study's precision, recall and F1, and its counts.
+
+    `precision`: entailed facts of the candidate / all of them; `recall`: the same of the
+    reference. `f1`: their harmonic mean, 0 where both are 0. `penalised_precision`: times
+    exp(1 - 10 / n) where the candidate has n < 10 facts. None where there is nothing to divide by.
+    """
+    counts = {measure.name: 0 for measure in MEASURES if measure.is_whole}
+    for item in annotation.of_kind(FACT.name):
+        verdict = item.label(VERDICT.name)
+        counts[f"n_{verdict}"] += 1
+        if item.side is not None:
+            counts[f"n_{item.side}"] += 1
+            counts[f"n_{item.side}_{verdict}"] += 1
+    precision, recall = (
+        counts[f"n_{side}_{ENTAILED}"] / n if (n := counts[f"n_{side}"]) else None
+        for side in reversed(SIDES)
+    )
+    f1 = None
+    if precision is not None and recall is not None:
+        f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    n = counts["n_candidate"]
+    penalty = math.exp(1 - FEWEST / n) if 0 < n < FEWEST else 1.0
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
+        "penalised_precision": None if precision is None else precision * penalty,
+        **counts,
+    }
+
+
+_ratio = partial(ratio_of, shown=EVERYWHERE - {"groups"})
+STATISTICS = (
+    *(
+        mean_of(
+            *(f"macro_{name}", f"{label} (macro)", (0, 1)),
+            measures=(name,),
+            definition=f"{label} of facts, mean of studies",
+        )
+        for name, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
+    ),
+    _ratio(
+        *("micro_precision", "precision (micro)", "n_candidate_entailed", "n_candidate"),
+        definition="precision of all facts",
+    ),
+    _ratio(
+        *("micro_recall", "recall (micro)", "n_reference_entailed", "n_reference"),
+        definition="recall of all facts",
+    ),
+    _ratio(
+        *("contradicted", "contradicted", "n_candidate_contradicted", "n_candidate"),
+        higher_is_better=False,
+        definition="candidate's facts that the reference contradicts",
+    ),
+    mean_of(
+        *("penalised_precision", f"length-penalised precision (g={FEWEST})", (0, 1), ()),
+        definition=f"precision of facts, lowered below {FEWEST} facts, mean of studies",
+    ),
+)
+
+
+def baseline(comparison: ReportComparison, study: Study) -> Annotation:
+    """Return the statements of both reports as facts, found by rules, with their evidence."""
+    texts = _texts(study)
+    facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
+    for statement in comparison.statements:
+        other, sentence = texts[OTHER[statement.side]], statement.other_sentence
+        quote = None if sentence is None else _quotable(other).find(lines(other)[sentence])
+        phrase = " ".join(statement.text.split())
+        if any(map(str.isalpha, phrase)):
+            verdict, evidence = (statement.verdict, (quote,)) if quote else (NOT_MENTIONED, ())
+            key = phrase.casefold().strip(" .")
+            facts[statement.side].setdefault(key, Fact(phrase, verdict, evidence))
+    return to_annotation({side: tuple(facts[side].values()) for side in SIDES})
+
+
+def _texts(study: Study) -> dict[Side, str]:
+    return {"reference": study.reference, "candidate": study.candidate}
+
+
+class Phrases(ReplyModel):
+    """All findings of one report, each by itself."""
+
+    phrases: list[Line] = Field(
+        description="Short phrases, each of a single finding, in the order of the report."
+    )
+
+
+class Verdict(ReplyModel):
+    """What a report says of one phrase."""
+
+    phrase: WholeNumber = Field(description="The number of the phrase in the list.")
+    evidence: list[Line] = Field(
+        description="The sentences of the report that decide it, copied word for word; empty for "
+        "a phrase that is not mentioned."
+    )
+    verdict: Literal["entailed", "contradicted", "not_mentioned"] = Field(
+        description="entailed: the report says it. contradicted: the report says otherwise. "
+        "not_mentioned: neither."
+    )
+
+
+class Verdicts(ReplyModel):
+    """One verdict for each phrase."""
+
+    verdicts: list[Verdict]
+
+
+# What the two questions are about, as their prompts say.
+REPORT, PHRASES = "report", "phrases"
+_ASKED = {REPORT: "phrases of the {}", PHRASES: "verdicts on the {}"}
+
+
+def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
+    """Return the phrases of one report in an answer; blank and repeated ones are refused."""
+    phrases = read_reply(Phrases, text).phrases
+    if blank := [phrase for phrase in phrases if is_blank(phrase)]:
+        raise UnparsedError("empty phrase", blank[0])
+    if (again := first_repeat(phrases)) is not None:
+        raise UnparsedError("phrase twice", again)
+    return tuple(phrases)
+
+
+def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fact]:  # noqa: ARG001
+    """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them."""
+    phrases = study.candidate.splitlines()
+    report = _quotable(study.reference)
+    facts: dict[int, Fact] = {}
+    for verdict in read_reply(Verdicts, text).verdicts:
+        if not 1 <= verdict.phrase <= len(phrases):
+            raise UnparsedError("phrase off the list", f"{verdict.phrase} of {len(phrases)}")
+        if verdict.phrase in facts:
+            raise UnparsedError("two verdicts", f"on phrase {verdict.phrase}")
+        quotes: dict[str, None] = {}
+        for quote in verdict.evidence:
+            if (words := report.find(quote)) is None:
+                raise UnparsedError("evidence not in the report", quote)
+            quotes[words] = None
+        if bool(quotes) == (verdict.verdict == NOT_MENTIONED):
+            says = VERDICT[verdict.verdict].label
+            reason = "evidence for nothing" if quotes else "no evidence"
+            raise UnparsedError(reason, f"phrase {verdict.phrase} is {says}")
+        said = phrases[verdict.phrase - 1]
+        facts[verdict.phrase] = Fact(said, verdict.verdict, tuple(quotes))
+    if missing := set(range(1, len(phrases) + 1)) - facts.keys():
+        raise UnparsedError("no verdict", f"on phrase {min(missing)}")
+    return [facts[number] for number in sorted(facts)]
+
+
+_quotable = lru_cache(64)(Quotable)
+
+
+def next_steps(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
+    """Return the steps that can be asked now; nothing is asked of a report without a word."""
+    texts = _texts(study)
+    steps = []
+    for side in SIDES:
+        first, then = (name.format(side) for name in _ASKED.values())
+        if not _has_words(texts[side]):
+            continue
+        if first not in answers:
+            about = Study("", texts[side], "", modality=study.modality)
+            steps.append(Step(first, about, REPORT))
+        elif then not in answers and _has_words(texts[OTHER[side]]):
+            about = _verdict_study(texts[OTHER[side]], read_phrases(answers[first], study), study)
+            steps += [Step(then, about, PHRASES)] * bool(about.candidate)
+    return steps
+
+
+def _verdict_study(report: str, phrases: Sequence[str], study: Study) -> Study:
+    return Study(
+        *("", report, "\n".join(phrases)),
+        context=study.context,
+        prior=study.prior,
+        modality=study.modality,
+    )
+
+
+def _has_words(report: str) -> bool:
+    return any(map(str.isalnum, report))
+
+
+STEPS = Steps(
+    next_steps,
+    {
+        REPORT: Question("facts-phrases", read_phrases, lambda: Phrases),
+        PHRASES: Question("facts-verdicts", read_verdicts, lambda: Verdicts),
+    },
+    most=len(_ASKED) * len(SIDES),
+)
+
+
+def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
+    """Return the facts that the answers to a study's questions tell of."""
+    answers = split_answers(text)
+    texts = _texts(study)
+    phrases: dict[Side, tuple[str, ...]] = {}
+    for side in SIDES:
+        with naming_step(step := _ASKED[REPORT].format(side)):
+            is_asked = _has_words(texts[side])
+            answer = _answer(answers, step, is_asked=is_asked)
+            phrases[side] = () if answer is None else read_phrases(answer, study)
+            if phrases[side] and not is_asked:
+                raise UnparsedError("phrases of nothing")
+    facts: dict[Side, Sequence[Fact]] = {}
+    for side in SIDES:
+        about = _verdict_study(texts[OTHER[side]], phrases[side], study)
+        with naming_step(step := _ASKED[PHRASES].format(side)):
+            is_asked = bool(phrases[side]) and _has_words(about.reference)
+            answer = _answer(answers, step, is_asked=is_asked)
+            unsaid = [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
+            facts[side] = unsaid if answer is None else read_verdicts(answer, about)
+    if answers:
+        raise UnparsedError("unexpected form", f"an answer to {min(answers)!r}, which is not asked")
+    return to_annotation(facts)
+
+
+def _answer(answers: dict[str, str], step: str, *, is_asked: bool) -> str | None:
+    answer = answers.pop(step, None)
+    if answer is None and is_asked:
+        raise UnparsedError("missing answer")
+    return answer
+
+
+def render(annotation: Annotation) -> str:
+    """Return the answers to a study's questions; raises ValueError for what they do not express."""
+    facts = to_facts(annotation)
+    if to_annotation(facts) != annotation:
+        raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")
+    dump = partial(json.dumps, ensure_ascii=False)
+    answers = {
+        _ASKED[REPORT].format(side): dump({"phrases": [fact.text for fact in facts[side]]})
+        for side in SIDES
+    }
+    for side in SIDES:
+        verdicts = [
+            {"phrase": number, "evidence": fact.evidence, "verdict": fact.verdict}
+            for number, fact in enumerate(facts[side], 1)
+        ]
+        if verdicts:
+            answers[_ASKED[PHRASES].format(side)] = dump({"verdicts": verdicts})
+    return dump(answers, indent=1)
