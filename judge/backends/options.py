@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from judge import jsonio, official, rubrics
+from judge import jsonio, rubrics
 from judge.backends.base import Form, JudgeSettings
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
@@ -73,6 +73,8 @@ def prompt_and_reply(
             reply = TEXT if is_green(model) else STRUCTURED
         name = rubric.structured.prompt if reply == STRUCTURED else None
     if name is None and is_own:
+        from judge import official
+
         name = official.for_model(rubric.name, model)
     prompt = load_prompt(rubric, name or rubric.prompt, settings.environ)
     wanted = TEXT if prompt.layout == GREEN else prompt.reply
@@ -89,6 +91,8 @@ def prompt_and_reply(
 def load_prompt(rubric: Rubric, name: str, environ: Mapping[str, str]) -> Prompt:
     """Return the prompt of that name or path; raises `JudgeError` for another rubric's."""
     files = rubrics.prompt_files(rubric.name)
+    from judge import official
+
     prompt = official.load(str(files.get(name, name)), environ)
     if prompt.rubric != rubric.name:
         raise JudgeError(

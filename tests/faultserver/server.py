@@ -37,6 +37,7 @@ class Stats:
     by_study: Counter[str] = field(default_factory=Counter)
     by_mode: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
+    in_flight_max: int = 0
     usage: Usage = NOTHING
 
 
@@ -185,6 +186,7 @@ class FaultServer:
         if self.behaviour.record:
             self._recorded.append({"study": ask.key, "body": ask.payload})
         stats.in_flight += 1
+        stats.in_flight_max = max(stats.in_flight_max, stats.in_flight)
         try:
             fault, reply = await self._met(ask, self._outage() or fault)
             if reply.status == 200 and fault not in _ON_THE_WIRE:
