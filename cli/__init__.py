@@ -72,21 +72,6 @@ class _UserError(click.ClickException):
         return harmless(self.message)
 
 
-class _PluginCommand(click.Command):
-    """The command of a package's rubric, which is imported when the command is used."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
-        if self.name in _COMMANDS:
-            plugins.RUBRICS.check_unique(self.name)
-        return _command_for(str(self.name)).make_context(*args, **kwargs)
-
-
-def _command_for(rubric: str) -> click.Command:
-    from judge.cli.judging import command_for
-
-    return command_for(rubrics.load(rubric))
-
-
 def _short_help(name: str) -> str:
     if name in _COMMANDS:
         return _COMMANDS[name][1]
@@ -111,16 +96,17 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in (*_COMMANDS, *rubrics.names()):
             return None
-        if plugins.RUBRICS.packages(cmd_name):
-            return _PluginCommand(cmd_name, short_help=_short_help(cmd_name))
         if cmd_name in _COMMANDS:
+            plugins.RUBRICS.check_unique(cmd_name)
             module, _, function = _COMMANDS[cmd_name][0].partition(":")
             command: click.Command = getattr(
                 importlib.import_module(f"judge.cli.{module}"), function
             )
             command.short_help = _COMMANDS[cmd_name][1]
             return command
-        return _command_for(cmd_name)
+        from judge.cli.judging import command_for
+
+        return command_for(rubrics.load(cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands in their groups, without importing them."""

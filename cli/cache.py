@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from judge.batching.ledger import Ledger
     from judge.cache.store import Unreadable
 
-_SHOWN = 20
-
 
 @click.group("cache")
 def cache() -> None:
@@ -133,7 +131,7 @@ def prune(options: _Prune) -> None:
 
 def _end(unreadable: Sequence[Unreadable]) -> None:
     """Name the damaged entries; exit with code 1 if there are any."""
-    for entry in unreadable[:_SHOWN]:
+    for entry in unreadable[:20]:
         note(f"{entry.name}: {entry.reason}")
     if unreadable:
         note(f"{len(unreadable):,} entries cannot be read")

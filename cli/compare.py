@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from judge.cli.options import (
+    NEW_FILE,
     AlignOptions,
     AllowOptions,
     MetricFileOptions,
@@ -16,8 +17,6 @@ from judge.cli.options import (
     command,
     figures_option,
     format_option,
-    html_option,
-    list_option,
     option,
     options,
     patient_option,
@@ -27,9 +26,9 @@ from judge.cli.options import (
 from judge.cli.output import (
     TABLE_FORMS,
     check_outputs,
+    draw,
     emit,
     note,
-    note_figures,
     note_once,
     print_document,
     tracked,
@@ -76,12 +75,11 @@ class _Figures:
 class _Compare(_Studies, MetricFileOptions, _Tests, _Figures):
     GROUP = "Output"
 
-    columns: tuple[str, ...] = list_option(
-        "--columns METRIC", "Metrics of the leaderboards, named as for --sort. Default: all."
-    )
     table: tuple[str, ...] = table_option("leaderboard", "errors", "tests", "ranks", "correlations")
     figures: Path | None = figures_option()
-    html: Path | None = html_option("Write a page with leaderboard, figures and studies.")
+    html: Path | None = option(
+        "--html FILE", "Write a page with leaderboard, figures and studies.", type=NEW_FILE
+    )
     out: Path | None = option(
         "--out DIR", "With --format rexrank: a CSV of all studies and of each group of --by here."
     )
@@ -106,13 +104,12 @@ def compare(options: _Compare) -> None:
     from judge.comparing.alignment import choice
     from judge.comparing.comparison import compare_runs, records
     from judge.figures.comparison import comparison_figures
-    from judge.figures.files import available, page_figures, write_figures
+    from judge.figures.files import available, page_figures
     from judge.files import write_html
     from judge.pages.comparison import MARK, page, wanted
-    from judge.stats.metric import find
     from judge.tables.comparison import as_data, comparison_document
 
-    require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table", "columns")
+    require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
     require(options.tests, "--tests", "flips", "resamples", "seed")
     require(options.form == "rexrank", "--format rexrank", "out", "model_info")
     if options.form == "rexrank" and options.by and not options.out:
@@ -129,15 +126,11 @@ def compare(options: _Compare) -> None:
         metrics=options.read_files(),
         track=tracked,
     )
-    panel = comparison.panel
-    columns = tuple(dict.fromkeys(find(panel.metrics, name) for name in options.columns)) or None
     # A damaged run is found here, before the figures are drawn.
     studies = records(compared, wanted(comparison)) if options.html else {}
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
-        note_figures(
-            write_figures(comparison_figures(comparison), options.figures), options.figures
-        )
+        draw(comparison_figures(comparison), options.figures)
     if options.html:
         figures = page_figures(comparison_figures(comparison)) if available() else ()
         write_html(page(comparison, studies, figures=figures), options.html, MARK)
@@ -153,9 +146,7 @@ def compare(options: _Compare) -> None:
             emit(as_rexrank(comparison, info))
         note_once(comparison.notes)
     else:
-        document = comparison_document(
-            comparison, compared, columns, complete=options.form == "csv"
-        )
+        document = comparison_document(comparison, compared, complete=options.form == "csv")
         data = as_data(comparison, [run.described() for run in compared.runs])
         print_document(document, options.form, data, options.table)
 

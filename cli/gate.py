@@ -28,7 +28,6 @@ from judge.cli.progress import judge_studies, watching
 from judge.cli.run_options import RunOptions
 from judge.types import JudgeError
 
-_EXIT = {"pass": 0, "fail": 1, "undecided": 3}
 _ASKED = (
     *("section", "no_context", "modality", "prompt", "base_url", "server"),
     *("max_tokens", "temperature", "body", "reply", "concurrency", "timeout", "reask", "max_cost"),
@@ -135,7 +134,7 @@ def gate(options: _Gate) -> None:
         how=options.resampling(),
     )
     print_document(gate_document(result), options.form, result.plain())
-    click.get_current_context().exit(_EXIT[result.verdict])
+    click.get_current_context().exit({"pass": 0, "fail": 1, "undecided": 3}[result.verdict])
 
 
 def _ask_again(options: _Drift, path: Path) -> Path:

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from judge.studies import StudySet
 
 _SEED = 20260101
-_LONGEST = 400
 _HELP = """
 
     PREDS has the candidate reports and REFS the references: JSON, JSON Lines, CSV, TSV or
@@ -204,11 +204,7 @@ def check(options: _Check) -> None:
     lines = preview(description)
     for study in description["first"]:
         lines.append((f"study {study['study_id']}", ""))
-        lines.append(("reference", _cut(study["reference"])))
-        lines.append(("candidate", _cut(study["candidate"]) or "(empty)"))
+        for side in ("reference", "candidate"):
+            text = shorten(study[side], 400, placeholder=" ...")
+            lines.append((side, text or "(empty)"))
     print_document(Document(facts=lines), options.form, description)
-
-
-def _cut(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 3] + "..."

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from judge.cli.options import (
+    NEW_FILE,
     NEW_FOLDER,
     AlignOptions,
     argument,
     by_option,
     command,
     format_option,
-    html_option,
     option,
     options,
     patient_option,
@@ -23,8 +23,6 @@ from judge.cli.options import (
 )
 from judge.cli.output import note, print_document, print_summary
 from judge.tables.document import Document
-
-_WORST = 10
 
 
 @options
@@ -35,7 +33,9 @@ class _Audit:
     worst: int | None = option(
         "--worst N", "List the N worst studies. Default, without STUDY_ID: 10."
     )
-    html: Path | None = html_option("Write the whole run as one page that opens offline.")
+    html: Path | None = option(
+        "--html FILE", "Write the whole run as one page that opens offline.", type=NEW_FILE
+    )
 
 
 @command("audit")
@@ -72,7 +72,7 @@ def audit(options: _Audit) -> None:
         for line in audit_lines(record, run.rubric, raw=options.raw, has_colour=has_colour):
             click.echo("\n".join(shown(line, out)))
     else:
-        rows = worst_rows(run.table(), run.rubric, options.worst or _WORST)
+        rows = worst_rows(run.table(), run.rubric, options.worst or 10)
         print_document(Document(tables=[worst_table(rows, run.rubric)]))
         if options.worst is None:
             note(f"judge audit {options.run} STUDY_ID shows one of them")

@@ -11,8 +11,6 @@ from judge.cli.output import note, note_once, print_document
 from judge.cli.run_options import ReportOptions
 from judge.signature import safe_name
 
-_INCOMPLETE = 3
-
 
 @options
 class _Metrics(ReportOptions):
@@ -79,4 +77,4 @@ def metrics(options: _Metrics) -> None:
         print_document(metrics_document(scored, options.by))
     note_once([*studies.notes, *missing])
     if missing:
-        sys.exit(_INCOMPLETE)
+        sys.exit(3)

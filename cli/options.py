@@ -1,14 +1,6 @@
 """How a command declares its options: the fields of a class, which is a group of the help.
 
-    @options
-    class _Cite:
-        runs: tuple[Path, ...] = argument("RUN...")
-        form: str = format_option("text", "latex")
-
-    @command("cite")
-    def cite(options: _Cite) -> None:
-        ...
-
+The function of a command takes an object of the class (`@options class _Cite`, `@command("cite")`).
 The options of a base class come first in the help, under the base's `GROUP`.
 """
 
@@ -346,11 +338,6 @@ def figures_option(shown: str = "") -> Any:  # noqa: ANN401
     """Declare `--figures`; `shown` says what the figures show."""
     text = "Draw figures into this folder, as SVG, PDF, PNG and Vega-Lite (needs vl-convert)"
     return option("--figures DIR", f"{text}{shown and ': '}{shown}.", type=NEW_FOLDER)
-
-
-def html_option(help: str) -> Any:  # noqa: A002, ANN401
-    """Declare `--html`."""
-    return option("--html FILE", help, type=NEW_FILE)
 
 
 def patient_option() -> Any:  # noqa: ANN401

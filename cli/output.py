@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +13,9 @@ from judge.rubrics import Rubric
 from judge.tables import forms
 from judge.tables.document import Document
 from judge.text import harmless
+
+if TYPE_CHECKING:
+    from judge.figures.files import FigureSet
 
 T = TypeVar("T")
 
@@ -94,6 +97,8 @@ def check_outputs(html: Path | None, figures: Path | None, mark: str) -> None:
         check_figures(figures)
 
 
-def note_figures(files: Sequence[Path], folder: Path) -> None:
-    """Say how many files of figures were written."""
-    note(f"figures  {len(files)} files in {folder}")
+def draw(figures: FigureSet, folder: Path) -> None:
+    """Write figures into a folder, and say how many files they are."""
+    from judge.figures.files import write_figures
+
+    note(f"figures  {len(write_figures(figures, folder))} files in {folder}")

@@ -105,8 +105,7 @@ def forecast(
         if n := session.cache and session.cache.n_damaged:
             note(f"{n:,} cached answers are damaged and would be asked for again.")
         facts = {"judge": session.judge.name, "studies": f"{len(studies):,}"}
-        at_a_time = None if in_batches else session.concurrency
-        facts |= expected.facts(at_a_time)
+        facts |= expected.facts(None if in_batches else session.concurrency)
     for name, value in facts.items():
         click.echo(f"{name:<16}{value}")
 
@@ -114,10 +113,7 @@ def forecast(
 def end_uncovered(
     summaries: Sequence[Mapping[str, Any]], min_coverage: float, left_out: tuple[int, int] = (0, 0)
 ) -> None:
-    """Exit with code 3, and say why, where too few studies were scored or too many left out.
-
-    `left_out` has how many studies there were, and how many of them were left out.
-    """
+    """Exit with code 3, and say why, where too few of all studies were scored or read."""
     is_low = False
     least = min(min_coverage, 1 - _MOST_LEFT_OUT)
     n, n_left_out = left_out
@@ -154,18 +150,3 @@ def _end_stopped(error: RunStoppedError) -> NoReturn:
         note("No run was written. Start again with:")
     note("  " + shlex.join(command))
     sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), _LOW_COVERAGE))
-
-
-@contextmanager
-def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
-    """Let sessions of one judge share the servers that it starts; they end with the block."""
-    servers = sessions[0].judge.servers
-    if servers is not None and servers.is_started:
-        servers.stays = len(sessions) > 1
-        for session in sessions:
-            session.judge.servers = servers
-    try:
-        yield
-    finally:
-        if servers is not None and servers.is_started:
-            servers.stop()

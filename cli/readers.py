@@ -64,8 +64,7 @@ def import_(options: _Import) -> None:
 
     layout, files, reader, model = options.layout, options.files, options.reader, options.model
     section = known_section(options.section)
-    arguments: dict[str, object] = {"layout": layout, "files": list(files), "model": model}
-    arguments["reader"] = reader
+    arguments = {"layout": layout, "files": [*files], "model": model, "reader": reader}
     if layout == annotation_store.LAYOUT:
         if len(files) > 1:
             raise click.UsageError("readings are imported from one run at a time")

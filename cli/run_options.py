@@ -40,12 +40,6 @@ _NOT_RECORDED = ("columns", "judge", "form", "out", "cache")
 """Options that a manifest has in another form, or leaves out."""
 _AT_LEAST_0 = click.IntRange(min=0)
 
-WHO = (
-    "Who judges: lexicon (built in, the default), a model behind an OpenAI-compatible API such as "
-    "gpt-4o, vllm:MODEL (starts vLLM), ray:MODEL (on a Ray cluster), hf:MODEL (in this process), "
-    "or lexicon:FILE. MODEL is a Hugging Face name or a folder."
-)
-
 
 def column_option(*roles: str, text: str = "") -> Any:  # noqa: ANN401
     """Declare `--column` for fields of such roles; `text` explains some of them."""
@@ -146,7 +140,12 @@ class JudgeOptions:
 
     GROUP = "Judge"
 
-    judge: str | None = option("--judge JUDGE", WHO)
+    judge: str | None = option(
+        "--judge JUDGE",
+        "Who judges: lexicon (built in, the default), a model behind an OpenAI-compatible API such "
+        "as gpt-4o, vllm:MODEL (starts vLLM), ray:MODEL (on a Ray cluster), hf:MODEL (in this "
+        "process), or lexicon:FILE. MODEL is a Hugging Face name or a folder.",
+    )
     prompt: str | None = option(
         "--prompt NAME|FILE", "The prompt, for judges that read one; judge prompts list names them."
     )

@@ -14,8 +14,6 @@ from judge.cli.output import note
 from judge.plugins import install
 from judge.types import JudgeError
 
-_TOKEN = "JUDGE_TOKEN"  # noqa: S105 - the variable's name
-
 
 @options
 class _Address:
@@ -35,7 +33,7 @@ class _Address:
     token: str | None = option(
         "--token TEXT",
         "What clients must show. One is made where the address needs it and none is given.",
-        envvar=_TOKEN,
+        envvar="JUDGE_TOKEN",
         show_envvar=True,
     )
 
@@ -85,7 +83,7 @@ def serve(options: _Serve) -> None:
     if token is None and not is_loopback(options.host):
         token = secrets.token_urlsafe(32)
     elif token is not None and not token.strip():
-        raise JudgeError(f"the token is empty; give --token or {_TOKEN} a value, or leave it out")
+        raise JudgeError("the token is empty; give --token or JUDGE_TOKEN a value, or leave it out")
     settings = ServiceSettings(
         runs=options.runs or (Path("judge-runs"),),
         named=options.named,

@@ -20,7 +20,7 @@ from judge.cli.options import (
     table_option,
 )
 from judge.cli.output import note, print_document
-from judge.cli.progress import end_uncovered, forecast, judge_studies, shared_servers, watching
+from judge.cli.progress import end_uncovered, forecast, judge_studies, watching
 from judge.cli.run_options import RunningOptions, column_option, section_option
 
 if TYPE_CHECKING:
@@ -135,8 +135,7 @@ def _run(options: _Stress) -> None:
     candidates.write_candidates(options.out, sample, changes, options.seed)
     note(f"folder  {options.out}")
     studies = candidates.read_candidates(options.out, str(sample.section))
-    with shared_servers(sessions):
-        finished = [_judge(session, studies, options) for session in sessions]
+    finished = [_judge(session, studies, options) for session in sessions]
     _show(stress_report([run.path for run in finished]), options)
     end_uncovered([run.summary for run in finished], options.min_coverage)
 
@@ -193,8 +192,7 @@ def _judge(session: JudgeSession, studies: StudySet, options: _Stress) -> RunRes
 
     signature = session.signature(*with_classes(studies))
     folder = options.out / RUNS / default_folder(session, None, signature).name
-    left_out = ("form", "out", "cache")
-    arguments = {k: v for k, v in vars(options).items() if k not in left_out}
+    arguments = {k: v for k, v in vars(options).items() if k not in ("form", "out", "cache")}
     with watching() as listener:
         return judge_studies(
             session, studies, out=folder, by=["change"], arguments=arguments, listener=listener

@@ -8,18 +8,18 @@ from typing import Literal
 import click
 
 from judge.cli.options import (
+    NEW_FILE,
     MetricFileOptions,
     ResamplingOptions,
     argument,
     command,
     figures_option,
     format_option,
-    html_option,
     option,
     options,
     table_option,
 )
-from judge.cli.output import check_outputs, note, note_figures, print_document
+from judge.cli.output import check_outputs, draw, note, print_document
 
 
 @options
@@ -53,7 +53,9 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
     figures: Path | None = figures_option(
         "agreement with and among readers, counts, limits of agreement"
     )
-    html: Path | None = html_option("Write a page with tables, counts and studies.")
+    html: Path | None = option(
+        "--html FILE", "Write a page with tables, counts and studies.", type=NEW_FILE
+    )
     table: tuple[str, ...] = table_option(
         *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits"),
         "alternative_annotator",
@@ -73,7 +75,6 @@ def validate(options: _Validate) -> None:
     judge validate RUN --readers readers --html validation.html
     """
     from judge.comparing.alignment import choice
-    from judge.figures.files import write_figures
     from judge.figures.validation import validation_figures
     from judge.files import write_html
     from judge.pages.validation import VALIDATION, validation_page
@@ -91,9 +92,7 @@ def validate(options: _Validate) -> None:
     pieces = validation_page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.
     if options.figures:
-        note_figures(
-            write_figures(validation_figures(validation), options.figures), options.figures
-        )
+        draw(validation_figures(validation), options.figures)
     if options.html:
         write_html(pieces, options.html, VALIDATION)
         note(f"page  {options.html}")

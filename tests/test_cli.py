@@ -116,7 +116,6 @@ def test_settings_of_servers_are_given_by_key(invoke: Invoke) -> None:
         (("green", PREDS, REFS, "--column", "name=x"), "ROLE=NAME"),
         (("green", PREDS, REFS, "--column", "id=x", "--column", "id=y"), "given twice"),
         (("green", PREDS, REFS, "--body", "seed=x1y", "--body", "top_p=0,5"), "KEY=JSON"),
-        (("compare", "a", "b", "--format", "json", "--columns", "green"), "--format"),
         (("compare", "a", "b", "--no-tests", "--flips", "200"), "--tests"),
         (("errors", "a", "--common"), "two runs"),
         (("rates", "a", "--readings-at-random"), "--readings"),

@@ -83,15 +83,12 @@ class Servers(ABC):
     """Where a judge's requests go: servers that run, or one that is started for it.
 
     Attributes:
-        is_started: Whether a judge starts it; judges of a command share it while it `stays`.
         places: The servers that run already, each with its key.
         max_in_flight: How many requests keep them busy; None for the default of a run.
         log: The file that a server which was started writes to.
     """
 
     billing_url: str | None = None
-    is_started: bool = False
-    stays: bool = False
     places: Sequence[tuple[Connection, str]] = ()
     max_in_flight: int | None = None
     log: Path | None = None
@@ -107,10 +104,7 @@ class Servers(ABC):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Let go of connections, and of a server that was started unless it stays."""
-
-    def stop(self) -> None:  # noqa: B027 - where nothing was started there is nothing to stop
-        """End what was started; returns when nothing of it is left."""
+        """Let go of connections, and of a server that was started."""
 
 
 class Pool(Servers):

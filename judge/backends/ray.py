@@ -105,7 +105,6 @@ class Replicas(Servers):
     `number` 0 fills the cluster.
     """
 
-    is_started = True
     launch: Launch
     address: str
     number: int
@@ -206,10 +205,9 @@ class Replicas(Servers):
         self._actors = [actor.remote(launch, version) for _ in range(number)]
 
     async def aclose(self) -> None:
-        """End the replicas, unless they stay for the next judge."""
+        """End the replicas."""
         self._lock = asyncio.Lock()  # the next to ask may do so in another event loop
-        if not self.stays:
-            await asyncio.to_thread(self.stop)
+        await asyncio.to_thread(self.stop)
 
     def stop(self) -> None:
         """End the replicas; returns when nothing of them is left."""

@@ -133,8 +133,6 @@ class Process:
 class Server(Servers):
     """`vllm serve` as a child process on a free port, with a random key."""
 
-    is_started = True
-
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
         self.max_in_flight = launch.max_in_flight
@@ -178,15 +176,14 @@ class Server(Servers):
             ) from error
 
     async def aclose(self) -> None:
-        """Close the connections and stop the server, unless it stays for the next judge."""
+        """Close the connections and stop the server."""
         self._lock = asyncio.Lock()  # the next to ask may do so in another event loop
         client, self._client = self._client, None
         try:
             if client is not None:
                 await client.aclose()
         finally:
-            if not self.stays:
-                await asyncio.to_thread(self.stop)
+            await asyncio.to_thread(self.stop)
 
     def stop(self) -> None:
         """Stop the server; returns when nothing of it is left."""

@@ -49,18 +49,14 @@ _VERDICTS = ("fail", "undecided", "pass")
 
 
 def comparison_document(
-    comparison: Comparison,
-    compared: ComparedRuns | None = None,
-    metrics: Sequence[Metric] | None = None,
-    *,
-    complete: bool = False,
+    comparison: Comparison, compared: ComparedRuns | None = None, *, complete: bool = False
 ) -> Document:
     """Return what is printed of a comparison; `complete` is for CSV: all groups and pairs."""
     return Document(
         f"Comparison of {counted(len(comparison.panel.models), 'model', 'models')}",
         tuple(_facts(comparison, compared)),
         comparison.notes,
-        tuple(_complete(comparison) if complete else _printed(comparison, metrics)),
+        tuple(_complete(comparison) if complete else _printed(comparison)),
         signatures=(("signature", comparison.signature),),
     )
 
@@ -78,13 +74,13 @@ def _facts(comparison: Comparison, compared: ComparedRuns | None) -> Iterator[Fa
         yield "resampled by", panel.patient_field or "study"
 
 
-def _printed(comparison: Comparison, metrics: Sequence[Metric] | None) -> Iterator[Table]:
+def _printed(comparison: Comparison) -> Iterator[Table]:
     """Yield the leaderboards of all groups, and the rest for all studies and one metric."""
     panel = comparison.panel
-    shown = panel.metrics if metrics is None else metrics
     parts: dict[str | None, list[Metric]] = {}
-    for metric in shown:
-        parts.setdefault(metric.rubric if len(shown) > _WIDEST else None, []).append(metric)
+    for metric in panel.metrics:
+        is_wide = len(panel.metrics) > _WIDEST
+        parts.setdefault(metric.rubric if is_wide else None, []).append(metric)
     for index in range(len(comparison.groups)):
         yield from (board(comparison, index, part) for part in parts.values())
     yield from error_tables(panel, {}, comparison.order).values()

@@ -71,17 +71,6 @@ def test_it_is_started_asked_and_gone() -> None:
     assert "--dtype=float32" in made.server.log.read_text("utf-8")
 
 
-def test_judges_of_one_command_share_a_server_that_stays() -> None:
-    """Each asks in an event loop of its own; the server is started once, and then stopped."""
-    made = Made()
-    made.server.stays = True
-    there = [made.use(lambda server: ask(server)) and below(os.getpid()) for _ in range(3)]
-    assert there[0] == there[1] == there[2] != set()
-    assert sum(line.startswith("Starting vLLM") for line in made.said) == 1
-    made.server.stop()
-    assert not there[0] & set(sessions())
-
-
 async def after_crash(server: Server) -> None:
     """Ask until the end of the server is known, as a run does after a pause."""
     while True:
