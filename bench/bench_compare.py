@@ -24,7 +24,7 @@ from judge import rubrics
 from judge.rubrics import Rubric
 from judge.running.folder import writing
 from judge.running.records import FORMAT
-from judge.stats.table import TableBuilder, summarise
+from judge.stats.summary import TableBuilder, summarise
 
 SITES = 67
 FIELDS = ["site", "patient", "dataset"]

@@ -107,7 +107,7 @@ def read_studies(
 
 def read_context(rubric: Rubric, options: RunOptions, preds: str, refs: str | None) -> StudySet:
     """Read the studies, and what the judge is shown beside their reports."""
-    from judge.stats.table import reserved_names
+    from judge.stats.summary import reserved_names
     from judge.studies.study_set import attach_context
 
     context = options.columns.get("context", ())
@@ -139,7 +139,7 @@ def _questions(studies: StudySet, shard: Shard | None, options: StudyOptions) ->
         return part
     if not options.references:
         return studies
-    from judge.running.aggregate import SeveralReferences
+    from judge.running.panel import SeveralReferences
 
     questions = SeveralReferences(studies, options.references).asked
     note(f"{len(studies):,} studies, {len(questions):,} questions about the candidates")

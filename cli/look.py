@@ -52,7 +52,7 @@ def audit(options: _Audit) -> None:
     """
     from judge.pages.run import write_page
     from judge.running.folder import Run
-    from judge.stats.table import worst_rows
+    from judge.stats.summary import worst_rows
     from judge.study.terminal import audit as audit_lines
     from judge.tables.run import worst_table
     from judge.tables.terminal import shown, terminal

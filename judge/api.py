@@ -30,7 +30,7 @@ from judge.running.folder import Run
 from judge.running.records import StudyResult, corrected_report
 from judge.running.session import JudgeSession, RequestPolicy, with_classes
 from judge.running.session import run as run_session
-from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
+from judge.stats.summary import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_python
 from judge.studies.study_set import attach_context
 from judge.text import harmless

@@ -15,7 +15,7 @@ from judge.running.folder import ANNOTATIONS
 from judge.running.records import StudyResult, read
 from judge.running.session import write_run
 from judge.signature import studies_digest
-from judge.stats.table import DEFAULT_BY
+from judge.stats.summary import DEFAULT_BY
 from judge.types import Completion, Failed, Measures, Study
 
 

@@ -11,7 +11,7 @@ from judge import rubrics
 from judge.rubrics import Rubric
 from judge.running.folder import Run, writing
 from judge.running.records import FORMAT, StudyResult, read
-from judge.stats.table import summarise
+from judge.stats.summary import summarise
 from judge.types import (
     Annotated,
     Annotation,

@@ -24,7 +24,7 @@ from judge.stats.intervals import (
     ratio_interval,
     wilson,
 )
-from judge.stats.table import TableBuilder, summarise, worst_rows
+from judge.stats.summary import TableBuilder, summarise, worst_rows
 from judge.types import (
     Annotated,
     Annotation,

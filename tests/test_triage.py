@@ -13,7 +13,7 @@ from support import EXAMPLES, Invoke
 from judge import rubrics
 from judge.rubrics.categories import error_item
 from judge.rubrics.derived import restrict
-from judge.stats.table import TableBuilder, summarise
+from judge.stats.summary import TableBuilder, summarise
 from judge.types import Annotated, Annotation, Edit, Item, Measures, Study
 
 CRIMSON, FINERADSCORE = rubrics.load("crimson"), rubrics.load("fineradscore")

@@ -20,7 +20,7 @@ from typing_extensions import TypedDict, get_type_hints, is_typeddict  # as form
 import judge
 from judge.running import records
 from judge.signature import Signature
-from judge.stats.table import FIXED
+from judge.stats.summary import FIXED
 from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotation, Completion
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from judge.running.folder import ANNOTATIONS, Run
 from judge.signature import digests
 from judge.stats.intervals import Values
-from judge.stats.table import OUTCOMES, patient_numbers
+from judge.stats.summary import OUTCOMES, patient_numbers
 from judge.studies.columns import FIELD_NAMES, as_text, model_of
 from judge.types import Annotated, JudgeError
 

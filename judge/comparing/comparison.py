@@ -21,7 +21,7 @@ from judge.stats.intervals import Values, sum_measures
 from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
-from judge.stats.table import OUTCOMES, fields_of
+from judge.stats.summary import OUTCOMES, fields_of
 from judge.types import JudgeError
 
 ALLOWED = ("judge", "prompt", "references")

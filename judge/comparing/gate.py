@@ -10,7 +10,7 @@ from judge.comparing.alignment import RunChoice
 from judge.comparing.comparison import compare_runs
 from judge.stats.metric import Metric, find
 from judge.stats.significance import ALPHA, PairTest, Resampling, holm
-from judge.stats.table import OUTCOMES
+from judge.stats.summary import OUTCOMES
 from judge.types import Annotated, JudgeError
 
 # The share of studies that were scored, and its floor: lost studies must not let a run pass.

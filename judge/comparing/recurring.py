@@ -22,7 +22,7 @@ from judge.stats.intervals import wilson
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import Resampling, compare_pairs
-from judge.stats.table import OUTCOMES
+from judge.stats.summary import OUTCOMES
 from judge.types import Annotated, Edit, Item, JudgeError
 
 _EXAMPLES = 3

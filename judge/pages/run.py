@@ -20,7 +20,7 @@ from judge.rubrics.questions import split_answers
 from judge.running.folder import Run
 from judge.running.records import study_of
 from judge.signature import Signature
-from judge.stats.table import FIXED, codes, fields_of, worst_order
+from judge.stats.summary import FIXED, codes, fields_of, worst_order
 from judge.studies.study_set import JudgeContext
 from judge.study.view import cell, study_view
 from judge.tables.run import run_document

@@ -23,7 +23,7 @@ from judge.running.folder import ANOTHER, Run, atomic_folder, entries_of
 from judge.running.records import SampleRead, StudyResult, adapter
 from judge.running.session import with_classes, write_run
 from judge.signature import Signature, safe_name, studies_digest
-from judge.stats.table import DEFAULT_BY, reserved_names
+from judge.stats.summary import DEFAULT_BY, reserved_names
 from judge.studies.columns import model_of, normalise_name, one_type, rename_reserved
 from judge.studies.load import decode, read_content, read_delimited
 from judge.studies.sections import Section

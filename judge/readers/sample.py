@@ -17,7 +17,7 @@ from typing import Any
 from judge.running.folder import Run, replace_file, staging_folder
 from judge.running.records import SampleRead, Stratum, adapter, first_of
 from judge.signature import random_rank
-from judge.stats.table import DEFAULT_BY, check_fields
+from judge.stats.summary import DEFAULT_BY, check_fields
 from judge.text import in_natural_order
 from judge.types import JudgeError
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.jsonio import from_line
-from judge.running.aggregate import Aggregation, Rule, aggregate, apart
 from judge.running.engine import COMPOSED
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run, claim
+from judge.running.panel import Aggregation, Rule, aggregate, apart
 from judge.running.records import StudyResult, read, result_of
 from judge.running.session import empty_note, now, with_current_version, write_run
 from judge.signature import Signature

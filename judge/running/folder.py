@@ -33,14 +33,14 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import FORMAT, Reading, StudyResult, outcome_of, study_of, to_record
 from judge.signature import Signature
-from judge.stats.table import DEFAULT_BY, FIXED, TableBuilder, summarise
+from judge.stats.summary import DEFAULT_BY, FIXED, TableBuilder, summarise
 from judge.types import JudgeError, Outcome, Study
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from judge.running.aggregate import Aggregation
+    from judge.running.panel import Aggregation
 
 MANIFEST = "manifest.json"
 ANNOTATIONS = "annotations.jsonl"
@@ -201,7 +201,7 @@ class Run(Displayed):
         """What it is made of, None for the run of one judge against one reference a study."""
         if (combined := self.manifest.get("combined")) is None:
             return None
-        from judge.running.aggregate import Aggregation
+        from judge.running.panel import Aggregation
 
         names = tuple(part["name"] for part in combined["parts"])
         return Aggregation(combined["of"], combined["rule"], names)

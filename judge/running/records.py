@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import check_end
-from judge.stats.table import OUTCOMES
+from judge.stats.summary import OUTCOMES
 from judge.types import (
     Annotated,
     Annotation,

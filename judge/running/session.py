@@ -26,17 +26,17 @@ from judge.running.engine import Progress, ProgressListener, Question, StopSigna
 from judge.running.folder import SERVER_LOG, RunWriter, claim, writing
 from judge.running.records import FORMAT, CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
-from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
+from judge.stats.summary import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.sections import says_nothing
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.cache.store import CompletionCache
-    from judge.running.aggregate import Rule
     from judge.running.cached_client import CachedClient
     from judge.running.combining import Shard
     from judge.running.cost import SpendingLimit
+    from judge.running.panel import Rule
 
 _PACKAGE = "package"
 
@@ -269,7 +269,7 @@ def run(
     studies, class_source = with_classes(studies)
     whole, several = studies, None
     if references:
-        from judge.running.aggregate import SeveralReferences
+        from judge.running.panel import SeveralReferences
 
         several = SeveralReferences(studies, references)
         studies, rubric = several.asked, several.rubric(rubric)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from judge.stats.intervals import Codes, Estimate, Values, figure_of, mean_interval, n_different
 from judge.stats.metric import Metric
-from judge.stats.table import grouped
+from judge.stats.summary import grouped
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature, short_digest
 from judge.stats.intervals import mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
-from judge.stats.table import OUTCOMES
+from judge.stats.summary import OUTCOMES
 from judge.stress.candidates import FIELDS, IDENTICAL, all_perturbations
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 

@@ -17,7 +17,7 @@ from judge.stats.metric import Metric
 from judge.stats.scores import Cell as Score
 from judge.stats.scores import Cut, Group, ScoreMatrix, item_counts, parts_of
 from judge.stats.significance import ALPHA, Comparison, PairTest, model_order
-from judge.stats.table import fields_of, row_name
+from judge.stats.summary import fields_of, row_name
 from judge.tables.document import (
     Cell,
     Column,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
 from judge.rubrics.contract import Rubric, Statistic, Tally
-from judge.stats.table import by_grouping, fields_of, row_name
+from judge.stats.summary import by_grouping, fields_of, row_name
 from judge.tables.document import (
     Cell,
     Column,

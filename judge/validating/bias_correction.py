@@ -17,7 +17,7 @@ from judge.signature import Signature, short_digest
 from judge.stats.agreement import mean_of
 from judge.stats.intervals import Codes, Values, sum_measures
 from judge.stats.prediction_powered import corrected
-from judge.stats.table import grouped
+from judge.stats.summary import grouped
 from judge.studies.columns import as_text
 from judge.text import counted
 from judge.types import JudgeError

@@ -38,7 +38,7 @@ from judge.stats.intervals import (
 )
 from judge.stats.metric import MINUS
 from judge.stats.significance import Resampling
-from judge.stats.table import OUTCOMES
+from judge.stats.summary import OUTCOMES
 from judge.types import Failed, Unparsed
 from judge.validating.raters import RatedStudies, align_raters, open_raters
 

@@ -16,7 +16,7 @@ import pytest
 from judge import rubrics
 from judge.rubrics.categories import error_item
 from judge.rubrics.fineradscore.parse import NAMES
-from judge.stats.table import TableBuilder, summarise
+from judge.stats.summary import TableBuilder, summarise
 from judge.types import Annotated, Annotation, Category, Edit, Study
 
 RUBRIC = rubrics.load("fineradscore")

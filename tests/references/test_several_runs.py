@@ -14,8 +14,8 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.cli import main
-from judge.running.aggregate import Aggregation, aggregate, numbers
 from judge.running.folder import Run
+from judge.running.panel import Aggregation, aggregate, numbers
 from judge.running.records import StudyResult
 from judge.types import Annotated, Study, Unparsed
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from judge.rubrics.contract import PART_FACETS, Facet, Label, Measure, Rubric, Statistic
 from judge.running.folder import RunWriter
 from judge.running.records import StudyResult
-from judge.stats.table import reserved_names
+from judge.stats.summary import reserved_names
 from judge.studies import StudySet
 from judge.studies.columns import free_name
 from judge.text import counted
