@@ -90,7 +90,7 @@ def _radiology_judge(
     return score
 
 
-def _unscored(reason: str, why: str, **metadata: Any) -> Score:  # noqa: ANN401
+def _unscored(reason: str, why: str, /, **metadata: Any) -> Score:  # noqa: ANN401
     metadata = {"outcome": "not judged", "reason": reason, "measures": None, **metadata}
     return Score.unscored(reason=reason, explanation=why, metadata=metadata)
 
