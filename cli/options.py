@@ -171,8 +171,25 @@ class GroupedCommand(click.Command):
         return params
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line, in which old option names may stand."""
-        return super().parse_args(ctx, [*_renamed(args, self.params)])
+        """Parse the command line, in which old option names may stand.
+
+        Raises `click.UsageError` where an option that takes one value is given twice.
+        """
+        current = list(_renamed(args, self.params))
+        self._refuse_repeated(ctx, current)
+        return super().parse_args(ctx, current)
+
+    def _refuse_repeated(self, ctx: click.Context, args: list[str]) -> None:
+        # click itself takes the last value in silence: who writes `--judge A --judge B` would
+        # pay for B and believe that both had been asked.
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        seen = set()
+        for param in given:
+            takes_one = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
+            if takes_one and param.name in seen:
+                name = max(param.opts, key=len)
+                raise click.UsageError(f"{name} takes one value and was given twice", ctx=ctx)
+            seen.add(param.name)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group."""

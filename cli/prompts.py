@@ -34,11 +34,21 @@ def list_() -> None:
             click.echo(f"{name}  {about}")
 
 
-@prompts.command("show", short_help="Show a prompt as it is sent.")
-@click.argument("name", metavar="NAME|FILE")
-def show(name: str) -> None:
+@options
+class _Show:
+    name: str = argument("NAME|FILE")
+    file: bool = option("--file", "Print the YAML file itself, to start your own prompt from.")
+
+
+@command("show", group=prompts, short_help="Show a prompt as it is sent.")
+def show(options: _Show) -> None:
     """Show a prompt as it is sent, around two placeholder reports."""
-    prompt = official.load(official.of_plugins().get(name, name), os.environ)
+    path_or_name = official.of_plugins().get(options.name, options.name)
+    path = official.file_of(path_or_name) if options.file else None
+    prompt = official.load(path_or_name, os.environ)
+    if path is not None:
+        click.echo(path.read_text("utf-8"), nl=False)
+        return
     for message in prompt.messages("(the reference report)", "(the candidate report)"):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 

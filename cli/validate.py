@@ -50,9 +50,7 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
     GROUP = "Output"
 
     runs: tuple[str, ...] = argument("[NAME=]RUN...", required=True)
-    figures: Path | None = figures_option(
-        "agreement with and among readers, counts, limits of agreement"
-    )
+    figures: Path | None = figures_option("Kendall's tau-b of each judge and of the readers")
     html: Path | None = option(
         "--html FILE", "Write a page with tables, counts and studies.", type=NEW_FILE
     )

@@ -99,6 +99,36 @@ def test_old_option_names_work_and_name_the_new_ones(invoke: Invoke, tmp_path: P
     assert "No such option" in invoke("rates", "run", "--id-field", "x").stderr
 
 
+def test_an_option_that_takes_one_value_is_refused_when_it_is_given_twice(invoke: Invoke) -> None:
+    tried = 0
+    for name, command in commands():
+        for option in command.params:
+            is_option = isinstance(option, click.Option)
+            if not is_option or option.multiple or option.is_flag or option.expose_value is False:
+                continue
+            tried += 1
+            word = max(option.opts, key=len)
+            result = invoke(*name, word, "1", f"{word}=2")
+            assert result.exit_code == 2, (name, word)
+            assert f"{word} takes one value and was given twice" in result.stderr
+    assert tried > 100
+
+
+def test_a_flag_may_be_given_twice(invoke: Invoke) -> None:
+    result = invoke("check", str(PREDS), str(REFS), "--allow-missing", "--allow-missing")
+    assert result.exit_code == 0
+
+
+def test_the_file_of_a_prompt_starts_another(invoke: Invoke, tmp_path: Path) -> None:
+    shown = invoke("prompts", "show", "green", "--file")
+    (tmp_path / "mine.yaml").write_text(shown.stdout, "utf-8")
+    mine = invoke("prompts", "show", str(tmp_path / "mine.yaml"))
+    assert mine.stdout == invoke("prompts", "show", "green").stdout
+    refused = invoke("prompts", "show", "green-official", "--file")
+    assert refused.exit_code == 2
+    assert "green-official has no file to start from" in refused.stderr
+
+
 def test_settings_of_servers_are_given_by_key(invoke: Invoke) -> None:
     for judge, setting, says in (
         ("lexicon", "replicas=2", "takes no setting 'replicas'"),

@@ -1,6 +1,6 @@
 """Train a report model on GREEN with TRL's GRPO, the built-in judge as reward.
 
-    pip install radiology-judge trl
+    pip install . trl          # from a checkout of judge
     python examples/rewards/trl_grpo.py [STEPS]
 
 Takes half a minute on a CPU. Your own data, model and judge take a change each: (1) to (3).

@@ -1,6 +1,6 @@
 """Train a report model with the rewards that verl's own reward manager gives for verl_reward.py.
 
-    pip install radiology-judge verl
+    pip install . verl         # from a checkout of judge
     python examples/rewards/verl_loop.py [STEPS]
 
 verl's trainer needs Ray workers and a GPU. This has its road from the configuration to a reward,

@@ -1,4 +1,4 @@
-"""Figures of a comparison, a validation or a stress test, as Vega-Lite (extra `figures`).
+"""Figures of a comparison or a validation, as Vega-Lite (extra `figures`).
 
-`comparison` and `judges` choose the rows, `specs` draws them, `files` writes them.
+`comparison` and `validation` choose the rows, `specs` draws them, `files` writes them.
 """

@@ -165,6 +165,20 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
     return recipe.extract(read_copy(recipe, folder))
 
 
+def file_of(name: str) -> Path:
+    """Return the YAML file of a prompt of ours, of a plugin, or at that path.
+
+    Raises `JudgeError` for an official prompt: its text is its authors', and no file of one piece.
+    """
+    if name in recipes():
+        raise JudgeError(
+            f"{name} has no file to start from: it is put together from its authors' files"
+        )
+    if name in prompts.names():
+        return prompts.FOLDER / f"{name}.yaml"
+    return Path(name)
+
+
 def download(recipe: Recipe) -> dict[str, str]:
     """Return the authors' files of a prompt, by path, from GitHub."""
     import httpx2  # a dependency of openai

@@ -1,1 +1,1 @@
-"""The pages of a run, a comparison, a stress test and a validation, as files and in the service."""
+"""The pages of a run, a comparison and a validation, as files and in the service."""
