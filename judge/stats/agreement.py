@@ -113,15 +113,15 @@ def correlation_figures(
         has_sets = row is not None and bool(row.figures.draws)
         figures = plain_figures(row, FIGURES) if row is not None and has_sets else all_readers
         judges.append({**figures, "all_readers": all_readers})
-    return {
-        "judges": judges,
-        "readers": [
-            plain_figures(row, FIGURES)
-            for row in rows
-            if row.rater is not None and row.rater >= n_judges
-        ],
-        "mean": _ceiling(rows, readers, n_judges),
-    }
+    by_reader = [
+        plain_figures(row, FIGURES)
+        for row in rows
+        if row.rater is not None and row.rater >= n_judges
+    ]
+    if readers.shape[1] == 1:
+        none = undefined_estimate(np.zeros(len(readers), bool), "there is one reader").plain()
+        by_reader = [{"n": 0, "n_sets": 0, **dict.fromkeys(FIGURES, none)}]
+    return {"judges": judges, "readers": by_reader, "mean": _ceiling(rows, readers, n_judges)}
 
 
 def _judge_rows(
@@ -258,8 +258,8 @@ def detection_measure(resamples: Resamples) -> Measure:
         no_interval = {}
         if min(n - n_clean, n_clean) < LEAST_POSITIVES:
             no_interval["kappa"] = (
-                f"kappa has no interval where fewer than {LEAST_POSITIVES} studies have an error, or "
-                "fewer have none"
+                f"kappa has no interval where fewer than {LEAST_POSITIVES} studies have an error, "
+                f"or fewer than {LEAST_POSITIVES} have none"
             )
         reasons = {"sensitivity": _NO_ERROR, "specificity": _ALL_ERRORS, "kappa": _SAME}
         return resampled_draws(draws, known, resamples, reasons, no_interval)

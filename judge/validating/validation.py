@@ -400,8 +400,7 @@ class RatersFigures:
         pairs = [
             (first, second)
             for first, second in combinations(range(len(columns)), 2)
-            if columns[first]["judge"] != columns[second]["judge"]
-            and columns[first].get("own") == columns[second].get("own")
+            if _is_comparable(columns[first], columns[second])
         ]
         found = judge_differences(
             measure,
@@ -425,6 +424,17 @@ class RatersFigures:
                         "difference": estimate.plain(),
                     }
                 )
+
+
+def _is_comparable(column: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two judges are compared by these columns: by the same measure of theirs.
+
+    A metric of a file, whose judge is the metric, is compared with every score.
+    """
+    if column["judge"] == other["judge"] or column.get("own") != other.get("own"):
+        return False
+    names = [str(one.get("measure")).removeprefix(MINUS) for one in (column, other)]
+    return names[0] == names[1] or names[0] == column["judge"] or names[1] == other["judge"]
 
 
 def _is_clean(counts: Values) -> Values:
@@ -492,7 +502,8 @@ def judge_table(
     not be read or never came. `dollars_per_1000` is the price of 1,000 studies in US dollars,
     `seconds` the time of the run per study, with `concurrency` requests at a time. `same_verdict`,
     in runs that asked the same judge again, is the share of studies on which they all agree whether
-    there is such an error. A figure without a value has a `reason`. `units` numbers each study's patient.
+    there is such an error. A figure without a value has a `reason`. `units` numbers each study's
+    patient.
     """
     totals = [quantity for quantity in quantities if not quantity.category]
     quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)
