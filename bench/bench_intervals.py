@@ -161,7 +161,8 @@ def pairs(
     for seed in range(repetitions):
         one, other, clusters = make(n)
         panel = panel_of(kind, np.column_stack([one, other]), clusters)
-        (test,) = compare_pairs(panel, {}, Resampling(seed, 1000, 1000)).pairs["m"]
+        how = Resampling(seed=seed, resamples=1000, flips=1000)
+        (test,) = compare_pairs(panel, {}, how).pairs["m"]
         inside.append(covers((test.low, test.high), truth))
         rejected.append((test.p or 0) < 0.05)
     return share(inside), f"{100 * np.mean(rejected):.1f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -47,9 +48,21 @@ class _Studies(AlignOptions):
 @options
 class _Tests(ResamplingOptions):
     tests: bool = option("--tests/--no-tests", "Test differences.", default=True)
+    primary: str | None = option(
+        "--primary METRIC",
+        "The metric that was chosen before the results were seen. Its tests are corrected by "
+        "themselves, those of all other metrics together. Models are ranked by it without --sort.",
+    )
+    family: Literal["groups", "table", "metric", "all"] | None = option(
+        "--family",
+        "Tests that are corrected together: those of all studies, and those of all groups of --by, "
+        "at half of 5% each (groups); of each table; of each metric in a table; or all. "
+        "Default: groups.",
+    )
     flips: int | None = option(
         "--flips N",
-        "Flips of the permutation test of means. Default: 10000.",
+        "Flips of each permutation test of means. Default: 10000, and for small p-values 200 for "
+        "each test of the family, as far as that takes about a minute.",
         type=click.IntRange(min=100),
     )
 
@@ -110,7 +123,11 @@ def compare(options: _Compare) -> None:
     from judge.tables.comparison import as_data, comparison_document
 
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
-    require(options.tests, "--tests", "flips", "resamples", "seed")
+    require(options.tests, "--tests", "flips", "resamples", "seed", "primary", "family")
+    if options.primary and options.family == "metric":
+        raise click.UsageError(
+            "--primary corrects the tests of all other metrics together: leave out --family metric"
+        )
     require(options.form == "rexrank", "--format rexrank", "out", "model_info")
     if options.form == "rexrank" and options.by and not options.out:
         raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")

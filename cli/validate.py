@@ -38,6 +38,10 @@ class _Readers:
         type=click.FloatRange(0, 1, max_open=True),
         default=0.2,
     )
+    random_readers: bool = option(
+        "--random-readers",
+        "Intervals also cover the choice of the readers; needs three. Default: these readers.",
+    )
     level: Literal["actionable", "urgent", "emergent", "significant"] | None = option(
         "--level",
         "The least severity that counts as significant. Default: the rubric's own; actionable if a "
@@ -55,7 +59,16 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
         "--html FILE", "Write a page with tables, counts and studies.", type=NEW_FILE
     )
     table: tuple[str, ...] = table_option(
-        *("judges", "agreement", "no_significant_error", "no_actionable_error", "limits"),
+        "judges",
+        "agreement",
+        "ranking",
+        "no_significant_error",
+        "agreement_significant_error",
+        "no_actionable_error",
+        "agreement_actionable_error",
+        "severity",
+        "differences",
+        "limits",
         "alternative_annotator",
     )
     form: str = format_option("table", "md", "latex", "csv", "json", text="csv has one table.")
@@ -65,9 +78,10 @@ class _Validate(_Readers, MetricFileOptions, ResamplingOptions):
 def validate(options: _Validate) -> None:
     """Measure how well the judges of RUN agree with readers, and readers with each other.
 
-    For each count that the rubrics share, the score and other metrics: correlation with the mean
-    of the readers and with each; agreement on studies without significant errors; bias and limits
-    of agreement; the alternative-annotator test. docs/trust.md explains each number.
+    For each count that the rubrics share, the score and other metrics: correlation with the
+    readers; the order of several candidates of one reference; agreement on studies without
+    significant errors and on the highest severity; differences between judges; bias and limits of
+    agreement; the alternative-annotator test. docs/trust.md explains each number.
 
     \b
     judge validate RUN --readers readers --html validation.html
@@ -85,7 +99,9 @@ def validate(options: _Validate) -> None:
     readers = open_raters([choice(run) for run in options.readers], readers=True)
     files = options.read_files()
     studies = align_raters(judges, readers, files, options.patient_field, options.level)
-    validation = compute_validation(studies, options.resampling(), options.epsilon)
+    validation = compute_validation(
+        studies, options.resampling(), options.epsilon, random_readers=options.random_readers
+    )
     # A damaged run is found here, before anything is written.
     pieces = validation_page(validation, studies) if options.html else ()
     # Files first: whoever reads the output may close it early, as head does.

@@ -103,15 +103,11 @@ def compare_runs(
     """Open runs and compare them; raises `JudgeError` that says what differs and must not."""
     compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
     comparison = compare(
-        compared.panel,
-        sort=sort,
-        by=by,
-        how=how,
-        signature=comparison_signature(compared, how, by),
-        notes=compared.notes,
-        track=track,
+        compared.panel, sort=sort, by=by, how=how, notes=compared.notes, track=track
     )
-    return compared, comparison
+    # The number of flips is known only now.
+    signature = comparison_signature(compared, comparison.how, by)
+    return compared, replace(comparison, signature=signature)
 
 
 def read_scores(
@@ -378,8 +374,10 @@ def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Seq
         f"patient:{panel.patient_field or 'none'}",
     ]
     if how:
-        parts += [f"{name}:{getattr(how, name)}" for name in ("resamples", "flips", "seed")]
-        parts += ["family:table", f"numpy:{version('numpy')}"]
+        flips = f"{how.flips}" if how.refined_flips is None else f"{how.flips}+{how.refined_flips}"
+        parts += [f"resamples:{how.resamples}", f"flips:{flips}", f"seed:{how.seed}"]
+        parts += [f"family:{how.family}", f"primary:{how.primary or 'none'}"]
+        parts += [f"numpy:{version('numpy')}"]
     parts.append(f"version:{plugins.version()}")
     return str(Signature(parts))
 

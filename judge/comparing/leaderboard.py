@@ -88,7 +88,8 @@ def compare(
         metrics: Files of further metrics: `study_id`, `model` and a column each.
         higher_is_better: Columns of `metrics` whose direction their name does not tell.
         lower_is_better: The same, where less is better.
-        tests: How to resample and which tests to correct together; None tests nothing.
+        tests: How to resample, which metric is primary and which tests are corrected together;
+            None tests nothing.
 
     Raises:
         JudgeError: Where the runs differ in what they must share, for an unknown metric or field,

@@ -21,15 +21,14 @@ from judge.sentences import lines
 from judge.stats.intervals import wilson
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
-from judge.stats.significance import Resampling, compare_pairs
+from judge.stats.significance import FLIPS, FLIPS_A_TEST, Resampling, compare_pairs
 from judge.stats.summary import OUTCOMES
 from judge.types import Annotated, Edit, Item, JudgeError
 
 _EXAMPLES = 3
 _Error = tuple[str, int, bool]
 _TONES = (None, "good", "mild", "notable", "serious", "critical")
-_USUAL = Resampling()
-_FLIPS_A_TEST = 200  # Holm's correction leaves the least p-value at 0.005
+_USUAL = Resampling(flips=FLIPS)
 # In how many studies an error recurs, and in how many, of either of two runs, it is tested: with
 # fewer no difference would survive Holm's correction for dozens of tests.
 FEWEST, FEWEST_TESTED = 2, 10
@@ -162,7 +161,7 @@ def _tests(panel: ScoreMatrix, studies: Sequence[Sequence[set[str]]]) -> list[di
         Metric(name, name, "rate", higher_is_better=False, study_label=name) for name in values
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})
-    how = replace(_USUAL, flips=max(_USUAL.flips, _FLIPS_A_TEST * len(studies)))
+    how = replace(_USUAL, flips=max(FLIPS, FLIPS_A_TEST * len(studies)))
     tests = [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
     plain = [{**asdict(test), "significant": test.is_significant} for test in tests]
     return [{name: test[name] for name in test if name not in ("a", "b")} for test in plain]

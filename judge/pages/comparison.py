@@ -128,10 +128,13 @@ def _tested(c: Comparison) -> str:
         return ""
     unit = "studies" if c.panel.clusters is None else "whole patients"
     methods = {test.method for tests in c.tests for pairs in tests.values() for test in pairs}
+    refined = ""
+    if c.how.refined_flips is not None:
+        refined = f", {c.how.refined_flips:,} where p is below 0.01"
     return (
         f"Paired on the studies scored for both. Interval: {c.how.resamples:,} bootstrap resamples "
         f"of {unit}, seed {c.how.seed}. p: {' or '.join(sorted(filter(None, methods)))} "
-        f"({c.how.flips:,} random flips where it flips signs)."
+        f"({c.how.flips:,} random flips where it flips signs{refined})."
         + (f" {c.correction}." if c.correction else "")
     )
 

@@ -7,15 +7,16 @@ as JSON's types: a figure is `Estimate.plain()`.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from judge.stats.correlation import (
+    ACCURACY,
+    FIGURES,
     LEAST_STUDIES,
-    METHODS,
-    CorrelationDraws,
     correlate,
     round_to_largest,
     undefined_estimate,
@@ -30,8 +31,20 @@ from judge.stats.intervals import (
     Resamples,
     Values,
     clustered_error,
+    draw_resamples,
     rate_interval,
     student,
+)
+from judge.stats.rater_figures import (
+    LEAST_POSITIVES,
+    LEAST_READERS,
+    FigureDraws,
+    Measure,
+    RaterFigures,
+    mean_of_sets,
+    plain_figures,
+    rater_figures,
+    resampled_draws,
 )
 from judge.stats.scores import ROUNDING
 from judge.text import counted
@@ -41,50 +54,113 @@ EXPERTS = 0.2
 """The epsilon of the alternative annotator test that its authors advise for expert readers: what a
 judge is forgiven for being cheap. Theirs is 0.15 for skilled readers and 0.1 for the crowd."""
 
-LEAST_READERS, LEAST_TESTED = 3, 30
+LEAST_TESTED = 30
 """Of fewer patients, or studies, no test is given. The authors' signed-rank test for these takes a
 judge that is worse by just epsilon for as good in 24 to 46%, since the differences are skewed."""
 PASSES = 0.5
 """The winning rate from which on a judge passes."""
 
 
-def agreement(values: Values, n_judges: int, resamples: Resamples) -> dict[str, Any]:
-    """Return how the first `n_judges` columns correlate with the mean of the readers, the others.
+def agreement(
+    values: Values, n_judges: int, resamples: Resamples, *, random_readers: bool = False
+) -> dict[str, Any]:
+    """Return how the first `n_judges` columns correlate with the readers, the others.
 
-    `judges` has their correlations, and `readers` those of each reader with the mean of the
+    `judges` has a judge's figures as a reader's are made: in the place of each reader it is held
+    against the mean of the others, on the studies that this reader has, and the mean over these
+    `n_sets` sets is its figure. `all_readers` within it are the figures against the mean of all
+    readers, which papers report; with one reader, and where no two readers have a study in common,
+    they are both (`n_sets` is then 0). `readers` has those of each reader against the mean of the
     others. `mean` is the mean over the readers, the ceiling, and its `range` the least and the
     greatest of theirs; without a value for fewer than ten studies, and where a reader never varies.
-    A judge is held against the mean of one reader more than a reader is, which is a little easier.
+
+    Besides `METHODS` each has the `preference_accuracy` over all pairs of studies.
     """
+
+    rows = rater_figures(
+        correlation_measure(resamples),
+        values,
+        n_judges,
+        random_readers=random_readers,
+        shares=(ACCURACY,),
+    )
+    return correlation_figures(rows, values, n_judges)
+
+
+def correlation_measure(resamples: Resamples) -> Measure:
+    """Return what measures the correlations with the mean of readers, as `agreement` does."""
+
+    def measure(column: Values, readers: Values) -> FigureDraws:
+        names = ("the rater", "the mean of the readers")
+        found = correlate(column, mean_of(readers), resamples, names)
+        draws: dict[str, Values] = {}
+        if found.figures is not None:
+            draws = dict(zip(FIGURES, found.figures.T, strict=True))
+        reasons = dict.fromkeys(FIGURES, found.reason) if found.reason else {}
+        return resampled_draws(draws, found.known, resamples, reasons)
+
+    return measure
+
+
+def correlation_figures(
+    rows: Sequence[RaterFigures], values: Values, n_judges: int
+) -> dict[str, Any]:
+    """Return the rows of `correlation_measure` as `agreement` does."""
     readers = values[:, n_judges:]
-    mean = mean_of(readers)
-    names = ("the judge", "the mean of the readers")
-    judges = [correlate(column, mean, resamples, names) for column in values[:, :n_judges].T]
-    names = ("the reader", "the mean of the other readers")
+    judges = []
+    for alone, row in _judge_rows(rows, n_judges):
+        all_readers = plain_figures(alone, FIGURES)
+        has_sets = row is not None and bool(row.figures.draws)
+        figures = plain_figures(row, FIGURES) if row is not None and has_sets else all_readers
+        judges.append({**figures, "all_readers": all_readers})
     by_reader = [
-        correlate(column, mean_of(np.delete(readers, index, axis=1)), resamples, names)
-        for index, column in enumerate(readers.T)
+        plain_figures(row, FIGURES)
+        for row in rows
+        if row.rater is not None and row.rater >= n_judges
     ]
+    if readers.shape[1] == 1:
+        none = undefined_estimate(np.zeros(len(readers), bool), "there is one reader").plain()
+        by_reader = [{"n": 0, "n_sets": 0, **dict.fromkeys(FIGURES, none)}]
+    return {"judges": judges, "readers": by_reader, "mean": _ceiling(rows, readers, n_judges)}
+
+
+def _judge_rows(
+    rows: Sequence[RaterFigures], n_judges: int
+) -> list[tuple[RaterFigures, RaterFigures | None]]:
+    """Return the rows of each judge: against all readers, and the mean over the sets or None."""
+    pairs = []
+    for number in range(n_judges):
+        own = [row for row in rows if row.rater == number]
+        pairs.append((own[0], own[1] if len(own) > 1 else None))
+    return pairs
+
+
+def _ceiling(rows: Sequence[RaterFigures], readers: Values, n_judges: int) -> dict[str, Any]:
+    """Return the mean over the readers, with the reason where it is refused."""
+    by_reader = [row for row in rows if row.rater is not None and row.rater >= n_judges]
+    mean = next((row for row in rows if row.rater is None), None)
     known = (~np.isnan(readers)).sum(axis=1) > 1
-    defined = [draws.figures for draws in by_reader if draws.figures is not None]
-    n_constant = sum(len(np.unique(column[~np.isnan(column)])) == 1 for column in readers.T)
     n = int(known.sum())
-    reason = None if defined else "no reader has a correlation with the others"
-    if n_constant:
-        reason = f"{n_constant} of {len(by_reader)} readers mark the same in every study"
+    n_constant = sum(len(np.unique(column[~np.isnan(column)])) == 1 for column in readers.T)
+    reason = None
+    if mean is None:
+        reason = "there is one reader"
+    elif n_constant:
+        reason = f"{n_constant} of {readers.shape[1]} readers mark the same in every study"
     elif n < LEAST_UNITS:
         reason = f"a ceiling needs {LEAST_UNITS} studies that two readers have, there are {n}"
-    mean_draws = CorrelationDraws(known, np.mean(defined, axis=0) if defined else None, reason)
-    ranges: dict[str, Any] = dict.fromkeys(METHODS)
-    if reason is None:
-        single = np.array([figures[0] for figures in defined])
-        ends = zip(single.min(axis=0).tolist(), single.max(axis=0).tolist(), strict=True)
-        ranges = dict(zip(METHODS, map(list, ends), strict=True))
-    return {
-        "judges": [draws.plain(resamples) for draws in judges],
-        "readers": [draws.plain(resamples) for draws in by_reader],
-        "mean": mean_draws.plain(resamples) | {"range": ranges},
-    }
+    elif not mean.figures.draws:
+        reason = "no reader has a correlation with the others"
+    if mean is None or reason is not None:
+        none = undefined_estimate(known, reason).plain()
+        figures = dict.fromkeys(FIGURES, none)
+        return {"n": n, "n_sets": 0, **figures, "range": dict.fromkeys(FIGURES)}
+    ranges = {}
+    for name in FIGURES:
+        single = [row.figures.value(name) for row in by_reader]
+        having = [value for value in single if not np.isnan(value)]
+        ranges[name] = [min(having), max(having)]
+    return {**plain_figures(mean, FIGURES), "n": n, "range": ranges}
 
 
 def mean_of(values: Values) -> Values:
@@ -131,57 +207,310 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> dict[st
     return {"n": n, **figures, "sd": sd}
 
 
+RATES = ("sensitivity", "specificity", "prevalence", "agreement")
+"""Shares of studies: with one set of readers each is k of n."""
+
+CHANCE_CORRECTED = ("kappa", "ac1")
+DETECTION = (*RATES, *CHANCE_CORRECTED, "judge_rate", "reader_rate", "majority_rate", "bias")
+_NOT_SHARES = (*CHANCE_CORRECTED, "bias")
+_NO_ERROR = "no study has an error, by the readers"
+_ALL_ERRORS = "every study has an error, by the readers"
+_SAME = "the judge and the readers say the same one thing of every study"
+
+
+def detection_measure(resamples: Resamples) -> Measure:
+    """Return what measures how a rater finds the studies with an error, as `detection` does.
+
+    Every figure is computed in each resample. Kappa has no interval where fewer than five studies
+    have an error, or have none, by the readers' majority.
+    """
+
+    def measure(judge: Values, readers: Values) -> FigureDraws:
+        share = mean_of(readers)
+        known = ~(np.isnan(judge) | np.isnan(share))
+        if not known.any():
+            return resampled_draws({}, known, resamples, dict.fromkeys(DETECTION, NO_STUDY))
+        is_clean = (judge == 1) & known
+        majority = np.where(known, share, 0) > 0.5
+        columns = [known, is_clean, majority, is_clean & majority, np.where(known, share, 0)]
+        sums = resamples.sums(np.column_stack(columns).astype(float))
+        count, clean, by_majority, both_clean, rates = sums.T
+        both_found = count - clean - by_majority + both_clean
+        with np.errstate(divide="ignore", invalid="ignore"):
+            agreed = (both_clean + both_found) / count
+            clean_share, majority_share = clean / count, by_majority / count
+            by_chance = clean_share * majority_share + (1 - clean_share) * (1 - majority_share)
+            mean_share = (clean_share + majority_share) / 2
+            by_chance_ac1 = 2 * mean_share * (1 - mean_share)
+            draws = {
+                "sensitivity": both_found / (count - by_majority),
+                "specificity": both_clean / by_majority,
+                "prevalence": 1 - majority_share,
+                "agreement": agreed,
+                "kappa": (agreed - by_chance) / (1 - by_chance),
+                "ac1": (agreed - by_chance_ac1) / (1 - by_chance_ac1),
+                "judge_rate": clean_share,
+                "reader_rate": rates / count,
+                "majority_rate": majority_share,
+                "bias": clean_share - rates / count,
+            }
+        n, n_clean = int(known.sum()), int(majority.sum())
+        no_interval = {}
+        if min(n - n_clean, n_clean) < LEAST_POSITIVES:
+            no_interval["kappa"] = (
+                f"kappa has no interval where fewer than {LEAST_POSITIVES} studies have an error, "
+                f"or fewer than {LEAST_POSITIVES} have none"
+            )
+        reasons = {"sensitivity": _NO_ERROR, "specificity": _ALL_ERRORS, "kappa": _SAME}
+        return resampled_draws(draws, known, resamples, reasons, no_interval)
+
+    return measure
+
+
 def detection(judge: Values, readers: Values, resamples: Resamples) -> dict[str, Any]:
     """Return how one judge finds the studies with an error in the eyes of `readers`.
 
     A value is 1 where a rater says that the study has no error of a level, 0 where it has one.
     **Positive is a study that has an error.** The readers' majority says whether a study has one;
     where it is even, in `n_ties` of the `n` studies, the study counts as one that has: half of the
-    readers would not sign it. `sensitivity`: of the studies that have one, the share where the
-    judge says so; `specificity`: of those that have none. `kappa` is Cohen's, of the judge and the
-    majority. The rates are of studies *without* an error: `judge_rate`, `majority_rate`, and
-    `reader_rate`, the mean over studies of the share of the study's readers who say so; `bias`
-    is the judge's rate less the readers'. Kappa, the readers' rate and the bias have a bootstrap
-    interval, the others Wilson's (`rate_interval`).
+    readers would not sign it. `n_positive` have one, and `prevalence` is their share.
+
+    `sensitivity`: of the studies that have one, the share where the judge says so; `specificity`:
+    of those that have none. `agreement` is the share where judge and majority say the same, `kappa`
+    Cohen's [Cohen 1960] and `ac1` Gwet's, (agreement - e) / (1 - e) with e = 2 s (1 - s), where s
+    is the mean of the judge's and the majority's share of studies without an error [Gwet 2008]:
+    where nearly all studies are alike kappa may be near 0 while nearly all is agreed.
+
+    The rates are of studies *without* an error: `judge_rate`, `majority_rate`, and `reader_rate`,
+    the mean over studies of the share of the study's readers who say so; `bias` is the judge's rate
+    less the readers'. Kappa, AC1, the readers' rate and the bias have a bootstrap interval, the
+    others Wilson's (`rate_interval`).
+    """
+    row = RaterFigures(
+        rater=0, is_left_out=False, n_sets=0, figures=detection_measure(resamples)(judge, readers)
+    )
+    return detection_row(row, judge, readers, resamples)
+
+
+def detection_row(
+    row: RaterFigures, judge: Values, readers: Values, resamples: Resamples
+) -> dict[str, Any]:
+    """Return the figures of a rater against one set of readers, with counts and Wilson's intervals.
+
+    Where the row says what the figure would be without each reader its own intervals are kept.
     """
     share = mean_of(readers)
     known = ~(np.isnan(judge) | np.isnan(share))
     units, n = resamples.units[known], int(known.sum())
     is_clean, shares = judge[known] == 1, share[known]
     majority = shares > 0.5
-    both = np.zeros((len(judge), 5))
-    both[known] = np.column_stack([np.ones(n), is_clean, majority, is_clean & majority, shares])
-    count, clean, by_majority, agreed, rates = resamples.sums(both).T
-    by_chance = clean * by_majority + (count - clean) * (count - by_majority)  # of n * n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        kappas = (count - clean - by_majority + 2 * agreed) * count - by_chance
-        kappas /= count * count - by_chance
-        rates, clean = rates / count, clean / count
+    figures = plain_figures(row, DETECTION)
 
-    def by_bootstrap(figures: Values, missing: str) -> dict[str, Any]:
-        if not n or np.isnan(figures[0]):
-            return undefined_estimate(known, missing if n else NO_STUDY).plain()
-        return resamples.estimate(figures, known).plain()
-
-    def rate(is_yes: Bools, missing: str, among: Bools | slice = slice(None)) -> dict[str, Any]:
+    def rate(is_yes: Bools, missing: str, among: Bools | slice = slice(None)) -> Estimate:
         share = rate_interval(is_yes[among], units[among], missing)
-        return replace(share, n_undefined=len(judge) - n).plain()
+        return replace(share, n_undefined=len(judge) - n)
 
-    majority_rate = rate(majority, NO_STUDY)
+    counted_rates = {
+        "sensitivity": rate(~is_clean, _NO_ERROR if n else NO_STUDY, ~majority),
+        "specificity": rate(is_clean, _ALL_ERRORS if n else NO_STUDY, majority),
+        "prevalence": rate(~majority, NO_STUDY),
+        "agreement": rate(is_clean == majority, NO_STUDY),
+        "judge_rate": rate(is_clean, NO_STUDY),
+        "majority_rate": rate(majority, NO_STUDY),
+    }
     # Where all readers say the same of all studies no resample differs.
-    alike = n and shares.min() == shares.max() and shares[0] in (0, 1)
-    same = "the judge and the readers say the same one thing of every study"
+    if n and shares.min() == shares.max() and shares[0] in (0, 1):
+        counted_rates["reader_rate"] = counted_rates["majority_rate"]
+    for name, figure in counted_rates.items():
+        if row.without is not None and figures[name]["low"] is not None:
+            ends = {end: figures[name][end] for end in ("low", "high")}
+            figure = replace(figure, **ends)
+        figures[name] = figure.plain()
     return {
         "n": n,
         "n_ties": int((shares == 0.5).sum()),
-        "sensitivity": rate(~is_clean, "no study has an error, by the readers", ~majority),
-        "specificity": rate(is_clean, "every study has an error, by the readers", majority),
-        "kappa": by_bootstrap(kappas, same),
-        "judge_rate": rate(is_clean, NO_STUDY),
-        "reader_rate": majority_rate if alike else by_bootstrap(rates, NO_STUDY),
-        "majority_rate": majority_rate,
-        "bias": by_bootstrap(clean - rates, NO_STUDY),
+        "n_positive": int((~majority).sum()),
+        **{name: figures[name] for name in DETECTION},
     }
+
+
+def detections(
+    values: Values, n_judges: int, resamples: Resamples, *, random_readers: bool = False
+) -> list[tuple[RaterFigures, dict[str, Any]]]:
+    """Return the figures of `detection` for all raters, as `rater_figures` orders them.
+
+    A rater that is held against one set of readers has counts; the mean over several sets has not.
+    """
+    shares = [name for name in DETECTION if name not in _NOT_SHARES]
+    measure = detection_measure(resamples)
+    rows = rater_figures(measure, values, n_judges, random_readers=random_readers, shares=shares)
+    readers = values[:, n_judges:]
+    found = []
+    for row in rows:
+        if row.rater is None or (row.is_left_out and row.rater < n_judges):
+            figures = plain_figures(row, DETECTION)
+            del figures["n_sets"]
+        elif row.rater < n_judges:
+            figures = detection_row(row, values[:, row.rater], readers, resamples)
+        else:
+            others = np.delete(readers, row.rater - n_judges, axis=1)
+            figures = detection_row(row, values[:, row.rater], others, resamples)
+        found.append((row, figures))
+    return found
+
+
+SEVERITY = ("weighted_kappa", "weighted_kappa_linear")
+
+
+def severity_measure(resamples: Resamples, n_grades: int) -> Measure:
+    """Return what measures how far raters agree on grades from 0 to `n_grades` - 1.
+
+    `weighted_kappa` is Cohen's with quadratic weights, 1 - sum(w o) / sum(w e), where o and e are
+    the observed and the expected shares of each pair of grades and w = (i - j)²; with w = |i - j|
+    it is `weighted_kappa_linear` [Cohen 1968]. A rater's figure is the mean over the readers that
+    it is held against, one by one, since a mean of readers is no grade. It has no interval where a
+    reader has fewer than five studies above the lowest grade.
+    """
+    grades = np.arange(n_grades)
+    apart = np.abs(grades[:, None] - grades)
+    weights = {"weighted_kappa": apart**2, "weighted_kappa_linear": apart}
+
+    def of_reader(rater: Values, reader: Values) -> FigureDraws:
+        known = ~(np.isnan(rater) | np.isnan(reader))
+        if not known.any():
+            return resampled_draws({}, known, resamples, dict.fromkeys(SEVERITY, NO_STUDY))
+        cells = np.zeros((len(rater), n_grades * n_grades))
+        place = (rater[known] * n_grades + reader[known]).astype(int)
+        cells[np.flatnonzero(known), place] = 1
+        observed = resamples.sums(cells).reshape(-1, n_grades, n_grades)
+        n = observed.sum(axis=(1, 2))
+        by_rater, by_reader = observed.sum(axis=2), observed.sum(axis=1)
+        draws = {}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            expected = by_rater[:, :, None] * by_reader[:, None, :] / n[:, None, None]
+            for name, weight in weights.items():
+                disagreed = (observed * weight).sum(axis=(1, 2))
+                by_chance = (expected * weight).sum(axis=(1, 2))
+                draws[name] = 1 - disagreed / by_chance
+        reasons = dict.fromkeys(SEVERITY, "both give every study the same grade")
+        no_interval = {}
+        n_graded = int((reader[known] > 0).sum())
+        if n_graded < LEAST_POSITIVES:
+            reason = (
+                f"kappa has no interval where a reader has fewer than {LEAST_POSITIVES} studies "
+                "above the lowest grade"
+            )
+            no_interval = dict.fromkeys(SEVERITY, reason)
+        return resampled_draws(draws, known, resamples, reasons, no_interval)
+
+    def measure(rater: Values, readers: Values) -> FigureDraws:
+        return mean_of_sets([of_reader(rater, reader) for reader in readers.T])
+
+    return measure
+
+
+RANKING = (ACCURACY, "kendall")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidatePairs:
+    """Pairs of studies whose candidates are reports on the same reference.
+
+    `first` and `second` are the numbers of the pairs' studies; `resamples` draws the patients of
+    the pairs, or the references where no patients are known. `n_references` have several
+    candidates.
+    """
+
+    first: Codes
+    second: Codes
+    n_references: int
+    resamples: Resamples
+
+
+def candidate_pairs(
+    references: Codes, clusters: Codes | None, rng: np.random.Generator, resamples: int
+) -> CandidatePairs | None:
+    """Return the pairs of studies with the same number in `references`, None where there is none.
+
+    `clusters` numbers the patient of each study.
+    """
+    first: list[int] = []
+    second: list[int] = []
+    n_references = 0
+    order = np.argsort(references, kind="stable")
+    starts = np.flatnonzero(np.diff(references[order])) + 1
+    for studies in np.split(order, starts):
+        if len(studies) < 2:
+            continue
+        n_references += 1
+        sides = np.triu_indices(len(studies), k=1)
+        first += studies[sides[0]].tolist()
+        second += studies[sides[1]].tolist()
+    if not first:
+        return None
+    left, right = np.array(first), np.array(second)
+    units = references[left] if clusters is None else clusters[left]
+    drawn = draw_resamples(units, len(left), rng, resamples)
+    drawn = replace(drawn, has_patients=clusters is not None)
+    return CandidatePairs(first=left, second=right, n_references=n_references, resamples=drawn)
+
+
+def pair_counts(pairs: CandidatePairs, rater: Values, readers: Values) -> dict[str, int]:
+    """Return how a rater orders the pairs that the mean of the readers orders.
+
+    `n_pairs` are ordered by the readers: `n_right` alike by the rater, `n_tied` not at all,
+    `n_wrong` the other way round. `n_tied_by_readers` further pairs are no preference and count
+    nowhere.
+    """
+    by_rater, by_readers = _orders(pairs, rater, mean_of(readers))
+    known = ~(np.isnan(by_rater) | np.isnan(by_readers))
+    by_rater, by_readers = by_rater[known], by_readers[known]
+    has_order = by_readers != 0
+    same = by_rater[has_order] * by_readers[has_order]
+    return {
+        "n_pairs": int(has_order.sum()),
+        "n_right": int((same > 0).sum()),
+        "n_tied": int((same == 0).sum()),
+        "n_wrong": int((same < 0).sum()),
+        "n_tied_by_readers": int((~has_order).sum()),
+    }
+
+
+def _orders(pairs: CandidatePairs, rater: Values, reader: Values) -> tuple[Values, Values]:
+    """Return -1, 0 or 1 of each pair, by the rater and by the reader; NaN where one is unknown."""
+    rater, reader = round_to_largest(rater), round_to_largest(reader)
+    by_rater = np.sign(rater[pairs.first] - rater[pairs.second])
+    by_reader = np.sign(reader[pairs.first] - reader[pairs.second])
+    return by_rater, by_reader
+
+
+def ranking_measure(pairs: CandidatePairs) -> Measure:
+    """Return what measures how a rater orders the candidates of one reference.
+
+    `preference_accuracy` is (right + tied / 2) / pairs that the mean of the readers orders, .5 by
+    chance. `kendall` is tau-b within references, (right - wrong) / sqrt(pairs that the readers
+    order x pairs that the rater orders), over the pairs of all references together.
+    """
+    resamples = pairs.resamples
+
+    def measure(rater: Values, readers: Values) -> FigureDraws:
+        by_rater, by_readers = _orders(pairs, rater, mean_of(readers))
+        known = ~(np.isnan(by_rater) | np.isnan(by_readers))
+        by_rater, by_readers = np.nan_to_num(by_rater), np.nan_to_num(by_readers)
+        columns = [by_rater * by_readers, by_readers**2, by_rater**2]
+        sums = resamples.sums(np.column_stack(columns) * known[:, None])
+        right_less_wrong, of_readers, of_rater = sums.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            draws = {
+                ACCURACY: (1 + right_less_wrong / of_readers) / 2,
+                "kendall": right_less_wrong / np.sqrt(of_readers * of_rater),
+            }
+        reasons = dict.fromkeys(RANKING, "the readers prefer no candidate to another")
+        if known.any() and of_readers[0] and not of_rater[0]:
+            reasons["kendall"] = "the rater prefers no candidate to another"
+        return resampled_draws(draws, known, resamples, reasons)
+
+    return measure
 
 
 def alternative_annotator(
@@ -207,9 +536,11 @@ def alternative_annotator(
     result = {"epsilon": epsilon, "readers": tests, "omega": None, "rho": None, "passes": None}
     if len(tested) < LEAST_READERS:
         having = counted(len(tested), "reader has", "readers have") if tested else "no reader has"
+        most = max((test["n"] for test in tests), default=0)
         reason = (
-            f"the test needs {LEAST_READERS} readers, each with {LEAST_TESTED} patients or studies "
-            f"that the judge and another reader have too; {having} {LEAST_TESTED}"
+            f"not done: it needs {LEAST_READERS} readers, each with {LEAST_TESTED} patients or "
+            f"studies that the judge and another reader have too; {having} as many, and the most "
+            f"studies of one reader are {most:,}"
         )
         return {**result, "reason": reason}
     from scipy.stats import false_discovery_control

@@ -2,6 +2,8 @@
 
 Studies with the same two values are one cell, whose weight in a resample is the sum of its
 studies'; the three correlations are functions of the weights of the cells. Nothing is approximated.
+With them comes the preference accuracy: (right + ties of x / 2) / pairs that y does not tie, which
+is (1 + d) / 2 for Somers' d of x given y [Somers 1962].
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judge.stats.intervals import Bools, Estimate, Resamples, Values, unit_sums
+from judge.stats.intervals import Bools, Codes, Estimate, Resamples, Values, unit_sums
 from judge.stats.metric import MINUS
 from judge.stats.scores import ScoreMatrix
 
 METHODS = ("kendall", "spearman", "pearson")
+ACCURACY = "preference_accuracy"
+"""The share of the pairs of studies that y orders which x orders alike, ties of x by half."""
+
+FIGURES = (*METHODS, ACCURACY)
 
 LEAST_STUDIES = 3
 """Any two studies that differ have a correlation of 1 or -1, which says nothing."""
@@ -47,7 +53,7 @@ def undefined_estimate(known: Bools, reason: str | None) -> Estimate:
 class CorrelationDraws:
     """The correlations of two columns over the studies that are `known`.
 
-    `figures` is resamples by `METHODS`, the studies as they are first; NaN where a resample has no
+    `figures` is resamples by `FIGURES`, the studies as they are first; NaN where a resample has no
     correlation. It is None where the studies as they are have none, and `reason` says why.
     """
 
@@ -59,7 +65,7 @@ class CorrelationDraws:
         """Return one of the correlations, with its interval or a reason why it has none."""
         if self.reason is not None or self.figures is None:
             return undefined_estimate(self.known, self.reason)
-        return resamples.estimate(self.figures[:, METHODS.index(method)], self.known)
+        return resamples.estimate(self.figures[:, FIGURES.index(method)], self.known)
 
     def plain(self, resamples: Resamples) -> dict[str, Any]:
         """Return the estimates by method as JSON's types, and the number of studies."""
@@ -85,12 +91,19 @@ def correlate(
     if reason is not None:
         return CorrelationDraws(known, None, reason)
     cells, cell_of_study = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
-    weights = unit_sums(resamples.weights.T[resamples.units[known]], cell_of_study.ravel())
+    weights = _cell_weights(resamples, resamples.units[known], cell_of_study.ravel())
     return CorrelationDraws(known, _of_cells(cells[0], cells[1], weights), None)
 
 
+def _cell_weights(resamples: Resamples, units: Codes, cell_of_study: Codes) -> Values:
+    """Return the weight of each cell in each resample, cells by resamples."""
+    order = np.argsort(cell_of_study, kind="stable")
+    starts = np.flatnonzero(np.diff(cell_of_study[order], prepend=-1))
+    return np.asarray(np.add.reduceat(resamples.weights.T[units[order]], starts, axis=0))
+
+
 def _of_cells(x: Values, y: Values, weights: Values) -> Values:
-    """Return resamples by `METHODS` from the two values of each cell, and cells by resamples."""
+    """Return resamples by `FIGURES` from the two values of each cell, and cells by resamples."""
     size = weights.shape[1]
     above, ranks, x_ranks, y_ranks = np.zeros((4, size))
     at_once = max(1, _PAIRS_AT_ONCE // len(x))
@@ -111,9 +124,11 @@ def _of_cells(x: Values, y: Values, weights: Values) -> Values:
         x, y = (values[:, None] - values @ weights / n for values in (x - x.mean(), y - y.mean()))
         products, x_spread, y_spread = (_dot(weights, *two) for two in ((x, y), (x, x), (y, y)))
         kendall = above / np.sqrt(x_untied * y_untied)
+        # Half of one and Somers' d of x, given y: ties of x count by half.
+        accuracy = (1 + above / y_untied) / 2
         spearman = ranks / np.sqrt(x_ranks * y_ranks)
         pearson = products / np.sqrt(x_spread * y_spread)
-    figures = np.stack([kendall, spearman, pearson], axis=1)
+    figures = np.stack([kendall, spearman, pearson, accuracy], axis=1)
     figures[(x_untied == 0) | (y_untied == 0)] = np.nan
     return np.asarray(np.clip(figures, -1.0, 1.0))
 

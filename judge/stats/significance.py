@@ -5,6 +5,7 @@ permutation test: the sign of each patient's difference is flipped at random [No
 hypothesis is that the differences are symmetric about 0; a studentised statistic would order the
 flips alike, since flips leave the squares as they are. Rates: the interval of Agresti and Min and
 McNemar's test with the mid-p value, or the same as means where a patient has several studies.
+Where interval and p-value disagree about 0 the interval is that of the inverted test.
 
 Everything is computed from additive sums: a model's figure on a resample is weights times sums.
 """
@@ -12,6 +13,7 @@ Everything is computed from additive sums: a model's figure on a resample is wei
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -21,6 +23,7 @@ import numpy as np
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.intervals import (
     LEAST_UNITS,
+    MOST_UNDEFINED,
     Z_95,
     Bools,
     Codes,
@@ -47,19 +50,40 @@ from judge.stats.scores import (
 from judge.types import JudgeError
 
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
+IntervalMethod = Literal["paired bootstrap", "wald", "inverted test"]
+Family = Literal["groups", "table", "metric", "all"]
+
 ALPHA = 0.05
+FLIPS = 10_000
+"""The flips of every test, where the user names no number."""
+
+FLIPS_A_TEST = 200
+"""How many flips there are for each test of a family: the least p-value times the number of tests,
+which is Holm's first step, is then 0.005."""
+
+_FEW_REACHED = 100
+"""A test that fewer of the first flips reach has a p-value below 0.01: more flips make it exact."""
+
+_MOST_WORK = 1.4e12
+"""The most multiplications of signs and sums in all tables of a comparison: a minute on two cores.
+"""
+
+_SIGN_WORK, _LACKING_WORK, _PAIR_WORK = 75, 3.3, 46
+"""What a sign, a product of a study that a model lacks, and a sum held against the observed one
+cost, in multiplications (measured, `bench/bench_tests.py`)."""
+
 Pairs = tuple[Codes, Codes]
 """The number of the first and of the second model of each pair, the first before."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairTest:
     """The test of one pair of models, `a` before `b` in the panel.
 
     `n` studies of `n_units` patients (or studies) were scored for both, and `difference` is a's
-    figure minus b's on these. `low` and `high` are its 95% interval, None for fewer than ten units
-    and for a reciprocal that is undefined in a resample. `p_holm` is `p` corrected for all tests of
-    its family; both are None for fewer than two units.
+    figure minus b's on these. `low` and `high` are its 95% interval, made as `interval_by` says;
+    None for fewer than ten units and where no resample differs. `p_holm` is `p` corrected for all
+    tests of its family; both are None for fewer than two units.
     """
 
     a: int
@@ -69,6 +93,7 @@ class PairTest:
     difference: float | None = None
     low: float | None = None
     high: float | None = None
+    interval_by: IntervalMethod | None = None
     p: float | None = None
     p_holm: float | None = None
     method: Method = "sign-flip permutation test"
@@ -78,14 +103,47 @@ class PairTest:
         """Whether the corrected p-value is below 0.05."""
         return self.p_holm is not None and self.p_holm < ALPHA
 
+    @property
+    def contradicts(self) -> bool:
+        """Whether the interval leaves 0 out and `p` is 0.05 or more, or the other way round."""
+        if self.low is None or self.high is None or self.p is None:
+            return False
+        return (self.low > 0 or self.high < 0) != (self.p < ALPHA)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resampling:
-    """How often to resample and from which seed."""
+    """How often to resample, from which seed, and which tests are corrected together.
+
+    `flips` is the number of sign flips of each test. By default it is 10,000; a test that few of
+    them reach then has `refined_flips`, 200 for each test that it is corrected with, as far as all
+    flips take about a minute. A comparison sets `refined_flips`.
+
+    `family` names the tests whose p-values Holm's method corrects together:
+
+    - `groups`: those of all studies, and those of all groups of studies. Where there are groups
+      each of the two families has half of the 5%, so that the chance of any false claim in the
+      comparison is 5% at most.
+    - `table`: all metrics and pairs of one group of studies.
+    - `metric`: all pairs of one metric in one group of studies.
+    - `all`: all tests of the comparison.
+
+    `primary` is a metric, by name or label, that was chosen before the numbers were seen. Its tests
+    are families of their own; those of the other metrics are called secondary.
+    """
 
     seed: int = 20_260_101
     resamples: int = 1_000
-    flips: int = 10_000
+    flips: int | None = None
+    family: Family = "groups"
+    primary: str | None = None
+    refined_flips: int | None = None
+
+    def role(self, metric: str) -> Literal["primary", "secondary"] | None:
+        """Return whether a metric is primary or secondary, None where no metric is primary."""
+        if self.primary is None:
+            return None
+        return "primary" if metric == self.primary else "secondary"
 
 
 @dataclass(frozen=True)
@@ -93,7 +151,7 @@ class GroupTests:
     """All tests of one group of studies: for each metric the pairs, and how sure the ranks are.
 
     The rank shares are None for fewer than two units, and where a reciprocal or a ratio has no
-    value in some resample.
+    value in more than 1% of the resamples; up to that these are left out.
     """
 
     pairs: Mapping[str, tuple[PairTest, ...]]
@@ -131,8 +189,28 @@ class Comparison:
     @property
     def correction(self) -> str:
         """What Holm's method corrects for, empty where there is one test or none."""
-        n = _n_tests(self.tests[0]) if self.tests else 0
-        return f"p (Holm) is corrected for all tests of a table, up to {n:,}" if n > 1 else ""
+        if self.how is None or not self.tests:
+            return ""
+        counts = _family_sizes(self.tests, self.how)
+        n = max(counts.values(), default=0)
+        if n < 2:
+            return ""
+        words = {
+            "groups": f"all tests of a table, up to {n:,}",
+            "table": f"all tests of a table, up to {n:,}",
+            "metric": f"the pairs of each metric in a table, up to {n:,}",
+            "all": f"all tests of all tables, {n:,}",
+        }
+        text = f"p (Holm) is corrected for {words[self.how.family]}"
+        if self.how.family == "groups" and len(self.tests) > 1:
+            text = (
+                "p (Holm) is corrected for all tests of all studies, and for those of all groups "
+                f"together, up to {n:,}, each at half of 5%"
+            )
+        if self.how.primary is not None:
+            label = self.panel.metric(self.how.primary).label
+            text += f"; the primary metric, {label}, by itself, the secondary ones together"
+        return text
 
 
 Track = Callable[[Iterable[GroupTests], int], Iterable[GroupTests]]
@@ -151,26 +229,26 @@ def compare(
 ) -> Comparison:
     """Compare the models of `panel`, ranked by `sort`, a metric's name or label.
 
-    The default is the first metric that the most models have. Without
+    The default is the primary metric, else the first that the most models have. Without
     `how` nothing is tested. `track` is given the groups' tests as they end, and how many there
     will be. Raises `JudgeError` for an unknown metric or field, and where no study
     is left to compare.
     """
     if not panel.study_ids:
         raise JudgeError("no study to compare")
-    asked = find(panel.metrics, sort) if sort is not None else None
     parts = parts_of(panel, by)
+    if how is not None:
+        how = plan(panel.metrics, [part for _, part in parts], how)
+    asked = find(panel.metrics, sort) if sort is not None else None
+    if asked is None and how is not None and how.primary is not None:
+        asked = panel.metric(how.primary)
     groups = tuple(group_cells(part, key) for key, part in parts)
     more = [f"intervals of single figures are by {panel.patient_field}"] * panel.is_clustered
     results: list[GroupTests] = []
-    if how:
-        results = list(track((compare_pairs(part, key, how) for key, part in parts), len(parts)))
-        n = _n_tests(results[0].pairs)
-        if n / (1 + how.flips) >= ALPHA:
-            more.append(
-                f"{how.flips:,} flips are too few for {n:,} tests: none by sign flips can be "
-                f"significant after Holm's correction; --flips {round(n / ALPHA)} would do"
-            )
+    if how is not None:
+        tables = (_test_table(part, key, how) for key, part in parts)
+        results = _corrected(list(track(tables, len(parts))), how)
+        more += _test_notes([result.pairs for result in results], how)
     all_cells = groups[0].cells
     metric = asked or max(
         panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
@@ -198,24 +276,148 @@ def model_order(group: Group, metric: str) -> tuple[int, ...]:
     return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))
 
 
-def _n_tests(pairs: Mapping[str, Sequence[PairTest]]) -> int:
-    return sum(test.p is not None for tests in pairs.values() for test in tests)
+def plan(metrics: Sequence[Metric], tables: Sequence[ScoreMatrix], how: Resampling) -> Resampling:
+    """Return `how` with the name of the primary metric and the numbers of flips.
+
+    `tables` are the studies of each table. Raises `JudgeError` for an unknown metric, and for a
+    primary one where each metric is corrected by itself anyway.
+    """
+    if how.primary is not None:
+        if how.family == "metric":
+            raise JudgeError(
+                "with a primary metric the others are corrected together: leave out the family "
+                "metric, which corrects each metric by itself"
+            )
+        how = replace(how, primary=find(metrics, how.primary).name)
+    if how.flips is not None:
+        return how
+    n_models = len(tables[0].models)
+    n_pairs = n_models * (n_models - 1) // 2
+    names = [metric.name for metric in metrics]
+    every_test = [
+        (index, name) for index in range(len(tables)) for name in names for _ in range(n_pairs)
+    ]
+    sizes = Counter(_family_of(index, name, how) for index, name in every_test)
+    wanted = FLIPS_A_TEST * max(sizes.values(), default=0) * _n_shares(len(tables), how)
+    work = sum(_flip_work(metrics, table, n_pairs) for table in tables)
+    refined = wanted if not work else min(wanted, int(_MOST_WORK / work))
+    if refined <= FLIPS:
+        return replace(how, flips=FLIPS)
+    # Rounded, since a number of flips is printed and quoted.
+    return replace(how, flips=FLIPS, refined_flips=round(refined, -3))
+
+
+def _flip_work(metrics: Sequence[Metric], table: ScoreMatrix, n_pairs: int) -> float:
+    """Return what a flip of all units of a table costs, in multiplications."""
+    by_flips = [metric for metric in metrics if _is_by_flips(metric, table)]
+    if not by_flips:
+        return 0.0
+    n_models = len(table.models)
+    n_units = len(table.study_ids) if table.clusters is None else n_different(table.clusters)
+    n_missing = sum(int(np.isnan(table.values[metric.name]).sum()) for metric in by_flips)
+    return (
+        n_units * (_SIGN_WORK + len(by_flips) * n_models)
+        + n_missing * n_models * _LACKING_WORK
+        + len(by_flips) * n_pairs * _PAIR_WORK
+    )
+
+
+def _is_by_flips(metric: Metric, table: ScoreMatrix) -> bool:
+    """Return whether a metric is tested by sign flips: all but rates of independent studies."""
+    return metric.kind != "rate" or table.is_clustered
+
+
+def _family_of(table: int, metric: str, how: Resampling) -> tuple[object, ...]:
+    """Return the key of the family of a metric's tests in a table, numbered from 0."""
+    role = how.role(metric)
+    if how.family == "metric":
+        return table, metric
+    if how.family == "table":
+        return table, role
+    if how.family == "groups":
+        return table > 0, role
+    return (role,)
+
+
+def _n_shares(n_tables: int, how: Resampling) -> int:
+    """Return among how many families the 5% is shared."""
+    return 2 if how.family == "groups" and n_tables > 1 else 1
+
+
+def _family_sizes(
+    tables: Sequence[Mapping[str, Sequence[PairTest]]], how: Resampling
+) -> Counter[tuple[object, ...]]:
+    sizes: Counter[tuple[object, ...]] = Counter()
+    for index, pairs in enumerate(tables):
+        for name, tests in pairs.items():
+            sizes[_family_of(index, name, how)] += sum(test.p is not None for test in tests)
+    return sizes
+
+
+def _corrected(results: Sequence[GroupTests], how: Resampling) -> list[GroupTests]:
+    """Return the tables' tests with their p-values corrected, family by family."""
+    families: dict[tuple[object, ...], list[tuple[int, str, int]]] = {}
+    for index, result in enumerate(results):
+        for name, tests in result.pairs.items():
+            places = families.setdefault(_family_of(index, name, how), [])
+            places += [(index, name, pair) for pair in range(len(tests))]
+    n_shares = _n_shares(len(results), how)
+    corrected = [{name: list(tests) for name, tests in result.pairs.items()} for result in results]
+    for places in families.values():
+        p_values = holm([results[index].pairs[name][pair].p for index, name, pair in places])
+        for (index, name, pair), p in zip(places, p_values, strict=True):
+            p_holm = None if p is None else min(1.0, n_shares * p)
+            corrected[index][name][pair] = replace(corrected[index][name][pair], p_holm=p_holm)
+    return [
+        replace(result, pairs={name: tuple(tests) for name, tests in pairs.items()})
+        for result, pairs in zip(results, corrected, strict=True)
+    ]
+
+
+def _test_notes(tables: Sequence[Mapping[str, Sequence[PairTest]]], how: Resampling) -> list[str]:
+    notes = []
+    n = max(_family_sizes(tables, how).values(), default=0) * _n_shares(len(tables), how)
+    flips = how.refined_flips or how.flips or FLIPS
+    if n / (1 + flips) >= ALPHA:
+        notes.append(
+            f"{flips:,} flips are too few for {n:,} tests: none by sign flips can be significant "
+            f"after Holm's correction. Name a --primary metric, compare fewer groups, or give "
+            f"--flips {round(n / ALPHA)}"
+        )
+    every = [test for pairs in tables for tests in pairs.values() for test in tests]
+    n_inverted = sum(test.interval_by == "inverted test" for test in every)
+    if n_inverted:
+        notes.append(
+            f"intervals of {n_inverted:,} of {len(every):,} differences are those of the inverted "
+            "test, since the usual ones disagree with p or have no value"
+        )
+    return notes
 
 
 def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) -> GroupTests:
-    """Test every pair of models by every metric on the studies of `panel`.
+    """Test every pair of models by every metric on the studies of `panel`, as one table.
 
-    One set of resamples serves all metrics and models, so differences are paired. `key`
-    names the group: a group's numbers do not depend on which others there are.
+    One set of resamples serves all metrics and models, so differences are paired. `key` names the
+    group, from which the random numbers come: they do not depend on which other groups there are.
     """
+    how = plan(panel.metrics, [panel], how)
+    return _corrected([_test_table(panel, key, how)], how)[0]
+
+
+def _test_table(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) -> GroupTests:
+    """Return the tests of a table, with p-values that are not yet corrected."""
     units = units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
     pairs = np.triu_indices(len(panel.models), k=1)
     draws = bootstrap_weights(generator(how.seed, "bootstrap", key), n_units, how.resamples)
     weights = np.concatenate([np.ones((1, n_units)), *draws])
-    by_flips = [m for m in panel.metrics if m.kind != "rate" or panel.is_clustered]
-    p_values = _flip_p_values(panel, by_flips, units, pairs, generator(how.seed, "flips", key), how)
-    tests: list[tuple[str, PairTest]] = []
+    flip_tests = {
+        metric.name: _FlipTest.of(panel, metric, units, pairs)
+        for metric in panel.metrics
+        if _is_by_flips(metric, panel)
+    }
+    p_values = _flip_p_values(flip_tests, pairs, n_units, key, how)
+    by_metric: dict[str, tuple[PairTest, ...]] = {}
     shares: dict[str, tuple[RankShares | None, ...]] = {}
     for metric in panel.metrics:
         scored = ~np.isnan(panel.values[metric.name])
@@ -224,23 +426,39 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
         first, second = (_resampled(panel, metric, side, both, units, weights) for side in pairs)
         is_equal = round_mantissa(first) == round_mantissa(second)
         differences = np.where(is_equal, 0.0, first - second)
+        tests = []
         for pair, (a, b) in enumerate(np.transpose(pairs).tolist()):
             rows = both[:, pair]
-            test = PairTest(a, b, int(rows.sum()), n_different(units[rows]))
+            test = PairTest(a=a, b=b, n=int(rows.sum()), n_units=n_different(units[rows]))
             if metric.name in p_values:
                 test = _by_flips(test, differences[:, pair], float(p_values[metric.name][pair]))
             else:
                 test = _by_discordance(test, *panel.values[metric.name][rows][:, [a, b]].T == 1)
-            tests.append((metric.name, test))
-        may_lack = metric.kind in ("inverse", "ratio")
-        is_undefined = may_lack and np.isnan(every[:, scored.any(axis=0)]).any()
-        shares[metric.name] = (None,) * len(panel.models)
-        if not is_undefined and n_different(units[scored.any(axis=1)]) > 1:
-            shares[metric.name] = rank_shares(every[1:], higher=metric.higher_is_better)
-    by_metric: dict[str, tuple[PairTest, ...]] = {metric.name: () for metric in panel.metrics}
-    for (name, test), p_holm in zip(tests, holm([test.p for _, test in tests]), strict=True):
-        by_metric[name] += (replace(test, p_holm=p_holm),)
+            tests.append(test)
+        if metric.name in flip_tests:
+            tests = _inverted_where_needed(
+                tests, flip_tests[metric.name], metric, (first[0], second[0]), n_units, key, how
+            )
+        by_metric[metric.name] = tuple(tests)
+        shares[metric.name] = _rank_shares(
+            metric, every[1:], scored.any(axis=0), n_different(units[scored.any(axis=1)])
+        )
     return GroupTests(by_metric, shares)
+
+
+def _rank_shares(
+    metric: Metric, draws: Values, has_figure: Bools, n_units: int
+) -> tuple[RankShares | None, ...]:
+    """Return how sure the ranks are; `draws` is resamples by models."""
+    none = (None,) * draws.shape[1]
+    if n_units < 2:
+        return none
+    if metric.kind in ("inverse", "ratio"):
+        is_undefined = np.isnan(draws[:, has_figure]).any(axis=1)
+        if is_undefined.mean() > MOST_UNDEFINED:
+            return none
+        draws = draws[~is_undefined]
+    return rank_shares(draws, higher=metric.higher_is_better)
 
 
 def _resampled(
@@ -267,22 +485,37 @@ def _resampled(
 
 
 def _by_flips(test: PairTest, differences: Values, p: float) -> PairTest:
+    """Return the test with the difference, its bootstrap interval and its p-value."""
     if np.isnan(differences[0]):
         return test
-    # Without the resamples that have no reciprocal the others would look surer.
-    low, high, _ = interval(differences[1:], test.n_units, most=0)
-    known = p if test.n_units > 1 else None
-    return replace(test, difference=float(differences[0]), low=low, high=high, p=known)
+    low, high, _ = interval(differences[1:], test.n_units)
+    return replace(
+        test,
+        difference=float(differences[0]),
+        low=low,
+        high=high,
+        interval_by=None if low is None else "paired bootstrap",
+        p=p if test.n_units > 1 else None,
+    )
 
 
 def _by_discordance(test: PairTest, first: Bools, second: Bools) -> PairTest:
+    """Return the test of two rates, by the studies that one model alone counts."""
     test = replace(test, method="mcnemar mid-p")
     if not test.n:
         return test
     b, c = int((first & ~second).sum()), int((second & ~first).sum())
-    ends = rate_difference(test.n, b, c) if test.n_units >= LEAST_UNITS else (None, None)
-    p = mcnemar(b, c) if test.n_units > 1 else None
-    return replace(test, difference=(b - c) / test.n, low=ends[0], high=ends[1], p=p)
+    test = replace(test, difference=(b - c) / test.n)
+    if test.n_units > 1:
+        test = replace(test, p=mcnemar(b, c))
+    if test.n_units < LEAST_UNITS:
+        return test
+    low, high = rate_difference(test.n, b, c)
+    test = replace(test, low=low, high=high, interval_by="wald")
+    if test.contradicts:
+        low, high = inverted_mcnemar(test.n, b, c)
+        test = replace(test, low=low, high=high, interval_by="inverted test")
+    return test
 
 
 def mcnemar(b: int, c: int) -> float:
@@ -316,6 +549,44 @@ def rate_difference(n: int, b: int, c: int) -> tuple[float, float]:
     return max(difference - half, -1.0), min(difference + half, 1.0)
 
 
+def inverted_mcnemar(n: int, b: int, c: int) -> tuple[float, float]:
+    """Return the 95% interval of (b - c) / n that holds what McNemar's mid-p test does not reject.
+
+    The test takes b as binomial(b + c, share). The ends of the share are where the one-sided mid-p
+    values are 2.5%, P(X > b) + P(X = b) / 2 and the same from below; a share is turned into the
+    difference (2 share - 1) (b + c) / n [Fagerland, Lydersen and Laake 2014]. 0 is within the
+    interval where `mcnemar` is 0.05 or more.
+    """
+    discordant = b + c
+    if not discordant:
+        return 0.0, 0.0
+    low = _mid_p_share(b, discordant)
+    high = 1 - _mid_p_share(c, discordant)
+    return (2 * low - 1) * discordant / n, (2 * high - 1) * discordant / n
+
+
+def _mid_p_share(k: int, n: int) -> float:
+    """Return the share at which k of n or more, k itself by half, has the probability 2.5%."""
+    from scipy.special import bdtr, bdtrc
+
+    if k == 0:
+        return 0.0
+
+    def at_least(share: float) -> float:
+        more, up_to, below = bdtrc(k, n, share), bdtr(k, n, share), bdtr(k - 1, n, share)
+        return float(more + (up_to - below) / 2)
+
+    low, high = 0.0, 1.0
+    # Halved until the ends are equal as floats go.
+    for _ in range(60):
+        middle = (low + high) / 2
+        if at_least(middle) < ALPHA / 2:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Return the p-values corrected for their number, step down [Holm 1979].
 
@@ -330,36 +601,241 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
+@dataclass(frozen=True, kw_only=True)
+class _FlipTest:
+    """What the signs of units are multiplied with, to test the pairs of one metric.
+
+    The statistic is the sum of the differences. Of a reciprocal it is that of its mean, whose null
+    hypothesis is the same, and of a ratio the sums of numerator - R x denominator, where R is the
+    ratio over all models: for two models whose labels are exchangeable its expected difference is
+    0, for any R.
+
+    The sum of a pair is the difference of two models' sums, `by_model`, units by models, less what
+    a model adds on the studies that the other lacks. `lacking` has, for each model that lacks some,
+    its number, the units of these studies and the sums of all models over them. `observed` is the
+    absolute sum of each pair, less what sums in another order may differ by. `values` are the
+    studies' values, studies by models, and `sizes` what a difference of 1 in the figures adds to a
+    study's difference.
+    """
+
+    by_model: Values
+    lacking: Sequence[tuple[int, Codes, Values]]
+    observed: Values
+    values: Values
+    sizes: Values
+    units: Codes
+    pairs: Pairs
+
+    @classmethod
+    def of(cls, panel: ScoreMatrix, metric: Metric, units: Codes, pairs: Pairs) -> _FlipTest:
+        """Make the test of a metric."""
+        values = panel.values[metric.name]
+        sizes = np.ones_like(values)
+        per = panel.per.get(metric.name)
+        if per is not None:
+            under = np.nansum(per)
+            overall = np.nansum(values) / under if under else 0.0
+            values, sizes = values - overall * per, per
+        first, second = (values[:, side] for side in pairs)
+        lacking = []
+        for model, is_missing in enumerate(np.isnan(values).T):
+            # No pair of a model without any value is tested.
+            if is_missing.any() and not is_missing.all():
+                unit_numbers, within = np.unique(units[is_missing], return_inverse=True)
+                lacking.append((model, unit_numbers, unit_sums(values[is_missing], within)))
+        # Sums in another order must count as equal.
+        near = ROUNDING * np.nansum(np.abs(first) + np.abs(second), axis=0)
+        return cls(
+            by_model=unit_sums(values, units),
+            lacking=lacking,
+            observed=np.abs(np.nansum(first - second, axis=0)) - near,
+            values=values,
+            sizes=sizes,
+            units=units,
+            pairs=pairs,
+        )
+
+    def reached(self, signs: Values, of_models: Values, wanted: Codes) -> Codes:
+        """Return how many flips reach the observed sum, for each of the `wanted` pairs.
+
+        `of_models` is `signs` times `by_model`.
+        """
+        first, second = (side[wanted] for side in self.pairs)
+        sums = of_models[:, first] - of_models[:, second]
+        for model, units, by_model in self.lacking:
+            without = signs[:, units] @ by_model
+            # The studies that the second lacks are in the first's sum, and the other way round.
+            is_second, is_first = second == model, first == model
+            sums[:, is_second] -= without[:, first[is_second]]
+            sums[:, is_first] += without[:, second[is_first]]
+        return np.asarray((np.abs(sums) >= self.observed[wanted]).sum(axis=0))
+
+    def of_pairs(self, wanted: Codes) -> tuple[Values, Values]:
+        """Return the units' differences of the `wanted` pairs, and what one of 1 would add."""
+        first, second = (side[wanted] for side in self.pairs)
+        differences = self.values[:, first] - self.values[:, second]
+        sizes = (self.sizes[:, first] + self.sizes[:, second]) / 2
+        sizes = np.where(np.isnan(differences), 0.0, sizes)
+        return unit_sums(differences, self.units), unit_sums(sizes, self.units)
+
+
 def _flip_p_values(
-    panel: ScoreMatrix,
-    metrics: Sequence[Metric],
-    units: Codes,
+    tests: Mapping[str, _FlipTest],
     pairs: Pairs,
-    rng: np.random.Generator,
+    n_units: int,
+    key: Mapping[str, object],
     how: Resampling,
 ) -> dict[str, Values]:
     """Return (1 + flips with at least the observed difference) / (1 + flips), which is never 0
-    [Phipson and Smyth 2010]. The statistic is the sum of the differences; of a reciprocal
-    it is that of its mean, whose null hypothesis is the same, and of a ratio the sums of
-    numerator - R x denominator, where R is the ratio over all models: for two models whose labels
-    are exchangeable its expected difference is 0, for any R.
+    [Phipson and Smyth 2010].
+
+    Where `how` has refined flips, a test that fewer than 100 of the first 10,000 reach has more, as
+    in sequential tests [Besag and Clifford 1991]: the p-values below 0.01 are those of all flips.
+    The chance of one of x or less, where models are equal, is x at most for any x.
     """
-    columns, least = [], []
-    for metric in metrics:
-        values = panel.values[metric.name]
-        if (per := panel.per.get(metric.name)) is not None:
-            under = np.nansum(per)
-            values = values - (np.nansum(values) / under if under else 0.0) * per
-        first, second = (values[:, side] for side in pairs)
-        columns.append(unit_sums(first - second, units))
-        # Sums in another order must count as equal.
-        near = ROUNDING * np.nansum(np.abs(first) + np.abs(second), axis=0)
-        least.append(np.abs(columns[-1].sum(axis=0)) - near)
-    if not metrics or not len(pairs[0]):
-        return {metric.name: np.empty(0) for metric in metrics}
-    differences, observed = np.hstack(columns), np.concatenate(least)
-    reached = np.zeros(len(observed))
-    for signs in sign_flips(rng, len(differences), how.flips):
-        reached += (np.abs(signs @ differences) >= observed).sum(axis=0)
-    by_metric = np.split((1 + reached) / (1 + how.flips), len(metrics))
-    return {metric.name: p for metric, p in zip(metrics, by_metric, strict=True)}
+    n_pairs = len(pairs[0])
+    if not tests or not n_pairs:
+        return {name: np.empty(0) for name in tests}
+    rng = generator(how.seed, "flips", key)
+    first_flips = how.flips or FLIPS
+    every = {name: np.arange(n_pairs) for name in tests}
+    reached = _count_reached(tests, every, rng, n_units, first_flips)
+    p_values = {name: (1 + counts) / (1 + first_flips) for name, counts in reached.items()}
+    if how.refined_flips is None:
+        return p_values
+    few = {name: np.flatnonzero(counts < _FEW_REACHED) for name, counts in reached.items()}
+    few = {name: wanted for name, wanted in few.items() if len(wanted)}
+    refined = {name: tests[name] for name in few}
+    more = _count_reached(refined, few, rng, n_units, how.refined_flips - first_flips)
+    for name, counts in more.items():
+        total = reached[name][few[name]] + counts
+        p_values[name][few[name]] = (1 + total) / (1 + how.refined_flips)
+    return p_values
+
+
+def _count_reached(
+    tests: Mapping[str, _FlipTest],
+    wanted: Mapping[str, Codes],
+    rng: np.random.Generator,
+    n_units: int,
+    flips: int,
+) -> dict[str, Values]:
+    """Return how many of the next flips reach the observed sums of each metric's wanted pairs."""
+    reached = {name: np.zeros(len(wanted[name])) for name in tests}
+    if not tests:
+        return reached
+    # One product for all metrics.
+    by_model = np.hstack([test.by_model for test in tests.values()])
+    n_models = by_model.shape[1] // len(tests)
+    for signs in sign_flips(rng, n_units, flips):
+        sums = signs @ by_model
+        for index, (name, test) in enumerate(tests.items()):
+            of_models = sums[:, index * n_models : (index + 1) * n_models]
+            reached[name] += test.reached(signs, of_models, wanted[name])
+    return reached
+
+
+_INVERTED_AT_ONCE = 2_000_000
+"""Flips times pairs whose sums are held at a time (32 MB)."""
+
+
+def _inverted_where_needed(
+    tests: Sequence[PairTest],
+    flip_test: _FlipTest,
+    metric: Metric,
+    figures: tuple[Values, Values],
+    n_units: int,
+    key: Mapping[str, object],
+    how: Resampling,
+) -> list[PairTest]:
+    """Return the tests, with the inverted test's interval where the bootstrap's is not to be used.
+
+    That is where interval and p-value disagree about 0, and where too many resamples of a
+    reciprocal or a ratio have no value. `figures` are those of the two sides of each pair.
+    """
+    may_lack = metric.kind in ("inverse", "ratio")
+    wanted = []
+    for pair, test in enumerate(tests):
+        has_none = test.low is None and may_lack and test.difference not in (None, 0)
+        if test.contradicts or (has_none and test.n_units >= LEAST_UNITS and test.p is not None):
+            wanted.append(pair)
+    tests = list(tests)
+    flips = how.flips or FLIPS
+    at_once = max(1, _INVERTED_AT_ONCE // flips)
+    for start in range(0, len(wanted), at_once):
+        some = np.array(wanted[start : start + at_once])
+        differences, sizes = flip_test.of_pairs(some)
+        # The same flips as those of the p-values.
+        rng = generator(how.seed, "flips", key)
+        chunks = [(signs @ differences, signs @ sizes) for signs in sign_flips(rng, n_units, flips)]
+        flipped, flipped_sizes = (np.concatenate(columns) for columns in zip(*chunks, strict=True))
+        for column, pair in enumerate(some.tolist()):
+            ends = invert_flips(
+                float(differences[:, column].sum()),
+                float(sizes[:, column].sum()),
+                flipped[:, column],
+                flipped_sizes[:, column],
+            )
+            sides = float(figures[0][pair]), float(figures[1][pair])
+            if ends is not None and metric.kind == "inverse":
+                ends = _of_reciprocals(ends, sides)
+            difference = tests[pair].difference
+            assert difference is not None
+            if ends is None or not ends[0] <= difference <= ends[1]:
+                tests[pair] = replace(tests[pair], low=None, high=None, interval_by=None)
+            else:
+                low, high = ends
+                tests[pair] = replace(tests[pair], low=low, high=high, interval_by="inverted test")
+    return tests
+
+
+def invert_flips(
+    total: float, size: float, flipped: Values, flipped_sizes: Values
+) -> tuple[float, float] | None:
+    """Return the differences that the sign-flip test does not reject at 5%, or None.
+
+    The units' differences add up to `total`, and to `flipped` with the signs of each flip; `size`
+    and `flipped_sizes` are the same of what a difference of 1 would add (for a mean the units'
+    numbers of studies). If the difference is x, the flip's sum is flipped - x flipped_size. It
+    reaches the observed one from the smaller of two ratios on, that of the units whose signs are
+    flipped and that of the others: the ends of the interval are order statistics of these
+    [Hartigan 1969]. 0 is within it where p is 0.05 or more by the same flips.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_flipped = (total - flipped) / (size - flipped_sizes)
+        of_others = (total + flipped) / (size + flipped_sizes)
+    # Sums in another order must count as equal, so what is nearly 0 is 0.
+    near = ROUNDING * float(np.abs(np.concatenate([flipped, [total]])).max()) / size if size else 0
+    least, most = np.minimum(of_flipped, of_others), np.maximum(of_flipped, of_others)
+    least[np.abs(least) <= near] = 0
+    most[np.abs(most) <= near] = 0
+    # Where all signs are alike the flip reaches the observed sum whatever the difference is.
+    is_always = (size - flipped_sizes <= ROUNDING * size) | (
+        size + flipped_sizes <= ROUNDING * size
+    )
+    least[is_always], most[is_always] = -np.inf, np.inf
+    # The least number of flips that must reach the sum for p, (1 + reached) / (1 + flips), of 5%.
+    n = -(-(1 + len(flipped)) // 20) - 1
+    if n < 1:
+        return None
+    low = float(np.partition(least, n - 1)[n - 1])
+    high = float(np.partition(most, len(most) - n)[len(most) - n])
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    # Differences that are all the same do not prove that there is no spread.
+    return None if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12) else (low, high)
+
+
+def _of_reciprocals(
+    ends: tuple[float, float], figures: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Return the interval of a difference of reciprocals from that of the means' difference.
+
+    `figures` are the two reciprocals. The middle of the two means is taken as it is.
+    """
+    means = 1 / figures[0], 1 / figures[1]
+    middle = (means[0] + means[1]) / 2
+    if max(map(abs, ends)) >= 2 * middle:
+        return None
+    high, low = (1 / (middle + end / 2) - 1 / (middle - end / 2) for end in ends)
+    return low, high

@@ -194,7 +194,9 @@ def board(comparison: Comparison, index: int, metrics: Sequence[Metric]) -> Tabl
         head.append(Column(m.name, label, _kinds(m)[0], better=better))
     notes = ["" if index else definitions((m.label, m.definition) for m in metrics)]
     if ahead:
-        notes.append(f"*: differs from the next in rank, p (Holm) < {ALPHA:g}")
+        role = comparison.how.role(by.name) if comparison.how else None
+        of_metric = f" (a {role} metric)" if role else ""
+        notes.append(f"*: differs from the next in rank, p (Holm) < {ALPHA:g}{of_metric}")
     return Table("leaderboard", title, head, rows, "; ".join(filter(None, notes)))
 
 
@@ -264,6 +266,7 @@ def differences_table(
         tests = [pairs[min(pair), max(pair)] for pair in pairwise(order)]
         more = f", {len(tests)} of {n} pairs"
     ranks = {model: rank for rank, model in enumerate(model_order(group, metric.name))}
+    role = comparison.how.role(metric.name) if comparison.how else None
     rows = []
     for test in sorted(tests, key=lambda test: sorted((ranks[test.a], ranks[test.b]))):
         first, second = sorted((test.a, test.b), key=ranks.__getitem__)
@@ -272,12 +275,22 @@ def differences_table(
             difference(test, metric, 1 if first == test.a else -1),
             *(test.p, test.p_holm, test.method),
         )
-        rows.append((*row, test.is_significant) if complete else row)
+        if complete:
+            row = (*row, test.is_significant, test.interval_by or "", role or "")
+        rows.append(row)
     head = columns(
-        *("model", "other", "n|studies|count", "difference||difference", "p||p"),
-        *("p_holm|p (Holm)|p", "test", *(["significant"] if complete else [])),
+        "model",
+        "other",
+        "n|studies|count",
+        "difference||difference",
+        "p||p",
+        "p_holm|p (Holm)|p",
+        "test",
     )
-    title = f"Differences in {metric.label}: {group_name(group.key)}{more}"
+    if complete:
+        head += columns("significant", "interval", "role")
+    kind = f" ({role} metric)" if role else ""
+    title = f"Differences in {metric.label}{kind}: {group_name(group.key)}{more}"
     return Table("tests", title, head, rows, comparison.correction)
 
 
@@ -399,6 +412,7 @@ def _group(comparison: Comparison, index: int) -> dict[str, Any]:
             name: [
                 {**asdict(test), "a": models[test.a], "b": models[test.b]}
                 | {"significant": test.is_significant}
+                | {"role": comparison.how.role(name) if comparison.how else None}
                 for test in tests
             ]
             for name, tests in comparison.tests[index].items()

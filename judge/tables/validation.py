@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from judge.stats.metric import MINUS
@@ -11,6 +11,11 @@ from judge.text import number
 
 _METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
 Data = Mapping[str, Any]
+_INTERVALS = {
+    "fixed": "for other studies, read by these readers",
+    "random": "for other studies, read by other readers like these",
+}
+_READERS = "readers, each against the others"
 
 
 def validation_document(validation: Data) -> Document:
@@ -22,10 +27,13 @@ def validation_document(validation: Data) -> Document:
         ("studies", f"{validation['n_studies']:,} judged and read"),
         *([("significant", validation["significant"])] if "significant" in validation else []),
         ("resampled by", validation["patient_field"] or "study"),
+        ("intervals", _INTERVALS[validation["readers_are"]]),
     ]
     levels = [key for key in validation if key.startswith("no_") and key.endswith("_error")]
-    tables = [_judges(validation), _agreement(validation)]
-    tables += [_level(validation, key) for key in levels]
+    tables = [_judges(validation), _agreement(validation), _ranking(validation)]
+    for key in levels:
+        tables += [_level(validation, key), _chance_corrected(validation, key)]
+    tables += [_severity(validation), _differences(validation)]
     tables += [_limits(validation), _alternative(validation)]
     return Document(
         "Judges and readers",
@@ -62,18 +70,150 @@ def _or_reason(figure: Data) -> Estimate:
 
 def _agreement(validation: Data) -> Table:
     shown = []
+    refused: dict[str, list[str]] = {}
+    is_left_out = False
     for ceiling in validation["ceiling_mean"]:
         entries = [
             entry for entry in validation["agreement"] if entry["quantity"] == ceiling["quantity"]
         ]
         if any(entry["kendall"]["value"] is not None for entry in (ceiling, *entries)):
-            shown += [_labelled(entry, judge=_measured(entry)) for entry in entries]
+            for entry in entries:
+                is_left_out = is_left_out or entry["n_sets"] > 0
+                all_readers = entry["all_readers"]["kendall"]
+                shown.append(_labelled(entry, judge=_measured(entry), all_readers=all_readers))
             methods = {method: _with_range(ceiling, method) for method in _METHODS}
-            readers = "(readers, each against the others)"
-            shown.append(_labelled(ceiling, **methods, judge=readers))
+            shown.append(_labelled(ceiling, **methods, judge=f"({_READERS})", all_readers=None))
+            if ceiling["kendall"]["value"] is None:
+                refused.setdefault(ceiling["kendall"]["reason"], []).append(ceiling["label"])
     kinds = (f"{name}|{label}|number" for name, label in _METHODS.items())
-    head = ("quantity", "judge", "n|studies|count", *kinds)
-    return table_of("agreement", "Agreement with the mean of the readers", head, shown)
+    head = (
+        "quantity",
+        "judge",
+        "n|studies|count",
+        *kinds,
+        "all_readers|Kendall, all readers|number",
+    )
+    notes = []
+    if is_left_out:
+        notes.append(
+            "A judge stands in for each reader in turn and is held against the mean of the others, "
+            "as that reader is; the mean over the readers is printed. The last column is Kendall's "
+            "against the mean of all readers, as papers report it"
+        )
+    elif shown:
+        notes.append("A judge is held against the mean of all readers of a study")
+    notes += [f"no ceiling for {', '.join(of)}: {why}" for why, of in refused.items()]
+    return table_of("agreement", "Agreement with the readers", head, shown, "; ".join(notes))
+
+
+def _ranking(validation: Data) -> Table:
+    pooled = {
+        (entry["quantity"], _measured(entry), against): figures["preference_accuracy"]
+        for entry in validation["agreement"]
+        for against, figures in (("leave one out", entry), ("all readers", entry["all_readers"]))
+    }
+    head = (
+        "quantity",
+        "judge|rater",
+        "against",
+        "n_pairs|pairs|count",
+        "n_right|right|count",
+        "n_tied|tied|count",
+        "n_wrong|wrong|count",
+        "n_tied_by_readers|readers' ties|count",
+        "preference_accuracy|preference accuracy|share",
+        "kendall|Kendall tau-b|number",
+        "pooled|pooled accuracy|share",
+    )
+    counts = ("n_pairs", "n_right", "n_tied", "n_wrong", "n_tied_by_readers")
+    entries = []
+    for entry in validation["ranking"]:
+        if entry["preference_accuracy"]["value"] is None:
+            continue
+        name, of_all = _rater(entry), None
+        if "judge" in entry:
+            name = _measured(entry)
+            of_all = pooled.get((entry["quantity"], name, entry["against"]))
+        # The mean over several sets has no counts of its own.
+        own = {count: entry.get(count, "") for count in counts}
+        entries.append(_labelled(entry, **own, judge=name, pooled=of_all))
+    n = validation["n_references"]
+    title = f"Candidates of one reference in the readers' order: {n:,} references with several"
+    note = (
+        "Pairs that the readers order; a rater's ties count by half in the accuracy, readers' ties "
+        "nowhere. Pooled accuracy is over all pairs of studies, whatever their references"
+    )
+    return table_of("ranking", title, head, entries, note)
+
+
+def _rater(entry: Data) -> str:
+    """Return the name of a row's rater: a judge, a reader or the readers' mean."""
+    if "reader" not in entry:
+        return str(entry["judge"])
+    return f"{entry['reader']} (reader)" if entry["reader"] else f"({_READERS})"
+
+
+def _severity(validation: Data) -> Table:
+    head = (
+        "judge|rater",
+        "n|studies|count",
+        "weighted_kappa|weighted kappa, quadratic|number",
+        "weighted_kappa_linear|linear|number",
+    )
+    entries = [
+        {**entry, "judge": _rater(entry)}
+        for entry in validation["severity"]
+        # Against readers one by one: the sets that leave one out have the same mean.
+        if entry["against"] != "leave one out" or "reader" in entry
+    ]
+    levels = ", ".join(name.replace("_", " ") for name in validation["severities"])
+    title = f"Highest severity of a study: no such error, {levels}"
+    note = "The mean over the readers that a rater is held against, one by one"
+    reasons = [entry["weighted_kappa"].get("reason") for entry in entries]
+    return table_of("severity", title, head, entries, _with_reasons(note, reasons))
+
+
+def _with_reasons(note: str, reasons: Iterable[str | None]) -> str:
+    """Return a note followed by the reasons of figures or intervals that are lacking, each once."""
+    return "; ".join([note, *dict.fromkeys(reason for reason in reasons if reason)])
+
+
+def _differences(validation: Data) -> Table:
+    head = ("quantity", "figure", "judge", "other", "n|studies|count", "difference||difference")
+    entries = []
+    for entry in validation["differences"]:
+        if entry["difference"]["value"] is None:
+            continue
+        figure = _FIGURES[entry["figure"]]
+        if entry.get("within_references"):
+            figure += ", one reference"
+        cells = {
+            "figure": figure,
+            "judge": _side(entry, "judge", "measure"),
+            "other": _side(entry, "other", "other_measure"),
+            "n": entry["difference"]["n"],
+        }
+        entries.append(_labelled(entry, **cells))
+    title = "Differences between judges in agreement with the readers, paired by study"
+    return table_of("differences", title, head, entries)
+
+
+_FIGURES = {
+    "kendall": "Kendall tau-b",
+    "preference_accuracy": "preference accuracy",
+    "agreement": "raw agreement",
+    "kappa": "kappa",
+    "ac1": "AC1",
+    "weighted_kappa": "weighted kappa",
+}
+
+
+def _side(entry: Data, judge: str, measure: str) -> str:
+    """Return a judge's name, with its score where the quantity itself is not compared."""
+    name, of = str(entry[judge]), entry[measure]
+    if of is None or of == entry["label"]:
+        return name
+    return str(of) if of.removeprefix(MINUS) == name else f"{name}: {of}"
 
 
 def _labelled(entry: Data, **cells: object) -> Data:
@@ -99,23 +239,60 @@ def _with_range(ceiling: Data, method: str) -> Estimate:
 
 
 def _level(validation: Data, key: str) -> Table:
-    level = key.removeprefix("no_").removesuffix("_error").replace("_", " ")
+    level = _level_name(key)
     head = (
-        *("rater", "study_class|study class", "n|studies|count"),
-        *("sensitivity||share", "specificity||share", "kappa||number"),
+        "rater",
+        "against",
+        "study_class|study class",
+        "n|studies|count",
+        "prevalence||rate",
+        "sensitivity||rate",
+        "specificity||rate",
         f"judge_rate|no {level} error: rater|share",
         f"reader_rate|no {level} error: readers|share",
     )
-    entries = [
-        {
-            **entry,
-            "rater": f"{entry['reader']} (reader)" if "reader" in entry else str(entry["judge"]),
+    title = f"Studies with any {level} error, by the readers' majority"
+    return table_of(key, title, head, _level_entries(validation, key))
+
+
+def _chance_corrected(validation: Data, key: str) -> Table:
+    head = (
+        "rater",
+        "against",
+        "study_class|study class",
+        "n|studies|count",
+        "agreement|raw agreement|rate",
+        "kappa||number",
+        "ac1|AC1|number",
+    )
+    entries = _level_entries(validation, key)
+    title = f"Agreement on studies with any {_level_name(key)} error"
+    note = "Kappa is low where nearly all studies are alike, whatever is agreed; AC1 (Gwet) is not"
+    reasons = [entry["kappa"].get("reason") for entry in entries if entry["study_class"] == "all"]
+    name = key.replace("no_", "agreement_", 1)
+    return table_of(name, title, head, entries, _with_reasons(note, reasons))
+
+
+def _level_name(key: str) -> str:
+    return key.removeprefix("no_").removesuffix("_error").replace("_", " ")
+
+
+def _level_entries(validation: Data, key: str) -> list[dict[str, Any]]:
+    entries = []
+    for entry in validation[key]:
+        if not entry["n"]:
+            continue
+        cells = {
+            "rater": _rater(entry),
+            "against": "" if entry.get("reader", "") is None else entry["against"],
             "study_class": entry["study_class"] or "all",
         }
-        for entry in validation[key]
-        if entry["n"]
-    ]
-    return table_of(key, f"Studies with any {level} error, by the readers' majority", head, entries)
+        for name in ("prevalence", "sensitivity", "specificity", "agreement"):
+            # The mean over several sets is no k of n.
+            kind = "rate" if "k" in entry[name] else "share"
+            cells[name] = Estimate.read(entry[name], kind=kind)
+        entries.append({**entry, **cells})
+    return entries
 
 
 def _limits(validation: Data) -> Table:

@@ -113,15 +113,19 @@ class Score:
     values: Values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RatedStudies:
     """Judges and readers on the studies that all judges judged and at least one reader read.
 
     `values` has by quantity an array of studies by raters, the judges first; NaN for a study that
     is not scored, not read, or not asked for. `scores` are the scores of judges and the metrics of
-    files. `clusters` numbers the patient of each study; it is None, like `patient_field`, where no
-    patient has several studies. `level` is the level of significant errors, None where each rubric
-    has its own. `files` has digests of the metric files, and the direction of each metric.
+    files. `severities` are the levels that all raters tell apart, the mildest first, and `grades`
+    the number of them that a study's worst error reaches, studies by raters; both are empty where
+    there are fewer than two. `references` numbers the reference of each study: several candidates
+    of one reference have the same number. `clusters` numbers the patient of each study; it is None,
+    like `patient_field`, where no patient has several studies. `level` is the level of significant
+    errors, None where each rubric has its own. `files` has digests of the metric files, and the
+    direction of each metric.
     """
 
     judges: tuple[Rater, ...]
@@ -130,6 +134,9 @@ class RatedStudies:
     quantities: tuple[Quantity, ...]
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
+    severities: tuple[str, ...]
+    grades: Values
+    references: NDArray[np.intp]
     study_classes: tuple[str | None, ...]
     clusters: NDArray[np.intp] | None
     patient_field: str | None
@@ -223,22 +230,74 @@ def align_raters(
     directions = [f"{score.label} {score.higher_is_better}" for score in of_files]
     classes, note = runs.field("study_class")
     patient, clusters = runs.patients(patient_field) or (None, None)
+    references = _references(runs, clusters)
     if clusters is not None and len(set(clusters)) == len(clusters):
         patient, clusters = None, None
+    severities, grades = _grades(raters, runs)
     return RatedStudies(
-        tuple(judges),
-        tuple(readers),
-        runs,
-        quantities,
-        values,
-        (*scores, *of_files),
-        tuple(str(name) if name else None for name in classes or [None] * len(runs.study_ids)),
-        clusters,
-        patient,
-        level,
-        (*(file.sha256 for file in metrics), *directions),
-        (*notes, *([note] if note else [])),
+        judges=tuple(judges),
+        readers=tuple(readers),
+        runs=runs,
+        quantities=quantities,
+        values=values,
+        scores=(*scores, *of_files),
+        severities=severities,
+        grades=grades,
+        references=references,
+        study_classes=tuple(
+            str(name) if name else None for name in classes or [None] * len(runs.study_ids)
+        ),
+        clusters=clusters,
+        patient_field=patient,
+        level=level,
+        files=(*(file.sha256 for file in metrics), *directions),
+        notes=(*notes, *([note] if note else [])),
     )
+
+
+def _references(runs: AlignedRuns, clusters: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Number the reference of each study.
+
+    Studies are of one reference if their reference texts are the same and their ids differ only
+    behind the last slash, as `judge import` writes several candidates of a study, or if they are of
+    one patient. Where no run has the reference texts the ids decide.
+    """
+    texts: dict[str, bytes] = {}
+    for run in runs.runs:
+        missing = {study_id for study_id in runs.study_ids if study_id not in texts}
+        if missing:
+            known = digests(run.records(of_any_version=True), missing)
+            for study_id, sides in known.items():
+                reference = sides[SIDES.index("references")]
+                if reference is not None:
+                    texts[study_id] = reference
+    numbers: dict[object, int] = {}
+    found = []
+    for row, study_id in enumerate(runs.study_ids):
+        study, slash, _ = study_id.rpartition("/")
+        text = texts.get(study_id)
+        key: tuple[object, ...] = (study_id,)
+        if slash:
+            key = ("study", study, text)
+        elif clusters is not None and text is not None:
+            key = ("patient", int(clusters[row]), text)
+        found.append(numbers.setdefault(key, len(numbers)))
+    return np.array(found, np.intp)
+
+
+def _grades(raters: Sequence[Rater], runs: AlignedRuns) -> tuple[tuple[str, ...], Values]:
+    """Return the severities that all raters tell apart, and how many of them a study reaches."""
+    shared = [name for name in raters[0].levels if all(name in rater.levels for rater in raters)]
+    if len(shared) < 2:
+        return (), np.empty((len(runs.study_ids), 0))
+    grades = np.zeros((len(runs.study_ids), len(raters)))
+    for column, rater in enumerate(raters):
+        for name in shared:
+            numbers = runs.numbers(column, rater.levels[name])
+            # NaN where a study is not scored stays NaN.
+            total = sum_measures([*numbers.values()])
+            grades[:, column] += np.where(np.isnan(total), np.nan, total > 0)
+    return tuple(shared), grades
 
 
 def check_texts(runs: AlignedRuns) -> list[str]:

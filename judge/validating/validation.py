@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,22 @@ from judge.rubrics.quantities import Quantity
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
 from judge.stats.agreement import (
+    CHANCE_CORRECTED,
     EXPERTS,
-    agreement,
+    RANKING,
+    SEVERITY,
     alternative_annotator,
-    detection,
+    candidate_pairs,
+    correlation_figures,
+    correlation_measure,
+    detection_measure,
+    detections,
     limits_of_agreement,
+    pair_counts,
+    ranking_measure,
+    severity_measure,
 )
+from judge.stats.correlation import ACCURACY
 from judge.stats.intervals import (
     LEAST_UNITS,
     Codes,
@@ -37,6 +48,14 @@ from judge.stats.intervals import (
     wilson,
 )
 from judge.stats.metric import MINUS
+from judge.stats.rater_figures import (
+    LEAST_READERS,
+    Measure,
+    RaterFigures,
+    judge_differences,
+    plain_figures,
+    rater_figures,
+)
 from judge.stats.significance import Resampling
 from judge.stats.summary import OUTCOMES
 from judge.types import Failed, Unparsed
@@ -67,6 +86,7 @@ def validate(
     epsilon: float = EXPERTS,
     level: str | None = None,
     patient_field: str | None = None,
+    random_readers: bool = False,
     resampling: Resampling = _USUAL,
 ) -> Validation:
     """Compare judges with readers of the same reports, as `judge validate` does.
@@ -81,6 +101,8 @@ def validate(
         level: Errors of this level or worse are significant: actionable, urgent, emergent or
             significant; by default each rubric's own.
         patient_field: The field with the patient, as in `compare`.
+        random_readers: Intervals cover the choice of the readers too; it needs three. By default
+            they hold for these readers.
         resampling: The number of resamples and the seed.
 
     Raises:
@@ -95,22 +117,32 @@ def validate(
         patient_field,
         level,
     )
-    data = compute_validation(studies, resampling, epsilon)
+    data = compute_validation(studies, resampling, epsilon, random_readers=random_readers)
     return Validation(data, tuple(data["notes"]), str(data["signature"]))
 
 
 def compute_validation(
-    studies: RatedStudies, resampling: Resampling = _USUAL, epsilon: float = EXPERTS
+    studies: RatedStudies,
+    resampling: Resampling = _USUAL,
+    epsilon: float = EXPERTS,
+    *,
+    random_readers: bool = False,
 ) -> dict[str, Any]:
     """Return the figures of a validation as JSON's types.
 
-    Keys: `signature`, `judges`, `readers`, `n_studies`, `patient_field`, `resampling`, `notes`;
-    `judge_table` (agreement, unread answers, stability, price and time by judge); `agreement`,
-    `ceiling`, `ceiling_mean` (correlations by quantity); `no_LEVEL_error` for each level that all
-    runs have (whether a study has such an error, by judge and by reader, for all studies and each
-    study class); `limits` (bias and limits of agreement of counts), `alt_test`. Each figure has
-    `value`, `low`, `high` and `n`, and a `reason` where it has no value. Raises `JudgeError` for
-    damaged runs.
+    Keys: `signature`, `judges`, `readers`, `n_studies`, `patient_field`, `readers_are` (`fixed` or
+    `random`), `resampling`, `notes`; `judge_table` (agreement, unread answers, stability, price and
+    time by judge); `agreement`, `ceiling`, `ceiling_mean` (correlations by quantity); `ranking`
+    (candidates of one reference, where there are any, in `n_references`); `no_LEVEL_error` for each
+    level that all runs have (whether a study has such an error, by judge and by reader, for all
+    studies and each study class); `severity` (weighted kappa of the `severities`), `differences`
+    (of each two judges); `limits` (bias and limits of agreement of counts), `alt_test`. Each figure
+    has `value`, `low`, `high` and `n`, and a `reason` where it has no value. Raises `JudgeError`
+    for damaged runs.
+
+    Rows of judges and readers have `against`: `all readers`, `other readers` (a reader's), or
+    `leave one out`, the mean over the sets that leave one reader out. There the judge stands in for
+    each reader in turn, so its figures and the mean of the readers' compare like with like.
     """
     n = len(studies.study_ids)
     rng = generator(resampling.seed, "validation", {})
@@ -128,11 +160,20 @@ def compute_validation(
         notes.append(f"{', '.join(lacking)} cannot be compared: the readers were not asked")
     alternatives = list(_alternatives(studies, counts, resamples, epsilon))
     reasons = [row["reason"] for row in alternatives if row["passes"] is None]
-    correlations = _correlations(studies, quantities, resamples)
+    figures = RatersFigures(studies, resamples, resampling, random_readers=random_readers)
+    correlations = figures.correlations(quantities)
+    ranking = figures.ranking(quantities)
+    detections = {f"no_{level.name}_error": list(figures.detection(level)) for level in levels}
+    severity = figures.severity()
     if n < LEAST_UNITS:
         notes.append(f"only {n} studies were read: correlations have no interval")
+    if random_readers and len(studies.readers) < LEAST_READERS:
+        notes.append(
+            f"intervals over readers need {LEAST_READERS} readers, there are "
+            f"{len(studies.readers)}: there are none"
+        )
     return {
-        "signature": _signature(studies, resampling, epsilon),
+        "signature": _signature(studies, resampling, epsilon, random_readers=random_readers),
         **{
             side: [
                 {
@@ -149,18 +190,21 @@ def compute_validation(
         "n_studies": n,
         **({"significant": studies.significant} if levels else {}),
         "patient_field": studies.patient_field,
+        "readers_are": "random" if random_readers else "fixed",
         "resampling": {"resamples": resampling.resamples, "seed": resampling.seed},
         "notes": [
             *studies.notes,
             *notes,
-            *(f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)),
+            *(f"alternative-annotator test {why}" for why in dict.fromkeys(reasons)),
         ],
         "judge_table": judge_table(studies, quantities, correlations["agreement"], resamples.units),
         **correlations,
-        **{
-            f"no_{level.name}_error": list(_detection(studies, level, resamples, resampling))
-            for level in levels
-        },
+        "n_references": figures.n_references,
+        "ranking": ranking,
+        **detections,
+        "severities": list(studies.severities),
+        "severity": severity,
+        "differences": figures.differences,
         "limits": [
             {**_named(quantity), "judge": judge.name}
             | limits_of_agreement(values[:, column], values[:, n_judges:], resamples.units)
@@ -193,49 +237,204 @@ def _columns(studies: RatedStudies, quantity: Quantity) -> list[tuple[dict[str, 
     return columns
 
 
-def _correlations(
-    studies: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
-) -> dict[str, list[dict[str, Any]]]:
-    rows: dict[str, list[dict[str, Any]]] = {
-        name: [] for name in ("agreement", "ceiling", "ceiling_mean")
-    }
-    for quantity in quantities:
-        columns = _columns(studies, quantity)
-        readers = studies.values[quantity.name][:, len(studies.judges) :]
+class RatersFigures:
+    """The figures of judges and readers, quantity by quantity; `differences` fills on the way."""
+
+    def __init__(
+        self,
+        studies: RatedStudies,
+        resamples: Resamples,
+        resampling: Resampling,
+        *,
+        random_readers: bool,
+    ) -> None:
+        """Take the studies, and the resamples of all of them."""
+        self.studies = studies
+        self.resamples = resamples
+        self.resampling = resampling
+        self.random_readers = random_readers
+        self.differences: list[dict[str, Any]] = []
+        rng = generator(resampling.seed, "validation", {"pairs": "within references"})
+        self.pairs = candidate_pairs(
+            studies.references, studies.clusters, rng, resampling.resamples
+        )
+
+    @property
+    def n_references(self) -> int:
+        """How many references have several candidates."""
+        return 0 if self.pairs is None else self.pairs.n_references
+
+    def correlations(self, quantities: Sequence[Quantity]) -> dict[str, list[dict[str, Any]]]:
+        """Return the correlations with the readers, by quantity and measure of a judge."""
+        rows: dict[str, list[dict[str, Any]]] = {
+            name: [] for name in ("agreement", "ceiling", "ceiling_mean")
+        }
+        measure = correlation_measure(self.resamples)
+        for quantity in quantities:
+            columns, grid = self._grid(quantity)
+            found = rater_figures(
+                measure, grid, len(columns), random_readers=self.random_readers, shares=(ACCURACY,)
+            )
+            figures = correlation_figures(found, grid, len(columns))
+            rows["agreement"] += [
+                {**_named(quantity), **names, **correlations}
+                for names, correlations in zip(columns, figures["judges"], strict=True)
+            ]
+            rows["ceiling"] += [
+                {**_named(quantity), "reader": reader.name, **correlations}
+                for reader, correlations in zip(
+                    self.studies.readers, figures["readers"], strict=False
+                )
+            ]
+            rows["ceiling_mean"].append({**_named(quantity), **figures["mean"]})
+            if not quantity.category:
+                self._compare(measure, found, grid, ("kendall",), _named(quantity), columns)
+        return rows
+
+    def ranking(self, quantities: Sequence[Quantity]) -> list[dict[str, Any]]:
+        """Return how raters order the candidates of one reference; empty where none has several."""
+        if self.pairs is None:
+            return []
+        measure = ranking_measure(self.pairs)
+        rows = []
+        for quantity in quantities:
+            if quantity.category:
+                continue
+            columns, grid = self._grid(quantity)
+            n_columns = len(columns)
+            found = rater_figures(
+                measure, grid, n_columns, random_readers=self.random_readers, shares=(ACCURACY,)
+            )
+            readers = grid[:, n_columns:]
+            for row in found:
+                names = self._rater_names(row, columns)
+                figures = plain_figures(row, RANKING)
+                against = None
+                if row.rater is not None and row.rater >= n_columns:
+                    against = np.delete(readers, row.rater - n_columns, axis=1)
+                elif not row.is_left_out:
+                    against = readers
+                if row.rater is not None and against is not None:
+                    figures |= pair_counts(self.pairs, grid[:, row.rater], against)
+                rows.append({**_named(quantity), **names, **figures})
+            within = {**_named(quantity), "within_references": True}
+            self._compare(measure, found, grid, (ACCURACY,), within, columns)
+        return rows
+
+    def detection(self, level: Quantity) -> Iterator[dict[str, Any]]:
+        """Yield how raters find studies with an error of a level, for all and each study class."""
+        studies = self.studies
+        is_clean = _is_clean(studies.values[level.name])
+        names = sorted({name for name in studies.study_classes if name is not None})
+        groups: list[tuple[str | None, Any, Resamples]] = [(None, slice(None), self.resamples)]
+        for name in names if len(names) > 1 else ():
+            rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
+            clusters = None if studies.clusters is None else studies.clusters[rows]
+            rng = generator(self.resampling.seed, "validation", {"study_class": name})
+            of_class = draw_resamples(clusters, len(rows), rng, self.resampling.resamples)
+            groups.append((name, rows, of_class))
+        judges = [{"judge": judge.name} for judge in studies.judges]
+        for group, rows, resamples in groups:
+            values = is_clean[rows]
+            found = detections(values, len(judges), resamples, random_readers=self.random_readers)
+            for row, figures in found:
+                yield {**self._rater_names(row, judges), "study_class": group, **figures}
+            if group is None:
+                self._compare(
+                    detection_measure(resamples),
+                    [row for row, _ in found],
+                    values,
+                    ("agreement", *CHANCE_CORRECTED),
+                    {
+                        "quantity": f"no_{level.name}_error",
+                        "label": f"no {level.label.removesuffix('s')}",
+                    },
+                    judges,
+                )
+
+    def severity(self) -> list[dict[str, Any]]:
+        """Return the weighted kappa of the studies' severities; empty where there are none."""
+        studies = self.studies
+        if not studies.severities:
+            return []
+        judges = [{"judge": judge.name} for judge in studies.judges]
+        measure = severity_measure(self.resamples, len(studies.severities) + 1)
+        found = rater_figures(
+            measure, studies.grades, len(judges), random_readers=self.random_readers
+        )
+        names = {"quantity": "severity", "label": "highest severity"}
+        self._compare(measure, found, studies.grades, SEVERITY[:1], names, judges)
+        return [{**self._rater_names(row, judges), **plain_figures(row, SEVERITY)} for row in found]
+
+    def _grid(self, quantity: Quantity) -> tuple[list[dict[str, Any]], Values]:
+        """Return the names of a quantity's columns of judges, and these with the readers'."""
+        columns = _columns(self.studies, quantity)
+        readers = self.studies.values[quantity.name][:, len(self.studies.judges) :]
         grid = np.column_stack([*(values for _, values in columns), readers])
-        figures = agreement(grid, len(columns), resamples)
-        rows["agreement"] += [
-            {**_named(quantity), **names, **correlations}
-            for (names, _), correlations in zip(columns, figures["judges"], strict=True)
+        return [names for names, _ in columns], grid
+
+    def _rater_names(
+        self, row: RaterFigures, columns: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        if row.rater is None:
+            return {"reader": None, "against": "leave one out"}
+        if row.rater >= len(columns):
+            reader = self.studies.readers[row.rater - len(columns)]
+            return {"reader": reader.name, "against": "other readers"}
+        against = "leave one out" if row.is_left_out else "all readers"
+        return {**columns[row.rater], "against": against}
+
+    def _compare(
+        self,
+        measure: Measure,
+        rows: Sequence[RaterFigures],
+        values: Values,
+        names: Sequence[str],
+        about: Mapping[str, Any],
+        columns: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Add the paired differences of each two judges, in the same measure of theirs.
+
+        A metric of a file is compared with the judges' scores, as if it were another judge.
+        """
+        pairs = [
+            (first, second)
+            for first, second in combinations(range(len(columns)), 2)
+            if _is_comparable(columns[first], columns[second])
         ]
-        rows["ceiling"] += [
-            {**_named(quantity), "reader": reader.name, **correlations}
-            for reader, correlations in zip(studies.readers, figures["readers"], strict=True)
-        ]
-        rows["ceiling_mean"].append({**_named(quantity), **figures["mean"]})
-    return rows
+        found = judge_differences(
+            measure,
+            rows,
+            values,
+            len(columns),
+            names,
+            pairs=pairs,
+            random_readers=self.random_readers,
+        )
+        for first, second, estimates in found:
+            for name, estimate in estimates.items():
+                self.differences.append(
+                    {
+                        **about,
+                        "figure": name,
+                        "judge": columns[first]["judge"],
+                        "measure": columns[first].get("measure"),
+                        "other": columns[second]["judge"],
+                        "other_measure": columns[second].get("measure"),
+                        "difference": estimate.plain(),
+                    }
+                )
 
 
-def _detection(
-    studies: RatedStudies, level: Quantity, resamples: Resamples, resampling: Resampling
-) -> Iterator[dict[str, Any]]:
-    is_clean = _is_clean(studies.values[level.name])
-    names = sorted({name for name in studies.study_classes if name is not None})
-    groups: list[tuple[str | None, Any, Resamples]] = [(None, slice(None), resamples)]
-    for name in names if len(names) > 1 else ():
-        rows = np.flatnonzero([study_class == name for study_class in studies.study_classes])
-        clusters = None if studies.clusters is None else studies.clusters[rows]
-        rng = generator(resampling.seed, "validation", {"study_class": name})
-        groups.append((name, rows, draw_resamples(clusters, len(rows), rng, resampling.resamples)))
-    for group, rows, group_resamples in groups:
-        values = is_clean[rows]
-        readers = values[:, len(studies.judges) :]
-        for column, rater in enumerate(studies.raters):
-            others, side = readers, "judge"
-            if rater.is_reader:  # who is compared with the other readers
-                others, side = np.delete(readers, column - len(studies.judges), 1), "reader"
-            figures = detection(values[:, column], others, group_resamples)
-            yield {side: rater.name, "study_class": group, **figures}
+def _is_comparable(column: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two judges are compared by these columns: by the same measure of theirs.
+
+    A metric of a file, whose judge is the metric, is compared with every score.
+    """
+    if column["judge"] == other["judge"] or column.get("own") != other.get("own"):
+        return False
+    names = [str(one.get("measure")).removeprefix(MINUS) for one in (column, other)]
+    return names[0] == names[1] or names[0] == column["judge"] or names[1] == other["judge"]
 
 
 def _is_clean(counts: Values) -> Values:
@@ -266,9 +465,11 @@ def _alternatives(
                 yield {**names, "judge": judge.name, **figures}
 
 
-def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) -> str:
+def _signature(
+    studies: RatedStudies, resampling: Resampling, epsilon: float, *, random_readers: bool
+) -> str:
     parts = [
-        "validate:1",
+        "validate:2",
         *(
             f"{side}:{len(raters)}+"
             + short_digest(sorted(f"{rater.name}\t{rater.run.signature}" for rater in raters))
@@ -278,6 +479,7 @@ def _signature(studies: RatedStudies, resampling: Resampling, epsilon: float) ->
         f"studies:{len(studies.study_ids)}+{short_digest(studies.study_ids)}",
         f"level:{studies.level or 'own'}",
         f"patient:{studies.patient_field or 'none'}",
+        f"readers-are:{'random' if random_readers else 'fixed'}",
         f"resamples:{resampling.resamples}",
         f"seed:{resampling.seed}",
         f"epsilon:{epsilon:g}",
@@ -295,12 +497,13 @@ def judge_table(
 ) -> list[dict[str, Any]]:
     """Return one row per judge, as JSON's types.
 
-    `kendall` is the agreement with the mean of the readers on `quantity`: significant errors, else
-    all errors, else the score. `unread` is the share of the studies whose answer could not be read
-    or never came. `dollars_per_1000` is the price of 1,000 studies in US dollars, `seconds` the
-    time of the run per study, with `concurrency` requests at a time. `same_verdict`, in runs that
-    asked the same judge again, is the share of studies on which they all agree whether there is
-    such an error. A figure without a value has a `reason`. `units` numbers each study's patient.
+    `kendall` is the agreement with the readers on `quantity`, as a reader's is made: significant
+    errors, else all errors, else the score. `unread` is the share of the studies whose answer could
+    not be read or never came. `dollars_per_1000` is the price of 1,000 studies in US dollars,
+    `seconds` the time of the run per study, with `concurrency` requests at a time. `same_verdict`,
+    in runs that asked the same judge again, is the share of studies on which they all agree whether
+    there is such an error. A figure without a value has a `reason`. `units` numbers each study's
+    patient.
     """
     totals = [quantity for quantity in quantities if not quantity.category]
     quantity = next(iter(sorted(totals, key=lambda total: not total.is_level)), None)

@@ -18,7 +18,7 @@ from judge.stats.significance import Comparison, Resampling, compare
 from judge.tables.comparison import board, comparison_document
 from judge.tables.forms import as_csv, as_latex, as_markdown
 
-FEW = Resampling(1, resamples=100, flips=100)
+FEW = Resampling(seed=1, resamples=100, flips=100)
 METRICS = ("bleu2", "radcliq")
 
 

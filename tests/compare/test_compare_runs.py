@@ -51,6 +51,13 @@ def test_every_figure_is_what_the_run_itself_says(
         assert whole["value"] == pytest.approx(errors)
 
 
+def without_correction(groups: list[dict]) -> list[dict]:
+    tests = [test for group in groups for of in group["tests"].values() for test in of]
+    for test in tests:
+        del test["p_holm"], test["significant"]
+    return groups
+
+
 def test_neither_the_order_of_runs_nor_of_studies_changes_a_number(
     invoke: Invoke, two: Two, tmp_path: Path
 ) -> None:
@@ -60,7 +67,8 @@ def test_neither_the_order_of_runs_nor_of_studies_changes_a_number(
     one, other = data(invoke, *two, *by), data(invoke, two[0], f"bad={turned}", *by)
     assert one["groups"] == other["groups"]
     several = data(invoke, *two, *by, "--by", "site,study_class", "--by", "site")
-    assert several["groups"][:3] == one["groups"]
+    # More groups are corrected together; nothing else of a group depends on the others.
+    assert without_correction(several["groups"][:3]) == without_correction(one["groups"])
     assert [len(group["group"]) for group in several["groups"]] == [0, 1, 1, 2, 2, 2, 2, 1, 1]
     swapped = data(invoke, *reversed(two))
     assert swapped["signature"] == data(invoke, *two)["signature"]
@@ -145,7 +153,7 @@ def test_fields_that_disagree_are_left_out_or_refused(invoke: Invoke, tmp_path: 
 
 def compared(runs: list[Path], sort: str) -> Comparison:
     choices = [RunChoice(run, run.name, run.name.partition("-")[2]) for run in runs]
-    return compare_runs(choices, Resampling(1, resamples=100, flips=100), sort=sort)[1]
+    return compare_runs(choices, Resampling(seed=1, resamples=100, flips=100), sort=sort)[1]
 
 
 def table(comparison: Comparison, start: str, end: str = "") -> Table:

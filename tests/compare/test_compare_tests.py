@@ -16,7 +16,7 @@ from scipy import stats
 from judge.stats.significance import Resampling, compare, compare_pairs, holm, mcnemar
 
 HOW = Resampling(seed=7)
-FEW = Resampling(1, resamples=100, flips=100)
+FEW = Resampling(seed=1, resamples=100, flips=100)
 RNG = np.random.default_rng(11)
 
 
@@ -78,7 +78,7 @@ def test_sign_flips_against_every_flip_there_is() -> None:
     difference = values[:, 0] - values[:, 1]
     signs = np.array(list(itertools.product((-1, 1), repeat=11)))
     exact = np.mean(np.abs(signs @ difference) >= abs(difference.sum()) - 1e-12)
-    test = only(panel_of({SCORE: values}), how=Resampling(3, flips=40_000))[0]
+    test = only(panel_of({SCORE: values}), how=Resampling(seed=3, flips=40_000))[0]
     assert test.p == pytest.approx(exact, abs=3 * np.sqrt(exact * (1 - exact) / 40_000) + 1e-4)
     assert 0.02 < exact < 0.6
 
@@ -104,7 +104,7 @@ def test_the_interval_of_a_difference_against_scipy() -> None:
         n_resamples=9999,
         rng=np.random.default_rng(1),
     ).confidence_interval
-    ours = only(panel_of({SCORE: values}), how=Resampling(3, 9999, 100))[0]
+    ours = only(panel_of({SCORE: values}), how=Resampling(seed=3, resamples=9999, flips=100))[0]
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.02)
     assert ours.difference == pytest.approx(np.mean(values[:, 0] - values[:, 1]))
 

@@ -12,9 +12,20 @@ import pytest
 from attributes import named
 from scipy import stats
 
-from judge.stats.agreement import agreement, clustered_error, limits_of_agreement, mean_of
-from judge.stats.correlation import METHODS, correlate
+from judge.stats.agreement import (
+    CandidatePairs,
+    agreement,
+    candidate_pairs,
+    clustered_error,
+    correlation_measure,
+    limits_of_agreement,
+    mean_of,
+    pair_counts,
+    ranking_measure,
+)
+from judge.stats.correlation import ACCURACY, METHODS, correlate
 from judge.stats.intervals import Z_95, Estimate, Resamples, draw_resamples, interval, tail
+from judge.stats.rater_figures import judge_differences, rater_figures
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
@@ -64,11 +75,13 @@ def test_every_resample_against_scipy(seed: int, clustered: bool) -> None:
         patients = np.random.default_rng(seed).integers(0, n // 2, n) if clustered else None
         resamples = resampled(n, patients, 15)
         found = correlate(x, y, resamples).figures
-        assert found.shape == (16, 3)
+        assert found.shape == (16, 4)
         for column, figures in enumerate(found):
             rows = rows_of(resamples, column)
             expected = [by_scipy(name, x[rows], y[rows]) for name in METHODS]
-            assert figures == pytest.approx(expected, abs=1e-9)
+            # scipy's D(Y|X) has the independent variable first.
+            somers = stats.somersd(y[rows], x[rows]).statistic
+            assert figures == pytest.approx([*expected, (1 + somers) / 2], abs=1e-9)
 
 
 def estimate_of(x: list[float], y: list[float], clusters: object = None) -> Estimate:
@@ -85,9 +98,9 @@ def test_many_studies_and_values_far_from_0() -> None:
     x = latent + random.normal(size=4000)
     y = np.round(latent + random.normal(size=4000), 1)
     expected = [by_scipy(name, x, y) for name in METHODS]
-    found = correlate(x, y, resampled(4000, resamples=2)).figures[0]
+    found = correlate(x, y, resampled(4000, resamples=2)).figures[0, :3]
     assert found == pytest.approx(expected, abs=1e-10)
-    far = correlate(x.round(3) + 1e8, y, resampled(4000, resamples=2)).figures[0]
+    far = correlate(x.round(3) + 1e8, y, resampled(4000, resamples=2)).figures[0, :3]
     assert far == pytest.approx(expected, abs=1e-4)
 
 
@@ -138,10 +151,19 @@ def test_agreement_and_ceiling_against_scipy(missing: float) -> None:
     assert mean_of(readers) == pytest.approx(mean, nan_ok=True)
     for method in METHODS:
         for judge in range(2):
-            cell = getattr(found.judges[judge], method)
+            cell = getattr(found.judges[judge].all_readers, method)
             assert cell.value == pytest.approx(by_scipy(method, values[:, judge], mean), abs=1e-9)
             assert cell.n == (~(np.isnan(values[:, judge]) | np.isnan(mean))).sum()
             assert cell.low < cell.value < cell.high
+            # In the place of each reader, on this reader's studies.
+            in_place = [
+                by_scipy(method, np.where(np.isnan(readers[:, at]), NAN, values[:, judge]), other)
+                for at, other in enumerate(others)
+            ]
+            assert found.judges[judge].n_sets == 4
+            own = getattr(found.judges[judge], method)
+            assert own.value == pytest.approx(np.mean(in_place), abs=1e-9)
+            assert own.low < own.value < own.high
         expected = [by_scipy(method, readers[:, at], others[at]) for at in range(4)]
         own = [getattr(one, method).value for one in found.readers]
         assert own == pytest.approx(expected, abs=1e-9)
@@ -149,6 +171,178 @@ def test_agreement_and_ceiling_against_scipy(missing: float) -> None:
         assert ceiling.value == pytest.approx(np.mean(expected), abs=1e-9)
         assert ceiling.n == ((~np.isnan(readers)).sum(axis=1) > 1).sum()
         assert getattr(found.mean.range, method) == pytest.approx([min(own), max(own)])
+
+
+def test_a_judge_that_is_as_good_as_a_reader_has_the_readers_figure() -> None:
+    """The first reader given as the judge, in the place of the others, is close to the ceiling.
+
+    Against all readers it is above, since more readers have a mean with less noise.
+    """
+    random = np.random.default_rng(8)
+    values = random.normal(size=(3000, 1)) + random.normal(size=(3000, 4))
+    found = named(agreement(values, 1, resampled(3000, resamples=20)))
+    assert found.judges[0].pearson.value == pytest.approx(found.mean.pearson.value, abs=0.02)
+    assert found.judges[0].all_readers.pearson.value > found.mean.pearson.value + 0.03
+
+
+def test_one_reader_and_readers_of_other_studies_leave_no_sets() -> None:
+    alone = counts(3, m=2)
+    apart = counts(3, m=3)
+    apart[:40, 1] = apart[40:, 2] = NAN
+    for values in (alone, apart):
+        found = agreement(values, 1, resampled(80, resamples=50))
+        (judge,) = found["judges"]
+        all_readers = judge.pop("all_readers")
+        assert judge == all_readers
+        assert judge["n_sets"] == 0
+        assert found["mean"]["kendall"]["reason"]
+    (reader,) = agreement(alone, 1, resampled(80, resamples=50))["readers"]
+    assert reader["kendall"]["reason"] == "there is one reader"
+
+
+# Intervals over readers.
+
+
+def test_random_readers_widen_the_interval_by_their_jackknife_variance() -> None:
+    values = counts(4, n=60, m=5)
+    resamples = resampled(60, resamples=400)
+    fixed = agreement(values, 1, resamples)["judges"][0]["kendall"]
+    random = agreement(values, 1, resamples, random_readers=True)["judges"][0]["kendall"]
+    readers = values[:, 1:]
+
+    def mean_over_sets(columns: list[int]) -> float:
+        return float(
+            np.mean(
+                [
+                    by_scipy(
+                        "kendall",
+                        values[:, 0],
+                        readers[:, [at for at in columns if at != left]].mean(axis=1),
+                    )
+                    for left in columns
+                ]
+            )
+        )
+
+    without = [mean_over_sets([at for at in range(4) if at != left]) for left in range(4)]
+    by_reader = 3 / 4 * ((without - np.mean(without)) ** 2).sum()
+    draws = np.mean(
+        [
+            correlate(
+                values[:, 0], np.delete(readers, left, axis=1).mean(axis=1), resamples
+            ).figures[1:, 0]
+            for left in range(4)
+        ],
+        axis=0,
+    )
+    by_study = draws.var()
+    freedom = 3 * ((by_study + by_reader) / by_reader) ** 2
+    factor = np.sqrt(1 + by_reader / by_study) * stats.t.ppf(0.975, freedom) / Z_95
+    assert random["value"] == fixed["value"]
+    width = (random["high"] - random["low"]) / (fixed["high"] - fixed["low"])
+    assert width == pytest.approx(factor)
+    assert factor > 1
+
+
+def test_two_readers_say_nothing_about_other_readers() -> None:
+    found = agreement(counts(5, m=3), 1, resampled(80, resamples=50), random_readers=True)
+    kendall = found["judges"][0]["kendall"]
+    assert (kendall["low"], kendall["high"]) == (None, None)
+    assert "needs 3 readers, there are 2" in kendall["reason"]
+
+
+# Differences between judges.
+
+
+def test_the_difference_of_two_judges_is_paired() -> None:
+    values = counts(6, m=5)
+    values[:3, 0] = values[5:7, 1] = NAN
+    resamples = resampled(80, resamples=200)
+    measure = correlation_measure(resamples)
+    rows = rater_figures(measure, values, 2)
+    ((first, second, found),) = judge_differences(
+        measure, rows, values, 2, ("kendall",), pairs=[(0, 1)]
+    )
+    assert (first, second) == (0, 1)
+    both = ~np.isnan(values[:, :2]).any(axis=1)
+    readers = values[:, 2:]
+    sides = [
+        np.mean(
+            [
+                by_scipy(
+                    "kendall",
+                    values[both, judge],
+                    np.delete(readers, at, axis=1)[both].mean(axis=1),
+                )
+                for at in range(3)
+            ]
+        )
+        for judge in range(2)
+    ]
+    kendall = found["kendall"]
+    assert kendall.value == pytest.approx(sides[0] - sides[1], abs=1e-9)
+    assert kendall.n == both.sum()
+    # Judges with the same errors differ less surely than their intervals suggest.
+    same = values.copy()
+    same[:, 1] = same[:, 0] + (np.arange(80) % 20 == 0)
+    again = rater_figures(measure, same, 2)
+    ((_, _, found),) = judge_differences(measure, again, same, 2, ("kendall",), pairs=[(0, 1)])
+    own = again[0].estimate("kendall")
+    assert found["kendall"].high - found["kendall"].low < 0.5 * (own.high - own.low)
+    equal = values.copy()
+    equal[:, 1] = equal[:, 0]
+    again = rater_figures(measure, equal, 2)
+    ((_, _, found),) = judge_differences(measure, again, equal, 2, ("kendall",), pairs=[(0, 1)])
+    assert (found["kendall"].value, found["kendall"].low) == (0, None)
+    assert found["kendall"].reason
+
+
+# Candidates of one reference.
+
+
+def pairs_of(references: list[int], clusters: object = None) -> CandidatePairs:
+    at = None if clusters is None else np.array(clusters)
+    found = candidate_pairs(np.array(references), at, np.random.default_rng(1), 300)
+    assert found is not None
+    return found
+
+
+def test_pairs_of_one_reference_by_hand() -> None:
+    references = [0, 1, 1, 2, 2, 2, 3, 3, 4, 4]
+    readers = np.array([5, 1, 3, 1, 2, 3, 2, 2, 1, 4], float)[:, None]
+    judge = np.array([0, 2, 4, 1, 1, 3, 0, 1, 9, 3], float)
+    pairs = pairs_of(references)
+    assert (pairs.n_references, len(pairs.first)) == (4, 6)
+    # Readers order 5 pairs: (1,2) right, (3,4) tied, (3,5) and (4,5) right, (8,9) wrong.
+    assert pair_counts(pairs, judge, readers) == {
+        "n_pairs": 5,
+        "n_right": 3,
+        "n_tied": 1,
+        "n_wrong": 1,
+        "n_tied_by_readers": 1,
+    }
+    found = ranking_measure(pairs)(judge, readers)
+    assert found.value(ACCURACY) == pytest.approx((3 + 0.5) / 5)
+    # The judge orders 5 of the 6 pairs.
+    assert found.value("kendall") == pytest.approx((3 - 1) / np.sqrt(5 * 5))
+    judge[1] = NAN
+    assert pair_counts(pairs, judge, readers)["n_pairs"] == 4
+    tied = ranking_measure(pairs)(judge, readers * 0)
+    assert tied.estimate(ACCURACY).value is None
+    assert tied.estimate(ACCURACY).reason
+
+
+def test_pairs_are_drawn_by_patient_or_reference() -> None:
+    random = np.random.default_rng(3)
+    references = np.repeat(np.arange(40), 2)
+    readers = random.normal(size=(80, 1))
+    judge = readers[:, 0] + random.normal(size=80)
+    for clusters, n_units in ((None, 40), (references // 2, 20)):
+        pairs = candidate_pairs(references, clusters, np.random.default_rng(1), 300)
+        assert pairs.resamples.weights.shape == (301, n_units)
+        found = ranking_measure(pairs)(judge, readers).estimate(ACCURACY)
+        assert found.low < found.value < found.high
+    assert candidate_pairs(np.arange(5), None, random, 10) is None
 
 
 # Bias and limits of agreement.

@@ -12,10 +12,18 @@ import pytest
 from attributes import named
 from scipy import stats
 
-from judge.stats.agreement import alternative_annotator, detection, mean_below
+from judge.stats.agreement import (
+    alternative_annotator,
+    detection,
+    detections,
+    mean_below,
+    severity_measure,
+)
 from judge.stats.intervals import Resamples, draw_resamples, tail, wilson
 
 NAN = float("nan")
+IRRCAC = 0.65517
+SKLEARN = ((0.5652173913043479, 0.5555555555555556), (0.8333333333333334, 0.75))
 RATES = ("sensitivity", "specificity", "judge_rate", "majority_rate")
 
 
@@ -75,6 +83,85 @@ def test_kappa_is_cohens_in_every_resample() -> None:
     share = tail(30)
     ends = np.quantile(drawn[1:], [share, 1 - share])
     assert (cell.kappa.low, cell.kappa.high) == pytest.approx(tuple(ends))
+
+
+def test_prevalence_raw_agreement_and_ac1_by_hand() -> None:
+    """Nine of ten studies have an error by both: kappa is below 0, and 8 of 10 are agreed."""
+    found = detected([1, *[0] * 9], [[*[0] * 9, 1]])
+    assert (found.prevalence.k, found.prevalence.n, found.n_positive) == (9, 10, 9)
+    assert (found.agreement.k, found.agreement.n) == (8, 10)
+    assert found.kappa.value == pytest.approx((0.8 - 0.82) / (1 - 0.82))
+    # e = 2 x 0.1 x 0.9.
+    assert found.ac1.value == pytest.approx((0.8 - 0.18) / (1 - 0.18))
+    assert found.kappa.low is None
+    assert "fewer than 5" in found.kappa.reason
+
+
+@pytest.mark.parametrize(
+    ("n_with_error", "has_interval"), [(4, False), (5, True), (55, True), (56, False)]
+)
+def test_kappa_has_no_interval_below_five_positives_or_negatives(
+    n_with_error: int, has_interval: bool
+) -> None:
+    random = np.random.default_rng(7)
+    reader = (np.arange(60) >= n_with_error).astype(float)
+    judge = np.where(random.random(60) < 0.8, reader, 1 - reader)
+    found = detected(judge.tolist(), [reader.tolist()])
+    assert (found.kappa.low is not None) == has_interval
+    assert found.kappa.value is not None
+    assert found.ac1.low is not None
+
+
+def test_gwets_ac1_against_irrcac() -> None:
+    """By irrCAC 0.4.4, `CAC(ratings).gwet()`: two raters of ten studies, five digits."""
+    judge = [1, 1, 0, 1, 0, 1, 1, 1, 0, 1]
+    reader = [1, 0, 0, 1, 0, 1, 1, 1, 1, 1]
+    assert detected(judge, [reader]).ac1.value == pytest.approx(IRRCAC, abs=1e-5)
+
+
+def test_judges_and_readers_are_detected_in_the_same_way() -> None:
+    values = simulated(5, n=90, m=4)
+    resamples = resampled(90)
+    rows = detections(values, 1, resamples)
+    assert [(row.rater, row.is_left_out) for row, _ in rows] == [
+        (0, False),
+        (0, True),
+        (1, True),
+        (2, True),
+        (3, True),
+        (None, True),
+    ]
+    readers = values[:, 1:]
+    in_place = [detection(values[:, 0], np.delete(readers, at, 1), resamples) for at in range(3)]
+    own = [detection(readers[:, at], np.delete(readers, at, 1), resamples) for at in range(3)]
+    for name in ("sensitivity", "specificity", "agreement", "kappa", "ac1", "prevalence"):
+        for found, sets in ((rows[1][1], in_place), (rows[5][1], own)):
+            mean = np.mean([one[name]["value"] for one in sets])
+            assert found[name]["value"] == pytest.approx(mean)
+            assert "k" not in found[name]
+            assert found[name]["low"] < mean < found[name]["high"]
+    assert rows[0][1] == detection(values[:, 0], readers, resamples)
+    assert [figures for _, figures in rows[2:5]] == own
+
+
+def test_weighted_kappa_by_hand_and_over_readers() -> None:
+    """Grades 0 to 2 in ten studies, by sklearn 1.9.1's `cohen_kappa_score(..., weights=)`."""
+    judge = np.array([0, 0, 1, 1, 2, 2, 0, 1, 2, 0], float)
+    one = np.array([0, 1, 1, 2, 2, 0, 0, 1, 2, 0], float)
+    two = np.array([0, 0, 1, 1, 2, 1, 0, 0, 2, NAN], float)
+    measure = severity_measure(resampled(10), 3)
+    for reader, quadratic, linear in ((one, *SKLEARN[0]), (two, *SKLEARN[1])):
+        found = measure(judge, reader[:, None])
+        assert found.value("weighted_kappa") == pytest.approx(quadratic)
+        assert found.value("weighted_kappa_linear") == pytest.approx(linear)
+    both = measure(judge, np.column_stack([one, two]))
+    mean = np.mean([row[0] for row in SKLEARN])
+    assert both.value("weighted_kappa") == pytest.approx(mean)
+    same = measure(judge * 0, one[:, None] * 0).estimate("weighted_kappa")
+    assert same.value is None
+    assert same.reason
+    few = measure(judge, np.array([1] * 4 + [0] * 6, float)[:, None]).estimate("weighted_kappa")
+    assert "fewer than 5" in few.reason
 
 
 def test_detection_counts_patients_and_not_studies() -> None:

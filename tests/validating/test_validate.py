@@ -79,7 +79,7 @@ def test_figures_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, 
     row = one(found["agreement"], quantity="errors", own=True)
     expected = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
     for method, function in expected.items():
-        assert row[method]["value"] == pytest.approx(function(x, mean)[0])
+        assert row["all_readers"][method]["value"] == pytest.approx(function(x, mean)[0])
     both = [name for name in ids if name in reed]
     others = [(fern[name] + moss[name]) / 2 for name in both]
     ceiling = one(found["ceiling"], quantity="errors", reader="reed")
@@ -90,7 +90,19 @@ def test_figures_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, 
     assert limits["sd"] == pytest.approx(np.std(np.array(x) - mean, ddof=1))
     rates = [row for row in found["no_significant_error"] if "judge" in row]
     clean = int((Run(runs[0]).table()["n_significant"] == 0).sum())
-    assert one(rates, study_class=None)["judge_rate"]["k"] == clean
+    assert one(rates, study_class=None, against="all readers")["judge_rate"]["k"] == clean
+    by_reader = dict(zip(("fern", "moss", "reed"), by_reader, strict=True))
+    in_place = []
+    for name, own in by_reader.items():
+        others = [
+            np.mean(
+                [of[study] for reader, of in by_reader.items() if reader != name and study in of]
+            )
+            for study in own
+        ]
+        in_place.append(stats.kendalltau([judge[study] for study in own], others)[0])
+    assert row["n_sets"] == 3
+    assert row["kendall"]["value"] == pytest.approx(np.mean(in_place))
 
 
 def test_formats_and_python_say_the_same(invoke: Invoke, runs: tuple[Path, Path]) -> None:
@@ -251,3 +263,78 @@ def test_significant_is_compared_at_a_level_that_judge_and_readers_both_have(
     bias = {one["quantity"]: one["bias"]["value"] for one in chosen["limits"]}
     assert bias["significant"] == pytest.approx(counts["actionable"])
     refused(invoke, graded, *options, "--level", "emergent", names="user_1")
+
+
+# Candidates of one reference, severities, two judges, random readers.
+
+
+def test_several_candidates_severities_and_two_judges(invoke: Invoke, tmp_path: Path) -> None:
+    readers = tmp_path / "readers"
+    called(invoke, "import", "radpref", *graded_radpref(tmp_path), "--out", readers)
+    judge = judged(invoke, tmp_path / "judge", readers / "reader-user_1", "fineradscore")
+    words = (f"a={judge}", f"b={judge}", "--readers", readers, "--resamples", 100)
+    found = validated(invoke, *words)
+    assert found["n_references"] == 24
+    row = one(found["ranking"], quantity="actionable", judge="a", against="all readers", own=True)
+    assert row["n_pairs"] + row["n_tied_by_readers"] == 24
+    assert row["n_right"] + row["n_tied"] + row["n_wrong"] == row["n_pairs"]
+    accuracy = (row["n_right"] + row["n_tied"] / 2) / row["n_pairs"]
+    assert row["preference_accuracy"]["value"] == pytest.approx(accuracy)
+    # Grades: no such error, actionable, urgent.
+    assert found["severities"] == ["actionable", "urgent"]
+    assert {entry["against"] for entry in found["severity"]} == {
+        "all readers",
+        "leave one out",
+        "other readers",
+    }
+    same = [entry for entry in found["differences"] if entry["figure"] == "kendall"]
+    assert same
+    assert {entry["difference"]["value"] for entry in same} <= {0.0, None}
+    text = called(invoke, "validate", *words)
+    for title in (
+        "Candidates of one reference in the readers' order: 24 references",
+        "Highest severity of a study: no such error, actionable, urgent",
+        "Differences between judges",
+        "for other studies, read by these readers",
+    ):
+        assert title in text
+    for table in ("ranking", "severity", "differences", "agreement_significant_error"):
+        rows = csv.DictReader(
+            io.StringIO(called(invoke, "validate", *words, "--format", "csv", "--table", table))
+        )
+        assert list(rows)
+
+
+def test_random_readers_are_said_and_widen_intervals(
+    invoke: Invoke, runs: tuple[Path, Path]
+) -> None:
+    fixed = validated(invoke, runs[0], "--readers", runs[1])
+    random = validated(invoke, runs[0], "--readers", runs[1], "--random-readers")
+    assert (fixed["readers_are"], random["readers_are"]) == ("fixed", "random")
+    assert fixed["signature"] != random["signature"]
+    rows = [one(found["agreement"], quantity="errors", own=True) for found in (fixed, random)]
+    widths = [row["kendall"]["high"] - row["kendall"]["low"] for row in rows]
+    assert widths[1] > widths[0]
+    assert rows[0]["kendall"]["value"] == rows[1]["kendall"]["value"]
+    assert "other readers like these" in called(
+        invoke, "validate", runs[0], "--readers", runs[1], "--random-readers"
+    )
+    alone = runs[1] / "reader-fern"
+    few = validated(invoke, runs[0], "--readers", alone, "--random-readers")
+    assert any("need 3 readers, there are 1" in note for note in few["notes"])
+    assert one(few["agreement"], quantity="errors", own=True)["kendall"]["low"] is None
+
+
+def test_a_refused_ceiling_says_why(invoke: Invoke, runs: tuple[Path, Path]) -> None:
+    text = called(invoke, "validate", runs[0], "--readers", runs[1] / "reader-fern")
+    assert "no ceiling for" in text
+    assert "there is one reader" in text
+
+
+def test_references_are_told_apart_by_id_and_text(invoke: Invoke, runs: tuple[Path, Path]) -> None:
+    """The examples have one candidate each, so nothing is ranked within a reference."""
+    found = validated(invoke, runs[0], "--readers", runs[1])
+    assert (found["n_references"], found["ranking"]) == (0, [])
+    assert "Candidates of one reference" not in called(
+        invoke, "validate", runs[0], "--readers", runs[1]
+    )
