@@ -193,7 +193,7 @@ def _signature(
 ) -> str:
     digest = short_digest(sorted(reader.run.signature for reader in readers))
     parts = (
-        "corrected:1",
+        "corrected:2",
         f"readers:{','.join(sorted(reader.name for reader in readers))}",
         f"readings:{n_read}+{digest}",
         f"random:{sampling}",
