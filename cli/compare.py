@@ -110,7 +110,7 @@ def compare(options: _Compare) -> None:
     from judge.tables.comparison import as_data, comparison_document
 
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
-    require(options.tests, "--tests", "flips", "resamples", "seed")
+    require(options.tests, "--tests", "flips")
     require(options.form == "rexrank", "--format rexrank", "out", "model_info")
     if options.form == "rexrank" and options.by and not options.out:
         raise click.UsageError("--format rexrank with --by writes a CSV a group: add --out DIR")
@@ -118,6 +118,7 @@ def compare(options: _Compare) -> None:
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
         options.resampling() if options.tests else None,
+        draws=options.resampling().draws,
         sort=options.sort,
         by=options.by,
         common=options.common,

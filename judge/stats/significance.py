@@ -21,9 +21,11 @@ import numpy as np
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.intervals import (
     LEAST_UNITS,
+    USUAL_DRAWS,
     Z_95,
     Bools,
     Codes,
+    Draws,
     Values,
     bootstrap_weights,
     generator,
@@ -39,6 +41,7 @@ from judge.stats.scores import (
     Group,
     RankShares,
     ScoreMatrix,
+    canonical,
     group_cells,
     parts_of,
     rank_shares,
@@ -81,11 +84,23 @@ class PairTest:
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How often to resample and from which seed."""
+    """How often to resample and from which seed.
 
-    seed: int = 20_260_101
-    resamples: int = 1_000
+    `resamples` None is the usual number of `Draws`.
+    """
+
+    seed: int = USUAL_DRAWS.seed
+    resamples: int | None = None
     flips: int = 10_000
+
+    @property
+    def draws(self) -> Draws:
+        """What of it a bootstrap needs."""
+        return Draws(self.seed, self.resamples)
+
+    def of(self, n_units: int) -> Resampling:
+        """Return it with the number of resamples for a set of so many patients or studies."""
+        return replace(self, resamples=self.draws.count(n_units))
 
 
 @dataclass(frozen=True)
@@ -160,6 +175,7 @@ def compare(
         raise JudgeError("no study to compare")
     asked = find(panel.metrics, sort) if sort is not None else None
     parts = parts_of(panel, by)
+    how = None if how is None else how.of(panel.n_units)
     groups = tuple(group_cells(part, key) for key, part in parts)
     more = [f"intervals of single figures are by {panel.patient_field}"] * panel.is_clustered
     results: list[GroupTests] = []
@@ -206,12 +222,15 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
     """Test every pair of models by every metric on the studies of `panel`.
 
     One set of resamples serves all metrics and models, so differences are paired. `key`
-    names the group: a group's numbers do not depend on which others there are.
+    names the group: a group's numbers do not depend on which others there are. Neither the order
+    of the studies nor the names of their ids change a number.
     """
+    panel = canonical(panel)
     units = units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
     pairs = np.triu_indices(len(panel.models), k=1)
-    draws = bootstrap_weights(generator(how.seed, "bootstrap", key), n_units, how.resamples)
+    n_draws = how.draws.count(n_units)
+    draws = bootstrap_weights(generator(how.seed, "bootstrap", key), n_units, n_draws)
     weights = np.concatenate([np.ones((1, n_units)), *draws])
     by_flips = [m for m in panel.metrics if m.kind != "rate" or panel.is_clustered]
     p_values = _flip_p_values(panel, by_flips, units, pairs, generator(how.seed, "flips", key), how)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +26,7 @@ from judge.stats.agreement import (
     limits_of_agreement,
 )
 from judge.stats.intervals import (
+    FEWER_RESAMPLES,
     LEAST_UNITS,
     Codes,
     Estimate,
@@ -34,7 +35,6 @@ from judge.stats.intervals import (
     draw_resamples,
     generator,
     rate_interval,
-    wilson,
 )
 from judge.stats.metric import MINUS
 from judge.stats.significance import Resampling
@@ -113,6 +113,7 @@ def compute_validation(
     damaged runs.
     """
     n = len(studies.study_ids)
+    resampling = replace(resampling, resamples=resampling.resamples or FEWER_RESAMPLES)
     rng = generator(resampling.seed, "validation", {})
     resamples = draw_resamples(studies.clusters, n, rng, resampling.resamples)
     n_judges = len(studies.judges)
@@ -312,6 +313,7 @@ def judge_table(
     stability = _same_verdict(studies, quantity, units)
     rows = []
     for judge, outcomes in zip(studies.judges, studies.runs.outcomes.T, strict=False):
+        is_lost = np.asarray((outcomes == OUTCOMES[Unparsed]) | (outcomes == OUTCOMES[Failed]))
         lost = {
             f"n_{OUTCOMES[kind]}": int((outcomes == OUTCOMES[kind]).sum())
             for kind in (Unparsed, Failed)
@@ -322,7 +324,7 @@ def judge_table(
                 "quantity": quantity and quantity.name,
                 "label": quantity and quantity.label,
                 "kendall": kendall.get(judge.name) or _unknown("no count in common"),
-                "unread": {**wilson(sum(lost.values()), len(outcomes)).plain(), **lost},
+                "unread": {**rate_interval(is_lost, units).plain(), **lost},
                 **({"same_verdict": stability[judge.name]} if judge.name in stability else {}),
                 **_cost(judge.run),
                 "concurrency": (judge.run.manifest.get("effort") or {}).get("concurrency"),
