@@ -140,7 +140,7 @@ class OpenRun(Run):
         for code in (ALL, *(label.name for label in codes)):
             errors = [e for e in by_error.values() if code == ALL or code in e[0].categories]
             is_right = [2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors]
-            units = [self._units[es[0].study_id] for es in errors]
+            units = [self.units[es[0].study_id] for es in errors]
             rate = rate_interval(np.array(is_right, bool), np.array(units, np.intp))
             rows.append({"code": code} | {name: getattr(rate, name) for name in _RATE})
         return {
@@ -153,7 +153,7 @@ class OpenRun(Run):
         }
 
     @cached_property
-    def _units(self) -> dict[str, int]:
+    def units(self) -> dict[str, int]:
         """The number of each study's patient, or its own where studies are independent."""
         table = self.table()
         clusters = patients(table)

@@ -303,7 +303,8 @@ def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     identical = answers.table[answers.table["change"] == IDENTICAL].set_index("study")["score"]
     change = None
     if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
-        moves = (read["score"] - read["study"].map(identical)).dropna()
+        before = read["study"].map(identical).astype(float)
+        moves = (read["score"].astype(float) - before).dropna()
         mean = mean_interval(moves.to_numpy(), units=read["unit"][moves.index].to_numpy())
         change = {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
     return {**_counts(part), **rates, "score_change": change}
