@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -300,32 +301,46 @@ def _pair(values: Values) -> tuple[Values, Values]:
 
 
 def corrections(repetitions: int) -> None:
-    kinds = {
-        "rate": Statistic("r", "r", "rate", ("r",), higher_is_better=True),
-        "mean of counts": Statistic(
-            "m", "m", "mean", ("m",), higher_is_better=False, scale=(0, None)
-        ),
-    }
+    studies = 2000
+    rate = Statistic("r", "r", "rate", ("r",), higher_is_better=True)
+    mean = Statistic("m", "m", "mean", ("m",), higher_is_better=False, scale=(0, None))
 
-    def cells(kind: str, n: int, errs: float) -> str:
+    def share_that_covers(
+        statistic: Statistic, truth: float, n: int, draw: Callable[[], tuple[Values, Values]]
+    ) -> str:
         inside = []
         for _ in range(repetitions):
-            truth = counts(2000) if kind != "rate" else clean(2000)
-            other = counts(2000) if kind != "rate" else clean(2000)
-            judge = np.where(RNG.random(2000) < errs, other, truth)
-            read = np.full(2000, np.nan)
-            rows = RNG.choice(2000, n, replace=False)
-            read[rows] = truth[rows]
-            found = corrected(judge, read, kinds[kind])
-            inside.append(covers((found.low, found.high), 0.9 if kind == "rate" else 1.2))
+            by_readers, by_judge = draw()
+            read = np.full(studies, np.nan)
+            rows = RNG.choice(studies, n, replace=False)
+            read[rows] = by_readers[rows]
+            found = corrected(by_judge, read, statistic)
+            inside.append(covers((found.low, found.high), truth))
         return share(inside)
 
-    sizes = (20, 50, 100, 200)
-    rows = (
-        (f"{kind}, the judge errs in {100 * errs:.0f}%", (cells(kind, n, errs) for n in sizes))
-        for kind in kinds
-        for errs in (0.02, 0.2)
-    )
+    def of_rate(truth: float, false: float, missed: float) -> tuple[Values, Values]:
+        """The judge misses the error of a share of the studies, and sees one in clean ones."""
+        is_clean = RNG.random(studies) < truth
+        errs = RNG.random(studies) < np.where(is_clean, false, missed)
+        return is_clean.astype(float), (is_clean ^ errs).astype(float)
+
+    def of_counts(errs: float) -> tuple[Values, Values]:
+        by_readers = counts(studies)
+        return by_readers, np.where(RNG.random(studies) < errs, counts(studies), by_readers)
+
+    # Of 10, 20, 30, 45 and 98 readings of 2,000 the weights do not add up to exactly 1.
+    sizes = (10, 20, 30, 34, 45, 50, 98, 100, 200)
+    rows: list[tuple[str, Iterable[str]]] = []
+    for truth in (0.9, 0.95, 0.99):
+        for false, missed in ((0.0, 0.0), (0.02, 0.02), (0.2, 0.2), (0.02, 0.5)):
+            name = f"rate {truth:.0%}, {false:.0%} false alarms, {missed:.0%} missed"
+            draw = partial(of_rate, truth, false, missed)
+            cells = [partial(share_that_covers, rate, truth, n, draw) for n in sizes]
+            rows.append((name, (cell() for cell in cells)))
+    for errs in (0.02, 0.2):
+        draw = partial(of_counts, errs)
+        cells = [partial(share_that_covers, mean, 1.2, n, draw) for n in sizes]
+        rows.append((f"mean of counts, the judge errs in {errs:.0%}", (cell() for cell in cells)))
     table("Corrected figures of 2,000 studies, by the number of readings", sizes, rows)
 
 

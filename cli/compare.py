@@ -123,7 +123,7 @@ def compare(options: _Compare) -> None:
     from judge.tables.comparison import as_data, comparison_document
 
     require(options.form in TABLE_FORMS, f"--format {', '.join(TABLE_FORMS)}", "table")
-    require(options.tests, "--tests", "flips", "resamples", "seed", "primary", "family")
+    require(options.tests, "--tests", "flips", "primary", "family")
     if options.primary and options.family == "metric":
         raise click.UsageError(
             "--primary corrects the tests of all other metrics together: leave out --family metric"
@@ -135,6 +135,7 @@ def compare(options: _Compare) -> None:
     compared, comparison = compare_runs(
         [choice(run) for run in options.runs],
         options.resampling() if options.tests else None,
+        draws=options.resampling().draws,
         sort=options.sort,
         by=options.by,
         common=options.common,

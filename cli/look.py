@@ -19,6 +19,8 @@ from judge.cli.options import (
     options,
     patient_option,
     require,
+    resamples_option,
+    seed_option,
     table_option,
 )
 from judge.cli.output import note, print_document, print_summary
@@ -89,6 +91,7 @@ class _Errors(AlignOptions):
         "Studies in which an error must occur. Default: 2; with two runs 10, of either.",
     )
     patient_field: str | None = patient_option()
+    seed: int = seed_option()
     form: str = format_option("table", "json", "csv", "md")
 
 
@@ -103,14 +106,15 @@ def errors(options: _Errors) -> None:
     from judge.comparing.recurring import recurring_in
     from judge.tables.recurring import recurring_document
 
-    require(len(options.runs) > 1, "two runs", "common", "allow", "patient_field")
+    require(len(options.runs) > 1, "two runs", "common", "allow", "seed")
     require(options.form in ("table", "md"), "--format table or md", "top")
+    between = {"common": options.common, "allow": options.allow}
     recurring = recurring_in(
         [choice(run) for run in options.runs],
         min_studies=options.min_studies,
-        common=options.common,
-        allow=options.allow,
         patient_field=options.patient_field,
+        seed=options.seed,
+        **between,
     )
     document = recurring_document(recurring, options.top, complete=options.form == "csv")
     print_document(document, options.form, recurring.data)
@@ -135,6 +139,8 @@ class _Rates:
         "Treat the studies of --readings as drawn at random, even if their runs do not say so.",
     )
     patient_field: str | None = patient_option()
+    resamples: int | None = resamples_option()
+    seed: int = seed_option()
     table: tuple[str, ...] = table_option("rates", "corrected", "errors", "unread", "warnings")
     form: str = format_option("table", "json", "csv", "md")
 
@@ -150,9 +156,11 @@ def rates(options: _Rates) -> None:
     judge rates RUN --by site --by site,study_class
     """
     from judge.running.folder import Run
+    from judge.stats.intervals import Draws
 
     require(bool(options.readers), "--readings", "at_random")
     run = Run(options.run)
+    draws = Draws(options.seed, options.resamples)
     summary: Any
     if options.readers:
         from judge.validating.bias_correction import corrected_summary
@@ -161,9 +169,10 @@ def rates(options: _Rates) -> None:
             *(run, options.by, options.readers),
             at_random=options.at_random,
             patient_field=options.patient_field,
+            draws=draws,
         )
     else:
-        summary = run.regrouped(options.by, options.patient_field)
+        summary = run.regrouped(options.by, options.patient_field, draws)
     print_summary(summary, run.rubric, options.form, options.table)
 
 

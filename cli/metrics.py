@@ -6,7 +6,18 @@ import sys
 from pathlib import Path
 
 from judge.cli.judging import read_studies
-from judge.cli.options import NEW_FILE, argument, by_option, command, list_option, option, options
+from judge.cli.options import (
+    NEW_FILE,
+    argument,
+    by_option,
+    command,
+    list_option,
+    option,
+    options,
+    patient_option,
+    resamples_option,
+    seed_option,
+)
 from judge.cli.output import note, note_once, print_document
 from judge.cli.run_options import ReportOptions
 from judge.signature import safe_name
@@ -27,6 +38,9 @@ class _Metrics(ReportOptions):
     by: tuple[str, ...] = by_option(
         "Also the figures by this field, one table for each --by; a,b groups by combinations."
     )
+    patient_field: str | None = patient_option()
+    resamples: int | None = resamples_option()
+    seed: int = seed_option()
     out: Path | None = option(
         "--out FILE",
         "The table for judge compare --metrics, a CSV. Default: metrics_MODEL.csv.",
@@ -50,6 +64,7 @@ def metrics(options: _Metrics) -> None:
     from judge.files import check_writable, replacing
     from judge.metrics import MissingMetricError, ScoredReports, check
     from judge.running.session import with_classes
+    from judge.stats.intervals import Draws
     from judge.stats.summary import check_fields
     from judge.tables.comparison import metrics_document
 
@@ -58,12 +73,18 @@ def metrics(options: _Metrics) -> None:
     fields = [name for grouping in options.by for name in grouping.split(",")]
     if "study_class" in fields:
         studies, _ = with_classes(studies)
-    scored = ScoredReports(studies, studies.model or "model")
+    scored = ScoredReports(
+        studies,
+        studies.model or "model",
+        patient_field=options.patient_field,
+        draws=Draws(options.seed, options.resamples),
+    )
     out = options.out or Path(f"metrics_{safe_name(scored.model)}.csv")
     # Before the metrics are computed, which can take hours.
     check_writable(out, (options.preds, options.refs))
     if fields:
         check_fields(fields, scored.fields)
+    scored.patients()
     missing = []
     for name in names:
         try:

@@ -366,6 +366,25 @@ def patient_option() -> Any:  # noqa: ANN401
     )
 
 
+_SEED = 20_260_101  # That of judge.stats.intervals, whose import would slow every help down.
+
+
+def seed_option() -> Any:  # noqa: ANN401
+    """Declare `--seed`."""
+    text = "Random seed of bootstraps and permutation tests."
+    return option("--seed N", text, type=click.IntRange(min=0), default=_SEED)
+
+
+def resamples_option() -> Any:  # noqa: ANN401
+    """Declare `--resamples`."""
+    return option(
+        "--resamples N",
+        "Bootstrap resamples for the intervals. Default: 10000, or 1000 for more than 1,500 "
+        "patients or studies and in judge validate.",
+        type=click.IntRange(min=100),
+    )
+
+
 @options
 class AllowOptions:
     """What may differ between runs that are compared."""
@@ -391,14 +410,8 @@ class ResamplingOptions:
     GROUP = "Statistics"
 
     patient_field: str | None = patient_option()
-    resamples: int | None = option(
-        "--resamples N",
-        "Bootstrap resamples for the intervals. Default: 1000.",
-        type=click.IntRange(min=100),
-    )
-    seed: int | None = option(
-        "--seed N", "Random seed. Default: 20260101.", type=click.IntRange(min=0)
-    )
+    resamples: int | None = resamples_option()
+    seed: int = seed_option()
 
     def resampling(self) -> Resampling:
         """Return how to resample."""

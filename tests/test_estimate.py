@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge.rubrics.contract import Statistic
-from judge.stats.intervals import estimate, inverse, mean_interval, ratio_interval, wilson
+from judge.stats.intervals import Draws, estimate, inverse, mean_interval, ratio_interval, wilson
 
 RATIO = Statistic(
     "precision", "precision", "ratio", ("right",), higher_is_better=True, per=("all",)
@@ -131,11 +131,69 @@ def test_its_interval_holds_it_and_is_the_same_each_time(n: int, seed: int) -> N
 def test_where_draws_are_alike_few_or_undefined_it_is_that_of_the_share_or_none() -> None:
     right = np.array([1.0, 2.0, 3.0])
     for share in (0, 1):
-        wanted = wilson(6 * share, 6)
+        # Six facts of three studies, which are not independent: three of three.
+        wanted = wilson(3 * share, 3)
         assert ratio_ends(share * right, right) == (wanted.low, wanted.high)
     assert ratio_ends(*facts(9)) == (None, None)
-    mostly_none = (np.array([part, 1.0, *[0.0] * 10]) for part in (1.0, 2.0))
-    assert ratio_ends(*mostly_none) == (None, None)
+    only_one = (np.array([part, *[0.0] * 10]) for part in (1.0, 2.0))
+    assert ratio_ends(*only_one) == (None, None)
+
+
+def of_few(n: int, seed: int = 5) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two hundred studies, of which n have facts."""
+    right, of = np.zeros(200), np.zeros(200)
+    right[:n], of[:n] = facts(n, seed)
+    return right, of
+
+
+def test_draws_without_a_denominator_are_left_out_up_to_one_percent() -> None:
+    """A thousandth of the draws of 10,000 must not take the interval away."""
+    right, of = of_few(10)
+    low, high = ratio_ends(right, of)
+    # The probability of a draw with none of the ten is 0.00004: some of 10,000, or of 20,000.
+    draws = ratio_interval(right, of, draws=Draws(resamples=100_000))
+    assert 0 < low < right.sum() / of.sum() < high <= 1
+    assert (draws.low, draws.high) == pytest.approx((low, high), abs=0.02)
+
+
+def test_few_studies_with_facts_have_the_interval_of_the_formula() -> None:
+    """By hand: linearised, on the logit scale, with Student's t [Cochran 1977].
+
+    The variance is at least 1/n of the largest, as that of a mean.
+    """
+    for n in (3, 5, 9):
+        right, of = of_few(n)
+        low, high = ratio_ends(right, of)
+        share = right.sum() / of.sum()
+        apart = (right - share * of)[:n]
+        error = np.sqrt(n / (n - 1) * np.sum(apart**2)) / of.sum()
+        error = max(error, np.sqrt(share * (1 - share)) / n)
+        half = reference.t.ppf(0.975, n - 1) * error / (share * (1 - share))
+        logits = np.log(share / (1 - share)) + np.array([-half, half])
+        assert (low, high) == pytest.approx(tuple(1 / (1 + np.exp(-logits))), rel=1e-6)
+
+
+def test_ratios_that_are_no_shares_stay_above_0() -> None:
+    right, of = of_few(5)
+    found = ratio_interval(3 * of + right, of)
+    assert 0 < found.low < found.value < found.high
+    alike = ratio_interval(np.full(20, 1.0), np.full(20, 2.0))
+    assert alike.low < alike.value == 0.5 < alike.high
+
+
+def test_neither_order_nor_names_of_studies_and_patients_change_a_ratio() -> None:
+    rng = np.random.default_rng(4)
+    right, of = facts(60)
+    units = np.repeat(np.arange(20), 3)
+    expected, by_patient = ratio_interval(right, of), ratio_interval(right, of, units)
+    assert expected != by_patient
+    for _ in range(5):
+        order, names = rng.permutation(60), rng.permutation(20)
+        assert ratio_interval(right[order], of[order]) == expected
+        assert ratio_interval(right[order], of[order], names[units][order]) == by_patient
+    other = ratio_interval(right, of, draws=Draws(seed=1))
+    assert other.low != expected.low
+    assert other.low == pytest.approx(expected.low, abs=0.01)
 
 
 # Patients with several studies

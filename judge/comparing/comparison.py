@@ -17,7 +17,7 @@ from judge.comparing.alignment import AlignedRuns, RunChoice, align, input_file,
 from judge.comparing.metric_files import MetricFile
 from judge.running.folder import Run
 from judge.signature import Signature
-from judge.stats.intervals import Values, sum_measures
+from judge.stats.intervals import USUAL_DRAWS, Draws, Values, sum_measures
 from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.scores import GROUP_FIELDS, Counts, ScoreMatrix, cuts
 from judge.stats.significance import Comparison, Resampling, Track, compare
@@ -92,6 +92,7 @@ def compare_runs(
     choices: Sequence[RunChoice],
     how: Resampling | None,
     *,
+    draws: Draws = USUAL_DRAWS,
     sort: str | None = None,
     by: Sequence[str] = (),
     common: bool = False,
@@ -100,8 +101,16 @@ def compare_runs(
     metrics: Sequence[MetricFile] = (),
     track: Track = lambda tested, _n: tested,
 ) -> tuple[ComparedRuns, Comparison]:
-    """Open runs and compare them; raises `JudgeError` that says what differs and must not."""
+    """Open runs and compare them; raises `JudgeError` that says what differs and must not.
+
+    `draws` are those of the intervals of ratios where nothing is tested; with tests they are those
+    of `how`.
+    """
     compared = read_scores(choices, by, allow, patient_field, metrics, common=common)
+    panel = compared.panel
+    how = None if how is None else how.of(panel.n_units)
+    draws = draws.of(panel.n_units) if how is None else how.draws
+    compared = replace(compared, panel=replace(panel, draws=draws))
     comparison = compare(
         compared.panel, sort=sort, by=by, how=how, notes=compared.notes, track=track
     )
@@ -378,6 +387,8 @@ def comparison_signature(compared: ComparedRuns, how: Resampling | None, by: Seq
         parts += [f"resamples:{how.resamples}", f"flips:{flips}", f"seed:{how.seed}"]
         parts += [f"family:{how.family}", f"primary:{how.primary or 'none'}"]
         parts += [f"numpy:{version('numpy')}"]
+    elif any(metric.kind == "ratio" for metric in panel.metrics):
+        parts += panel.draws.parts
     parts.append(f"version:{plugins.version()}")
     return str(Signature(parts))
 

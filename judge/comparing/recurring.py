@@ -18,11 +18,11 @@ from judge.display import Displayed
 from judge.rubrics.contract import Label, Rubric
 from judge.running.folder import Run
 from judge.sentences import lines
-from judge.stats.intervals import wilson
+from judge.stats.intervals import USUAL_DRAWS, Codes, rate_interval
 from judge.stats.metric import Metric
 from judge.stats.scores import ScoreMatrix
 from judge.stats.significance import FLIPS, FLIPS_A_TEST, Resampling, compare_pairs
-from judge.stats.summary import OUTCOMES
+from judge.stats.summary import OUTCOMES, patients
 from judge.types import Annotated, Edit, Item, JudgeError
 
 _EXAMPLES = 3
@@ -43,7 +43,8 @@ class Recurring(Displayed):
     """What recurs in one run, or in two on the same studies, as JSON's types.
 
     `data` has what made it and `errors`, an entry a group: `n_errors`, the studies with one, `k` of
-    the `n` scored with Wilson's interval, and `examples`, the gravest first. Of two runs that is by
+    the `n` scored with Wilson's interval, by patient where patients have several studies, and
+    `examples`, the gravest first. Of two runs that is by
     `models`, with examples of that model alone, beside the `ratio` of shares and the `test`.
     """
 
@@ -63,24 +64,36 @@ class Group(NamedTuple):
 def recurring_in(
     choices: Sequence[RunChoice],
     min_studies: int | None = None,
+    *,
+    patient_field: str | None = None,
+    seed: int = USUAL_DRAWS.seed,
     **options: Any,  # noqa: ANN401
 ) -> Recurring:
-    """Return the errors that recur in one run, or in two; raises as `read_scores` does."""
+    """Return the errors that recur in one run, or in two; raises as `read_scores` does.
+
+    `patient_field` names the patient, by default the usual field. `seed` is that of the flips of
+    two runs' tests by patient.
+    """
     if len(choices) > 2:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     if len(choices) > 1:
-        return _between(read_scores(choices, **options), min_studies or FEWEST_TESTED)
+        compared = read_scores(choices, patient_field=patient_field, **options)
+        return _between(compared, min_studies or FEWEST_TESTED, replace(_USUAL, seed=seed))
     run, least = Run(choices[0].path), min_studies or FEWEST
     rubric, summary = run.rubric, run.summary()
     if choices[0].model:
         summary = {**summary, "model": choices[0].model}
     groups = _grouped(run, rubric)
     in_order = sorted(groups, key=lambda group: _place(group, rubric))
-    n = summary["n_scored"]
-    errors = [{**_named(group, rubric), **_numbers(groups[group], n)} for group in in_order]
+    scored, intervals_by = _scored_studies(run, patient_field)
+    summary = {name: value for name, value in summary.items() if name != "intervals_by"}
+    if intervals_by is not None:
+        summary["intervals_by"] = intervals_by
+    errors = [{**_named(group, rubric), **_numbers(groups[group], scored)} for group in in_order]
     errors.sort(key=lambda error: [-error[name] for name in ("k", "n_grave", "n_errors")])
     data = {
         **{name: summary.get(name) for name in _MADE_BY},
+        "intervals_by": intervals_by,
         "min_studies": least,
         "findings_by": str(lexicon.load().version),
         "notes": summary["notes"],
@@ -89,7 +102,24 @@ def recurring_in(
     return Recurring(rubric, data, summary)
 
 
-def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
+class _Scored(NamedTuple):
+    """The scored studies by id, with their row, and the number of each row's patient."""
+
+    rows: Mapping[str, int]
+    units: Codes | None
+
+
+def _scored_studies(run: Run, patient_field: str | None) -> tuple[_Scored, str | None]:
+    """Return a run's scored studies, and the field of the patient where some have several."""
+    table = run.table()
+    is_scored = (table["outcome"] == OUTCOMES[Annotated]).to_numpy(dtype=bool)
+    field, units = patients(table, patient_field) or (None, None)
+    ids = table["study_id"][is_scored].tolist()
+    rows = {study_id: row for row, study_id in enumerate(ids)}
+    return _Scored(rows, None if units is None else units[is_scored]), field
+
+
+def _between(compared: ComparedRuns, min_studies: int, how: Resampling) -> Recurring:
     runs, names = compared.aligned.runs, " and ".join(compared.aligned.names)
     if len({run.rubric for run in compared.runs}) > 1:
         raise JudgeError(f"{names}: errors are compared between runs of one rubric; name two")
@@ -104,6 +134,8 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
     panel = compared.panel.take(is_scored.nonzero()[0])
     rubric, models = runs[0].rubric, [run.model for run in compared.runs]
     n, wanted = len(panel.study_ids), set(panel.study_ids)
+    ids_in_order = {study_id: row for row, study_id in enumerate(panel.study_ids)}
+    scored = _Scored(ids_in_order, panel.clusters if panel.is_clustered else None)
     first, second = (_grouped(run, rubric, wanted) for run in runs)
     groups = sorted({*first, *second}, key=lambda group: _place(group, rubric))
     studies = {
@@ -113,12 +145,12 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
         for group in groups
     }
     tested = [group for group in groups if len(set.union(*studies[group])) >= min_studies]
-    tests = dict(zip(tested, _tests(panel, [studies[group] for group in tested]), strict=True))
+    tests = dict(zip(tested, _tests(panel, [studies[group] for group in tested], how), strict=True))
     errors = []
     for group in groups:
         ids, other_ids = studies[group]
-        left = _numbers(first.get(group, ()), n, ids - other_ids)
-        right = _numbers(second.get(group, ()), n, other_ids - ids)
+        left = _numbers(first.get(group, ()), scored, ids - other_ids)
+        right = _numbers(second.get(group, ()), scored, other_ids - ids)
         error = {
             **_named(group, rubric),
             "n_either": len(ids | other_ids),
@@ -134,7 +166,7 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
 
     version = str(lexicon.load().version)
     data = {
-        "signature": f"{comparison_signature(compared, _USUAL, ())}|errors:{min_studies}+{version}",
+        "signature": f"{comparison_signature(compared, how, ())}|errors:{min_studies}+{version}",
         "rubric": rubric.name,
         "runs": [run.described() for run in compared.runs],
         "patient_field": panel.patient_field if panel.is_clustered else None,
@@ -149,7 +181,9 @@ def _between(compared: ComparedRuns, min_studies: int) -> Recurring:
     return Recurring(rubric, data)
 
 
-def _tests(panel: ScoreMatrix, studies: Sequence[Sequence[set[str]]]) -> list[dict[str, Any]]:
+def _tests(
+    panel: ScoreMatrix, studies: Sequence[Sequence[set[str]]], how: Resampling
+) -> list[dict[str, Any]]:
     """Test each group as a rate; Holm's correction is for all of them."""
     if not studies:
         return []
@@ -161,7 +195,7 @@ def _tests(panel: ScoreMatrix, studies: Sequence[Sequence[set[str]]]) -> list[di
         Metric(name, name, "rate", higher_is_better=False, study_label=name) for name in values
     )
     of_groups = replace(panel, metrics=metrics, values=values, per={})
-    how = replace(_USUAL, flips=max(FLIPS, FLIPS_A_TEST * len(studies)))
+    how = replace(how, flips=max(how.flips or FLIPS, FLIPS_A_TEST * len(studies)))
     tests = [test for (test,) in compare_pairs(of_groups, {}, how).pairs.values()]
     plain = [{**asdict(test), "significant": test.is_significant} for test in tests]
     return [{name: test[name] for name in test if name not in ("a", "b")} for test in plain]
@@ -191,15 +225,17 @@ def _grouped(
 
 
 def _numbers(
-    errors: Sequence[_Error], n: int, among: Collection[str] | None = None
+    errors: Sequence[_Error], scored: _Scored, among: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Return a group's numbers of `n` studies, with examples among these, or of all."""
+    """Return a group's numbers of the scored studies, with examples `among` some, or of all."""
     gravest: dict[str, int] = {}
     for study_id, weight, _ in errors:
         gravest[study_id] = max(weight, gravest.get(study_id, 0))
     shown = [study_id for study_id in gravest if among is None or study_id in among]
     shown.sort(key=lambda study_id: -gravest[study_id])
-    studies = wilson(len(gravest), n)
+    has_error = np.zeros(len(scored.rows), dtype=bool)
+    has_error[[scored.rows[study_id] for study_id in gravest]] = True
+    studies = rate_interval(has_error, scored.units)
     return {
         "n_errors": len(errors),
         "n_grave": sum(is_grave for _, _, is_grave in errors),

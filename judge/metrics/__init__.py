@@ -26,8 +26,10 @@ import pandas as pd
 from judge.metrics.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled, pooled_cell
 from judge.plugins import METRICS, install
 from judge.rubrics.contract import Scale
+from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, n_different
 from judge.stats.metric import KNOWN, Metric
 from judge.stats.scores import Cell, ScoreMatrix, group_cells, groups_of
+from judge.stats.summary import patients
 from judge.studies.study_set import StudySet
 from judge.types import JudgeError
 
@@ -221,11 +223,31 @@ def added(name: str) -> Metric | None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredReports:
-    """The studies of one model, and their metrics so far."""
+    """The studies of one model, and their metrics so far.
+
+    Intervals are by patient where patients have several studies; `patient_field` names the field,
+    by default the usual one, and `none` takes studies as independent. Figures from sums of counts
+    have a bootstrap with these `draws`.
+    """
 
     studies: StudySet
     model: str
     scores: list[Scores] = field(default_factory=list)
+    patient_field: str | None = None
+    draws: Draws = USUAL_DRAWS
+
+    def patients(self) -> tuple[str, Codes] | None:
+        """Return the field of the patient and each study's patient, by number.
+
+        None where no patient has several studies. Raises `JudgeError` for an unknown field.
+        """
+        table = pd.DataFrame(dict(self.fields), dtype=object)
+        return patients(table, self.patient_field)
+
+    def set_of_draws(self) -> Draws:
+        """Return the seed and the number of resamples for these studies."""
+        clusters = self.patients()
+        return self.draws.of(n_different(clusters[1]) if clusters else len(self.studies))
 
     @property
     def fields(self) -> dict[str, tuple[object, ...]]:
@@ -251,12 +273,27 @@ class ScoredReports:
         pooled = [figure for scores in self.scores for figure in scores.figures]
         arrays = {k: np.array(v) for scores in self.scores for k, v in scores.columns.items()}
         values = {metric.name: arrays[metric.name][:, None] for metric in metrics}
-        matrix = ScoreMatrix((self.model,), self.studies.study_ids, metrics, values, self.fields)
+        name, clusters = self.patients() or (None, None)
+        draws = self.set_of_draws()
+        matrix = ScoreMatrix(
+            (self.model,),
+            self.studies.study_ids,
+            metrics,
+            values,
+            self.fields,
+            clusters,
+            name,
+            draws=draws,
+        )
         figures = []
         for key, part in [({}, matrix), *(groups_of(matrix, by) if by else [])]:
             cells = group_cells(part).cells
             rows = np.flatnonzero(np.isin(self.studies.study_ids, part.study_ids)).tolist()
             single = [(metric, cells[metric.name][0]) for metric in metrics]
-            sums = [(figure.metric, pooled_cell(figure, arrays, rows)) for figure in pooled]
+            units = None if clusters is None else clusters[rows]
+            sums = [
+                (figure.metric, pooled_cell(figure, arrays, rows, units, draws))
+                for figure in pooled
+            ]
             figures.append((key, (*single, *sums)))
         return figures

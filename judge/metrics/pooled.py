@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.stats.intervals import Values, bootstrap_estimate
+from judge.stats.intervals import (
+    USUAL_DRAWS,
+    Codes,
+    Draws,
+    Values,
+    bootstrap_estimate,
+    unit_sums,
+    units_of,
+)
 from judge.stats.metric import Metric
 from judge.stats.scores import Cell
 
@@ -107,11 +115,19 @@ COLUMNS = frozenset(column for figure in (*CORPUS_BLEU, *F1_CHEXBERT) for column
 """All columns of counts; a count by itself is no metric."""
 
 
-def pooled_cell(figure: Pooled, counts: Mapping[str, Values], rows: Sequence[int]) -> Cell:
+def pooled_cell(
+    figure: Pooled,
+    counts: Mapping[str, Values],
+    rows: Sequence[int],
+    units: Codes | None = None,
+    draws: Draws = USUAL_DRAWS,
+) -> Cell:
     """Return the figure of some studies with a 95% bootstrap interval.
 
-    There is no interval for fewer than ten studies, and if a resample has no figure.
+    Patients are drawn where `units` has the number of each study's patient. There is no interval
+    for fewer than ten studies, or patients, and if more than 1% of the resamples have no figure.
     """
     table = np.stack([counts[name] for name in figure.columns], axis=1)[rows]
-    pooled = bootstrap_estimate(table, figure.compute, len(table), most=0)
+    sums = unit_sums(table, units_of(units, len(table)))
+    pooled = bootstrap_estimate(sums, figure.compute, len(table), draws=draws)
     return Cell(pooled.n, None, pooled.value, pooled.low, pooled.high, None)

@@ -33,6 +33,7 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.derived import for_prompt, on_scale, restrict
 from judge.running.records import FORMAT, Reading, StudyResult, outcome_of, study_of, to_record
 from judge.signature import Signature
+from judge.stats.intervals import USUAL_DRAWS, Draws
 from judge.stats.summary import DEFAULT_BY, FIXED, TableBuilder, summarise
 from judge.types import JudgeError, Outcome, Study
 
@@ -246,13 +247,16 @@ class Run(Displayed):
             self._check_version()
         return self._summary
 
-    def regrouped(self, by: Sequence[str], patient_field: str | None = None) -> dict[str, Any]:
+    def regrouped(
+        self, by: Sequence[str], patient_field: str | None = None, draws: Draws = USUAL_DRAWS
+    ) -> dict[str, Any]:
         """Return the summary with the rates grouped by any fields of the studies.
 
-        `patient_field` None is the usual field, `none` takes studies as independent.
+        `patient_field` None is the usual field, `none` takes studies as independent. `draws` are
+        those of a ratio's bootstrap.
         """
         summary = {k: v for k, v in self.summary().items() if k != "intervals_by"}
-        return {**summary, **summarise(self.table(), self.rubric, by, patient_field)}
+        return {**summary, **summarise(self.table(), self.rubric, by, patient_field, draws)}
 
     def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
         """Return the rates and figures by group, as `judge rates --format csv` prints them.

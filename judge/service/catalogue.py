@@ -15,6 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from judge.comparing.alignment import known_model
 from judge.pages import run as page
 from judge.pages.bundle import as_json
@@ -24,7 +26,8 @@ from judge.running.folder import ANNOTATIONS, MANIFEST, TABLE_PARQUET, Run, Stam
 from judge.service import ProblemError, jobs
 from judge.service.jobs import Job
 from judge.service.settings import ServiceSettings
-from judge.stats.intervals import wilson
+from judge.stats.intervals import rate_interval
+from judge.stats.summary import patients
 from judge.study.view import graded_items, search_text
 from judge.tables.run import headline_figures
 from judge.types import JudgeError
@@ -37,7 +40,8 @@ RIGHT, ALL = "right", "all"
 VERDICTS = (RIGHT, "wrong", "wrong_severity")
 NOTE = (
     "Precision: reviewed errors that more than half of their readers marked right, of all reviewed "
-    "errors; wrong severity counts as not right. 95% Wilson interval."
+    "errors; wrong severity counts as not right. 95% Wilson interval by study, or by patient where "
+    "patients have several."
 )
 _RATE = ("k", "n", "value", "low", "high")
 MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
@@ -120,8 +124,10 @@ class OpenRun(Run):
         """Return the statistics of the reviews that count.
 
         `precision` has a row with k, n, value, low and high for `all` errors and for each code; an
-        error with two codes counts under both. Reviews of errors that the run no longer has since
-        it was scored anew count nowhere; `missed` counts the errors that readers added.
+        error with two codes counts under both. Its interval is by study, or by patient where
+        patients have several studies, since the errors of one study are not independent. Reviews
+        of errors that the run no longer has since it was scored anew count nowhere; `missed` counts
+        the errors that readers added.
         """
         by_error: dict[tuple[str, str], list[Event]] = defaultdict(list)
         missed = []
@@ -133,8 +139,9 @@ class OpenRun(Run):
         rows, codes = [], self.rubric.codes.labels if self.rubric.codes else ()
         for code in (ALL, *(label.name for label in codes)):
             errors = [e for e in by_error.values() if code == ALL or code in e[0].categories]
-            n_right = sum(2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors)
-            rate = wilson(n_right, len(errors))
+            is_right = [2 * sum(e.verdict == RIGHT for e in es) > len(es) for es in errors]
+            units = [self.units[es[0].study_id] for es in errors]
+            rate = rate_interval(np.array(is_right, bool), np.array(units, np.intp))
             rows.append({"code": code} | {name: getattr(rate, name) for name in _RATE})
         return {
             "n_reviewed_errors": len(by_error),
@@ -144,6 +151,14 @@ class OpenRun(Run):
             "note": NOTE,
             "missed": len(missed),
         }
+
+    @cached_property
+    def units(self) -> dict[str, int]:
+        """The number of each study's patient, or its own where studies are independent."""
+        table = self.table()
+        clusters = patients(table)
+        numbers = clusters[1].tolist() if clusters else range(len(table))
+        return dict(zip(table["study_id"].tolist(), numbers, strict=True))
 
     def errors_of(self, study_id: str) -> dict[str | None, Mapping[str, Any]]:
         """Return a study's graded items by fingerprints of their content, an equal one numbered."""

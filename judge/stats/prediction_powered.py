@@ -29,6 +29,8 @@ LEAST = 10
 """Readings, and patients, below which nothing is corrected."""
 _UNSEEN = Z_95**2
 """Readings that an interval counts besides those there are: see `corrected`."""
+_AT_END = 1e-9
+"""How far from an end of the scale, as a share of it, labels still count as all at that end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,17 @@ def corrected(
     unread) + mean(y - lambda f, read) and lambda = Cov(y, f) / ((1 + n/N) Var(f)), within 0 and 1;
     the variance is lambda² Var(f, unread) / N + Var(y - lambda f, read) / n. With strata each study
     that was read counts for those of its stratum, and lambda has the stratum's n/N; the variance is
-    of all together, which is a little too large. A variance of residuals says little where the
-    judge has been wrong in few readings or none. So the interval, never the figure, counts z² =
-    3.84 more readings of which the judge knew nothing. It is a score interval, as Wilson's for a
-    rate; at lambda 0 it is that of the labels.
+    of all together, which is a little too large.
+
+    A variance of residuals says little where the judge has been wrong in few readings or none. So
+    the interval, never the figure, allows for more. Of a mean it counts z² = 3.84 more readings of
+    which the judge knew nothing. Of a rate it takes the share of readings in which the judge was
+    wrong, d of n, as (d + z²/2) / (n + z²), the centre of Wilson's interval [Agresti and Coull
+    1998], but the variance then is at most that of the labels alone: where almost all studies say
+    the same, a judge that never erred in 50 readings can still be off by more than the rate's
+    distance from 1. The interval is a score interval, as Wilson's for a rate; at lambda 0 it is
+    that of the labels. Where all labels are at one end of the scale it is Wilson's of n out of n,
+    where n is the effective number of readings: 1 / the sum of their squared weights [Kish 1965].
     """
     scored = ~np.isnan(judge)
     f, y = judge[scored], readers[scored]
@@ -100,14 +109,15 @@ def corrected(
         return replace(none, why_not=f"no reading of a stratum of {without} studies")
     weights = (n_all / n_read / studies)[strata[read]]
     y = y[read]
-    apart_y, apart_f = y - weights @ y, f[read] - weights @ f[read]
+    # The weights' sum may be 1 but for rounding: labels that are all 1 have a figure of exactly 1.
+    by_labels = float(np.clip(weights @ y, y.min(), y.max()))
+    apart_y, apart_f = y - by_labels, f[read] - weights @ f[read]
     slope = 0.0
     if np.ptp(y) and np.ptp(f):
         slope = float(weights @ (apart_y * apart_f)) / float(np.var(f, ddof=1))
     # How much the judge is relied on, by stratum.
     lambdas = np.clip(slope * (1 - n_read / n_all), 0.0, 1.0)
     unread_weights = (n_all * lambdas / np.maximum(n_all - n_read, 1) / studies)[strata[~read]]
-    by_labels = float(weights @ y)
     value = by_labels - float(weights @ (lambdas[strata[read]] * f[read]))
     value += float(unread_weights @ f[~read])
 
@@ -121,17 +131,25 @@ def corrected(
         parts[~read, 1] = unread_weights * apart * inflation
     sums = unit_sums(parts, patients)
     (by_readers, covariance), (_, by_judge) = sums.T @ sums
-    if covariance < 0:
+    is_rate = statistic.kind == "rate"
+    if covariance < 0 and not is_rate:
         covariance *= n_units / (n_units + _UNSEEN)
     variance = by_readers + 2 * covariance + by_judge
+    if is_rate:
+        wrong = float(weights @ (y - f[read]) ** 2)
+        allowed = (n_units * wrong + _UNSEEN / 2) / (n_units + _UNSEEN)
+        reliance = float(weights @ lambdas[strata[read]] ** 2)
+        wider = variance + reliance * max(0.0, allowed - wrong) / n_units
+        variance = max(variance, min(wider, by_readers))
 
-    is_rate = statistic.kind == "rate"
     scale: Scale = (0, 1) if is_rate else statistic.scale
     # The variance of a rate is known from the rate; where its units are not studies it is not.
     z = Z_95 if is_rate and n_units == n else student(n_units - 1)
     share = 1 - 1 / n if is_rate else 1.0
+    unit_weights = unit_sums(weights[:, None], units_of(patients[read], n))
+    effective = min(float(n_units), 1 / float((unit_weights**2).sum()))
     of_labels, of_both = (
-        Estimate(n, *_ends(figure, share * spread, by_labels, scale, n_units, z))
+        Estimate(n, *_ends(figure, share * spread, by_labels, scale, effective, z))
         for figure, spread in ((by_labels, by_readers), (value, variance))
     )
     if statistic.is_reciprocal:
@@ -149,7 +167,7 @@ def _inflation(n: int) -> float:
 
 
 def _ends(
-    value: float, variance: float, seen: float, scale: Scale, n: int, z: float
+    value: float, variance: float, seen: float, scale: Scale, n: float, z: float
 ) -> tuple[float, float, float]:
     """Return a figure, brought onto the scale, and its interval.
 
@@ -163,9 +181,10 @@ def _ends(
     width = 1.0 if high is None else high - low
     share, seen = max(0.0, (value - low) / width), (seen - low) / width
     share = share if high is None else min(1.0, share)
+    is_at_end = seen <= _AT_END or (high is not None and seen >= 1 - _AT_END)
     largest = seen if high is None else seen * (1 - seen)
     # The variance is 1/n of the largest at least, as that of a mean [`mean_interval`].
-    per = max(variance / width**2 / largest, 1 / n**2) if largest > 0 else 1 / n
+    per = 1 / n if is_at_end else max(variance / width**2 / largest, 1 / n**2)
     if high is not None:
         ends = wilson_ends(share, 1 / per, z)
     else:

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.intervals import Codes, Estimate, Values, figure_of, mean_interval, n_different
+from judge.stats.intervals import (
+    USUAL_DRAWS,
+    Codes,
+    Draws,
+    Estimate,
+    Values,
+    figure_of,
+    mean_interval,
+    n_different,
+    unit_sums,
+    units_of,
+)
 from judge.stats.metric import Metric
 from judge.stats.summary import grouped
 from judge.types import JudgeError
@@ -39,7 +50,7 @@ class ScoreMatrix:
     scored for the model. A ratio's values are its numerators; `per` has the denominators. `tallies`
     has, by rubric, the counts of items, models by `cuts` by studies. `clusters` numbers the patient
     of each study; None where studies are independent. `without_run` has, by rubric, the numbers of
-    the models without a run of it.
+    the models without a run of it. `draws` are those of the intervals of single figures.
     """
 
     models: tuple[str, ...]
@@ -52,6 +63,7 @@ class ScoreMatrix:
     per: Mapping[str, Values] = field(default_factory=dict)
     tallies: Mapping[str, Counts] = field(default_factory=dict)
     without_run: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    draws: Draws = USUAL_DRAWS
 
     def __post_init__(self) -> None:
         # Values are found by the metric's name, and read by its label.
@@ -90,9 +102,38 @@ class ScoreMatrix:
         )
 
     @property
+    def n_units(self) -> int:
+        """How many patients there are, or studies where they are independent."""
+        return len(self.study_ids) if self.clusters is None else n_different(self.clusters)
+
+    @property
     def is_clustered(self) -> bool:
         """Whether any patient has more than one study here."""
         return self.clusters is not None and n_different(self.clusters) < len(self.study_ids)
+
+
+def canonical(panel: ScoreMatrix) -> ScoreMatrix:
+    """Return the panel with its studies, and its patients' numbers, in an order of their values.
+
+    Resamples and flips go by position: so neither the order of a file nor the names of ids change a
+    number. Studies with the same values are interchangeable.
+    """
+    models = sorted(range(len(panel.models)), key=lambda model: panel.models[model])
+    by_metric = [grid for values in (panel.values, panel.per) for _, grid in sorted(values.items())]
+    if not by_metric or not panel.study_ids:
+        return panel
+    columns = np.hstack([grid[:, models] for grid in by_metric])
+    # A study without a score sorts before all others, and not beside a score of 0.
+    columns = np.hstack([np.isnan(columns), np.nan_to_num(columns)])
+    order = np.lexsort(columns.T[::-1])
+    panel, columns = panel.take(order), columns[order]
+    if panel.clusters is None:
+        return panel
+    units = units_of(panel.clusters, len(order))
+    sums = unit_sums(columns, units)
+    place = np.empty(len(sums), np.intp)
+    place[np.lexsort(sums.T[::-1])] = np.arange(len(sums))
+    return replace(panel, clusters=place[units])
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +197,8 @@ def group_cells(panel: ScoreMatrix, key: Mapping[str, object] | None = None) -> 
         for column, under in zip(values.T, per.T, strict=True):
             known = ~np.isnan(column)
             units = None if clusters is None else clusters[known]
-            figures.append(figure_of(metric.kind, column[known], under[known], metric.scale, units))
+            numbers = (column[known], under[known])
+            figures.append(figure_of(metric.kind, *numbers, metric.scale, units, panel.draws))
         shown = np.array([figure.value for figure in figures], float)
         better, _ = count_better(shown[None], higher=metric.higher_is_better)
         cells[metric.name] = tuple(

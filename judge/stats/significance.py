@@ -24,9 +24,11 @@ from judge.stats.correlation import Correlations, correlations
 from judge.stats.intervals import (
     LEAST_UNITS,
     MOST_UNDEFINED,
+    USUAL_DRAWS,
     Z_95,
     Bools,
     Codes,
+    Draws,
     Values,
     bootstrap_weights,
     generator,
@@ -42,6 +44,7 @@ from judge.stats.scores import (
     Group,
     RankShares,
     ScoreMatrix,
+    canonical,
     group_cells,
     parts_of,
     rank_shares,
@@ -119,6 +122,8 @@ class Resampling:
     them reach then has `refined_flips`, 200 for each test that it is corrected with, as far as all
     flips take about a minute. A comparison sets `refined_flips`.
 
+    `resamples` None is the usual number of `Draws`.
+
     `family` names the tests whose p-values Holm's method corrects together:
 
     - `groups`: those of all studies, and those of all groups of studies. Where there are groups
@@ -132,8 +137,8 @@ class Resampling:
     are families of their own; those of the other metrics are called secondary.
     """
 
-    seed: int = 20_260_101
-    resamples: int = 1_000
+    seed: int = USUAL_DRAWS.seed
+    resamples: int | None = None
     flips: int | None = None
     family: Family = "groups"
     primary: str | None = None
@@ -144,6 +149,15 @@ class Resampling:
         if self.primary is None:
             return None
         return "primary" if metric == self.primary else "secondary"
+
+    @property
+    def draws(self) -> Draws:
+        """What of it a bootstrap needs."""
+        return Draws(self.seed, self.resamples)
+
+    def of(self, n_units: int) -> Resampling:
+        """Return it with the number of resamples for a set of so many patients or studies."""
+        return replace(self, resamples=self.draws.count(n_units))
 
 
 @dataclass(frozen=True)
@@ -238,7 +252,7 @@ def compare(
         raise JudgeError("no study to compare")
     parts = parts_of(panel, by)
     if how is not None:
-        how = plan(panel.metrics, [part for _, part in parts], how)
+        how = plan(panel.metrics, [part for _, part in parts], how.of(panel.n_units))
     asked = find(panel.metrics, sort) if sort is not None else None
     if asked is None and how is not None and how.primary is not None:
         asked = panel.metric(how.primary)
@@ -399,6 +413,7 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
 
     One set of resamples serves all metrics and models, so differences are paired. `key` names the
     group, from which the random numbers come: they do not depend on which other groups there are.
+    Neither the order of the studies nor the names of their ids change a number.
     """
     how = plan(panel.metrics, [panel], how)
     return _corrected([_test_table(panel, key, how)], how)[0]
@@ -406,10 +421,12 @@ def compare_pairs(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling
 
 def _test_table(panel: ScoreMatrix, key: Mapping[str, object], how: Resampling) -> GroupTests:
     """Return the tests of a table, with p-values that are not yet corrected."""
+    panel = canonical(panel)
     units = units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
     pairs = np.triu_indices(len(panel.models), k=1)
-    draws = bootstrap_weights(generator(how.seed, "bootstrap", key), n_units, how.resamples)
+    n_draws = how.draws.count(n_units)
+    draws = bootstrap_weights(generator(how.seed, "bootstrap", key), n_units, n_draws)
     weights = np.concatenate([np.ones((1, n_units)), *draws])
     flip_tests = {
         metric.name: _FlipTest.of(panel, metric, units, pairs)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.stats.intervals import Codes, bounds, estimate, n_different
+from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, bounds, estimate, n_different
 from judge.studies.columns import FIELD_NAMES
 from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 
@@ -89,6 +90,7 @@ def summarise(
     rubric: Rubric,
     by: Sequence[str] = DEFAULT_BY,
     patient_field: str | None = None,
+    draws: Draws = USUAL_DRAWS,
 ) -> dict[str, Any]:
     """Return everything that is printed of a table of studies, ready for JSON.
 
@@ -96,7 +98,8 @@ def summarise(
     Keys: those of `_block` for all studies (`n_studies`, `n_scored`, `n_unparsed`,
     `n_failed`, `statistics`), `totals` (of each whole measure: how many, and per study that
     has it), `reasons`, `warnings`, and `rates`, a list with one `_block` a group, its fields
-    first; `intervals_by`, the field of the patient, where patients have several studies.
+    first; `intervals_by`, the field of the patient, where patients have several studies;
+    `resampling`, the seed and the number of resamples, where a statistic is a ratio of sums.
     Raises `JudgeError` for a field that the table has not.
     """
     lost = table[table["outcome"] != "annotated"]
@@ -104,17 +107,24 @@ def summarise(
     warnings = Counter(text for cell in cells for text in set(cell.split("; ")))
     clusters = patients(table, patient_field)
     units = clusters[1] if clusters else None
+    draws = draws.of(len(table) if units is None else n_different(units))
+    has_ratio = any(statistic.kind == "ratio" for statistic in rubric.statistics)
+    resampling = {"resampling": asdict(draws)} if has_ratio else {}
     return {
-        **_block(table, rubric, units),
+        **_block(table, rubric, units, draws),
         "n_class_inferred": int(table["class_inferred"].sum()),
         "totals": _totals(table, rubric),
         "reasons": dict(Counter(lost["outcome"] + ": " + lost["reason"]).most_common()),
         "warnings": dict(warnings.most_common()),
         "by": list(by),
         "rates": [
-            {**key, **_block(table.take(rows), rubric, None if units is None else units[rows])}
+            {
+                **key,
+                **_block(table.take(rows), rubric, None if units is None else units[rows], draws),
+            }
             for key, rows in grouped(table, by)
         ],
+        **resampling,
         **({"intervals_by": clusters[0]} if clusters else {}),
     }
 
@@ -196,7 +206,7 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
         raise JudgeError(f"no field {wanted}; there are: {', '.join(fields)}")
 
 
-def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None) -> dict[str, Any]:
+def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None, draws: Draws) -> dict[str, Any]:
     """Counts of outcomes and the statistics of one set of rows.
 
     The denominator of every mean and rate is the annotated studies that have its measure. Its
@@ -206,7 +216,7 @@ def _block(rows: pd.DataFrame, rubric: Rubric, units: Codes | None) -> dict[str,
     scored, units = rows[is_scored], None if units is None else units[is_scored]
     statistics = {}
     for statistic in rubric.statistics:
-        figure = estimate(scored, statistic, units)
+        figure = estimate(scored, statistic, units, draws)
         ends = bounds(figure, statistic, len(rows) - len(scored))
         statistics[statistic.name] = figure.plain() | ({"bounds": list(ends)} if ends else {})
     return {

@@ -27,7 +27,7 @@ from judge.stress.report_edits import (
     match_case,
 )
 from judge.studies import read_pair
-from judge.studies.columns import KNOWN_NAMES, NamedFields
+from judge.studies.columns import FIELD_NAMES, KNOWN_NAMES, NamedFields
 from judge.studies.join import join_tables
 from judge.studies.load import load
 from judge.studies.study_set import StudySet
@@ -244,7 +244,7 @@ def make_candidates(
                 continue
             counts[name][MADE] += 1
             fields: dict[str, object] = {
-                "patient": study.fields.get("patient") or study.study_id,
+                "patient": _patient(study),
                 "study": study.study_id,
                 "change": name,
                 "group": perturbation.group,
@@ -257,6 +257,12 @@ def make_candidates(
             if perturbation.base:
                 fields["base"] = f"{study.study_id}/{perturbation.base}"
             yield replace(study, study_id=f"{study.study_id}/{name}", candidate=text), fields
+
+
+def _patient(study: Study) -> object:
+    """Return the value of the first usual field of the patient, else the study's id."""
+    named = (study.fields.get(name) for name in FIELD_NAMES["patient"])
+    return next((value for value in named if value is not None), study.study_id)
 
 
 def write_candidates(

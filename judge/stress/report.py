@@ -1,7 +1,7 @@
 """The figures of a stress test: errors found, false alarms, and how stable the answers are.
 
 The denominator of a rate is the candidates with a readable answer; the others are counted beside
-it. Intervals of rates are Wilson's; over several perturbations the candidates of a study go
+it. Intervals of rates are Wilson's. The candidates of a patient, and those of equal references, go
 together, and the interval is that of the effective number of candidates [Kish 1965]. Means have the
 interval of a run's table.
 """
@@ -25,9 +25,9 @@ from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import levels_of
 from judge.running.folder import MANIFEST, Run
 from judge.signature import Signature, short_digest
-from judge.stats.intervals import mean_interval, rate_interval
+from judge.stats.intervals import Codes, mean_interval, rate_interval
 from judge.stats.scores import ROUNDING
-from judge.stats.summary import OUTCOMES
+from judge.stats.summary import OUTCOMES, patient_numbers
 from judge.stress.candidates import FIELDS, IDENTICAL, all_perturbations
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
@@ -91,7 +91,8 @@ def scale_of(rubric: Rubric) -> ErrorScale:
 class StressAnswers:
     """The answers of a run, one row per candidate in each frame.
 
-    `table` has `FIELDS` and `unit`, the number of the reference; `lost`, why there is no answer,
+    `table` has `FIELDS` and `unit`, a number that candidates of one patient, or of equal
+    references, share; `lost`, why there is no answer,
     else empty; `errors`, `level` and `score`, NaN where there is none; whether an error is in a
     category of the truth (`is_right`), and there on the truth's side of the level (`is_graded`).
     `categories` counts errors by category, `at_level` those of the level.
@@ -117,7 +118,7 @@ def read_answers(run: Run) -> StressAnswers:
     scale = scale_of(run.rubric)
     score = (scale.score.name,) if scale.score else ()
     measures = list(dict.fromkeys(chain(scale.errors, score, *scale.categories.values())))
-    columns = run.columns(measures, FIELDS).to_pandas()
+    columns = run.columns(measures, (*FIELDS, "patient")).to_pandas()
     counts = columns[measures].astype(float)
 
     def total(names: Measures) -> pd.Series:
@@ -134,7 +135,10 @@ def read_answers(run: Run) -> StressAnswers:
     table["lost"] = np.where(outcomes == OUTCOMES[Annotated], lost, outcomes)
     references = {record["study_id"]: record["reference"] for record in run.records()}
     texts = table["study_id"].map(references)
-    table["unit"] = pd.factorize(texts.where(texts != "", table["study"]))[0]
+    by_text = pd.factorize(texts.where(texts != "", table["study"]))[0]
+    patients = columns["patient"] if "patient" in columns else table["study"]
+    by_patient = patient_numbers([None if pd.isna(value) else value for value in patients])
+    table["unit"] = _joined(by_text, by_patient)
     categories, at_level = (
         Frame({name: total(part) for name, part in parts.items()}, index=counts.index)
         for parts in (scale.categories, scale.at_level)
@@ -146,6 +150,17 @@ def read_answers(run: Run) -> StressAnswers:
     table["is_right"] = right > 0
     table["is_graded"] = grave.where(table["significance"] == "significant", right - grave) > 0
     return StressAnswers(run, scale, table, categories, at_level)
+
+
+def _joined(first: Codes, second: Codes) -> Codes:
+    """Return units in which rows are together that share one of two numbers, also over others."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = int(first.max()) + 1 if len(first) else 0
+    n_second = int(second.max()) + 1 if len(second) else 0
+    links = coo_matrix((np.ones(len(first)), (first, n + second)), shape=(n + n_second,) * 2)
+    return np.asarray(connected_components(links, directed=False)[1], np.intp)[first]
 
 
 @dataclass(frozen=True, repr=False)
@@ -216,7 +231,11 @@ def _report(repeats: Sequence[StressAnswers]) -> StressReport:
             {"path": str(run.path), "signature": run.signature, "lost": _counts(table)["lost"]}
             for run, table in ((answers.run, answers.table) for answers in repeats)
         ],
-        "candidates": {"n_studies": table["study"].nunique(), "n_candidates": len(table)},
+        "candidates": {
+            "n_studies": table["study"].nunique(),
+            "n_candidates": len(table),
+            "n_units": table["unit"].nunique(),
+        },
         "detection": _by_change(first, "error", "class", _detected),
         "detection_all": _detected(first, table[table["group"] == "error"]),
         "false_alarms": _by_change(first, "unchanged", "change", _alarms),
@@ -284,7 +303,8 @@ def _alarms(answers: StressAnswers, part: Frame) -> dict[str, Any]:
     identical = answers.table[answers.table["change"] == IDENTICAL].set_index("study")["score"]
     change = None
     if scale.score and len(identical) and not (part["change"] == IDENTICAL).any():
-        moves = (read["score"] - read["study"].map(identical)).dropna()
+        before = read["study"].map(identical).astype(float)
+        moves = (read["score"].astype(float) - before).dropna()
         mean = mean_interval(moves.to_numpy(), units=read["unit"][moves.index].to_numpy())
         change = {"n": mean.n, "mean": mean.value, "low": mean.low, "high": mean.high}
     return {**_counts(part), **rates, "score_change": change}

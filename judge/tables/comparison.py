@@ -341,6 +341,11 @@ def metrics_document(scored: ScoredReports, by: Sequence[str]) -> Document:
     if studies.omitted:
         facts.append(("left out", left_out(studies.omitted)))
     facts += class_facts(sum(studies.class_inferred), len(studies))
+    if found := scored.patients():
+        facts.append(("intervals", f"by {found[0]}: some have several studies"))
+    if any(scores.figures for scores in scored.scores):
+        draws = scored.set_of_draws()
+        facts.append(("bootstrap", f"{draws.resamples:,} resamples, seed {draws.seed}"))
     tables = []
     for grouping in by or ("",):
         fields = grouping.split(",") if grouping else []

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from judge import rubrics
 from judge.rubrics.contract import Rubric, Statistic, Tally
+from judge.signature import Signature
+from judge.stats.intervals import Draws
 from judge.stats.summary import by_grouping, fields_of, row_name
 from judge.tables.document import (
     Cell,
@@ -56,7 +58,7 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
     facts += headline_figures(summary, rubric, "head")
     if by := summary.get("intervals_by"):
         facts.append(("intervals", f"by {by}: some have several studies"))
-    signatures = [("signature", summary["signature"])]
+    signatures = [("signature", figures_signature(summary))]
     if readings:
         signatures.append(("corrected", readings["signature"]))
         for run in readings["runs"]:
@@ -75,6 +77,15 @@ def run_document(summary: Data, rubric: Rubric, *, complete: bool = False) -> Do
         _tables(summary, rubric, complete=complete),
         tuple(signatures),
     )
+
+
+def figures_signature(summary: Data) -> str:
+    """Return the run's signature, with the seed and the resamples of a ratio's bootstrap."""
+    line = Signature.parse(str(summary["signature"]))
+    resampling = summary.get("resampling")
+    for part in Draws(**resampling).parts if resampling else ():
+        line = line.adding(part)
+    return str(line)
 
 
 def headline_figures(

@@ -32,6 +32,7 @@ def stress_document(report: Report) -> Document:
         ("rubric", report["rubric"]),
         ("prompt", report["prompt"] or NOTHING),
         ("candidates", f"{candidates['n_candidates']:,} of {studies}"),
+        ("intervals", _intervals(candidates)),
         ("not read", ", ".join(lost) or NOTHING),
         ("figures of", f"{runs[0]['path']}, of {len(runs)} repeats" if runs[1:] else NOTHING),
     ]
@@ -41,6 +42,13 @@ def stress_document(report: Report) -> Document:
         tables=tuple(table for table in _tables(report) if table.rows),
         signatures=(("signature", report["signature"]),),
     )
+
+
+def _intervals(candidates: Report) -> str:
+    n_units = candidates["n_units"]
+    if n_units == candidates["n_studies"]:
+        return "by study"
+    return f"by {n_units:,} groups of studies of one patient, or with equal references"
 
 
 def _tables(report: Report) -> list[Table]:

@@ -15,7 +15,7 @@ from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import Signature, short_digest
 from judge.stats.agreement import mean_of
-from judge.stats.intervals import Codes, Values, sum_measures
+from judge.stats.intervals import USUAL_DRAWS, Codes, Draws, Values, sum_measures
 from judge.stats.prediction_powered import corrected
 from judge.stats.summary import grouped
 from judge.studies.columns import as_text
@@ -34,6 +34,7 @@ def corrected_summary(
     *,
     at_random: bool = False,
     patient_field: str | None = None,
+    draws: Draws = USUAL_DRAWS,
 ) -> dict[str, Any]:
     """Return the summary of a run grouped by fields, corrected by readers' runs.
 
@@ -67,7 +68,7 @@ def corrected_summary(
     n_read = int(is_read.sum())
     sampling, sample_by, strata = _sampling(runs, table, at_random=at_random)
     patient, patients = align(named[:1]).patients(patient_field) or (None, None)
-    summary = run.regrouped(by, patient_field)
+    summary = run.regrouped(by, patient_field, draws)
     blocks = [summary, *summary["rates"]]
     parts = [list(range(len(table))), *(rows for _, rows in grouped(table, by))]
     for block, rows in zip(blocks, parts, strict=True):
@@ -193,7 +194,7 @@ def _signature(
 ) -> str:
     digest = short_digest(sorted(reader.run.signature for reader in readers))
     parts = (
-        "corrected:1",
+        "corrected:2",
         f"readers:{','.join(sorted(reader.name for reader in readers))}",
         f"readings:{n_read}+{digest}",
         f"random:{sampling}",

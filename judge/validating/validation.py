@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
 from itertools import combinations
@@ -37,6 +37,7 @@ from judge.stats.agreement import (
 )
 from judge.stats.correlation import ACCURACY
 from judge.stats.intervals import (
+    FEWER_RESAMPLES,
     LEAST_UNITS,
     Codes,
     Estimate,
@@ -45,7 +46,6 @@ from judge.stats.intervals import (
     draw_resamples,
     generator,
     rate_interval,
-    wilson,
 )
 from judge.stats.metric import MINUS
 from judge.stats.rater_figures import (
@@ -145,6 +145,7 @@ def compute_validation(
     each reader in turn, so its figures and the mean of the readers' compare like with like.
     """
     n = len(studies.study_ids)
+    resampling = replace(resampling, resamples=resampling.resamples or FEWER_RESAMPLES)
     rng = generator(resampling.seed, "validation", {})
     resamples = draw_resamples(studies.clusters, n, rng, resampling.resamples)
     n_judges = len(studies.judges)
@@ -515,6 +516,7 @@ def judge_table(
     stability = _same_verdict(studies, quantity, units)
     rows = []
     for judge, outcomes in zip(studies.judges, studies.runs.outcomes.T, strict=False):
+        is_lost = np.asarray((outcomes == OUTCOMES[Unparsed]) | (outcomes == OUTCOMES[Failed]))
         lost = {
             f"n_{OUTCOMES[kind]}": int((outcomes == OUTCOMES[kind]).sum())
             for kind in (Unparsed, Failed)
@@ -525,7 +527,7 @@ def judge_table(
                 "quantity": quantity and quantity.name,
                 "label": quantity and quantity.label,
                 "kendall": kendall.get(judge.name) or _unknown("no count in common"),
-                "unread": {**wilson(sum(lost.values()), len(outcomes)).plain(), **lost},
+                "unread": {**rate_interval(is_lost, units).plain(), **lost},
                 **({"same_verdict": stability[judge.name]} if judge.name in stability else {}),
                 **_cost(judge.run),
                 "concurrency": (judge.run.manifest.get("effort") or {}).get("concurrency"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from judge import rubrics
 from judge.service.catalogue import Event, OpenRun, latest
@@ -10,9 +10,10 @@ from judge.stats.intervals import wilson
 
 
 class Reviewed(OpenRun):
-    """A run of these reviews and errors."""
+    """A run of these reviews and errors, whose studies are independent."""
 
     rubric = rubrics.load("green")
+    units: Mapping[str, int] = {f"s{row}": row for row in range(10)}
 
     def __init__(self, events: Sequence[Event], errors: Sequence[str]) -> None:
         self._events, self._errors = events, errors
@@ -34,13 +35,13 @@ def test_precision_by_hand() -> None:
         "gone": (("c",), "right", None),
     }
     events = [
-        Event(f"{reader} {error}", "now", reader, "s", error, verdict, categories=categories)
-        for error, (categories, *both) in said.items()
+        Event(f"{reader} {error}", "now", reader, f"s{row}", error, verdict, categories=categories)
+        for row, (error, (categories, *both)) in enumerate(said.items())
         for reader, verdict in zip(("anna", "bob"), both, strict=True)
         if verdict
     ]
     found = Reviewed(events, [*said][:-1]).reviewed()
-    assert (found["n_reviewed_errors"], found["n_studies"]) == (5, 1)
+    assert (found["n_reviewed_errors"], found["n_studies"]) == (5, 5)
     assert found["readers"] == ["anna", "bob"]
     # e1 is right; of e2 one of two said so, which is not more than half.
     shown = {"all": (1, 5), "a": (1, 2), "b": (0, 3), "c": (0, 1), "d": (0, 0)}
@@ -48,3 +49,28 @@ def test_precision_by_hand() -> None:
     assert counts == shown | {"e": (0, 0), "f": (0, 0)}
     row, expected = found["precision"][0], wilson(1, 5)
     assert (row["value"], row["low"], row["high"]) == (expected.value, expected.low, expected.high)
+
+
+def test_errors_of_one_study_or_patient_are_not_independent() -> None:
+    """Forty errors of ten studies, in each all right or all wrong, are worth ten."""
+    events = [
+        Event(f"{row} {n}", "now", "anna", f"s{row}", f"e{row}-{n}", verdict, categories=("a",))
+        for row in range(10)
+        for n in range(4)
+        for verdict in ["wrong" if row < 2 else "right"]
+    ]
+    errors = [str(event.error) for event in events]
+    reviewed = Reviewed(events, errors)
+    by_study = reviewed.reviewed()["precision"][0]
+    assert (by_study["k"], by_study["n"]) == (32, 40)
+    of_errors, of_studies = wilson(32, 40), wilson(8, 10)
+    assert by_study["low"] < of_studies.low < of_errors.low
+    reviewed.units = {f"s{row}": row // 2 for row in range(10)}
+    by_patient = reviewed.reviewed()["precision"][0]
+    assert by_patient["low"] < by_study["low"]
+    # All right, in three studies: as three of three.
+    right = [event for event in events if event.study_id in ("s4", "s5", "s6")]
+    reviewed = Reviewed(right, errors)
+    row = reviewed.reviewed()["precision"][0]
+    assert (row["n"], row["value"], row["high"]) == (12, 1, 1)
+    assert row["low"] < 0.2 < wilson(3, 3).low

@@ -105,6 +105,14 @@ def of_strata(*n: int):
             for n in (20, 80, 400)
             for false, missed, widest in ((0.5, 0.5, 1.01), (0.3, 0.3, 1.0), (0.1, 0, 0.85))
         ),
+        # Rates near their end, where many samples have no study with an error; the weights of
+        # some numbers of readings do not add up to exactly 1.
+        *(
+            (of_judge(n, rate, false, missed, unread), rate, 1.0)
+            for rate in (0.9, 0.95, 0.99)
+            for n, unread in ((30, 600), (34, 600), (49, 1600), (100, 900))
+            for false, missed in ((0.02, 0.02), (0.3, 0.02))
+        ),
         # 51% by readers and 80% by the judge; 80 of 240 reports are read.
         (of_judge(80, 0.51, 0.6, 0.02, 160), 0.51, 1.0),
         *((of_patients(n, errs), 0.4, 1.1) for n, errs in ((20, 0.3), (60, 0.05))),
@@ -116,6 +124,8 @@ def test_corrected_rates(
 ) -> None:
     """With 1,200 draws the standard error of 95% is 0.6%."""
     rng, times = np.random.default_rng(20240612), 1200
+    # Wilson's interval, that of the labels alone, is below 95% for some rates near 1.
+    least = np.array([0.925, 0.88])
     hits, widths = np.zeros(2), np.zeros(2)
     for _ in range(times):
         f, y, strata, patients = make(rng)
@@ -123,5 +133,5 @@ def test_corrected_rates(
         for at, one in enumerate((found, found.labels)):
             hits[at] += one.low <= truth <= one.high
             widths[at] += one.high - one.low
-    assert (hits / times >= 0.925).all()
-    assert widths[0] / widths[1] < widest
+    assert (hits / times >= least).all()
+    assert widths[0] / widths[1] < widest + 1e-9

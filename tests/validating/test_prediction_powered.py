@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.rubrics.contract import Statistic
-from judge.stats.intervals import Z_95, mean_interval, wilson
+from judge.stats.intervals import Z_95, mean_interval, student, wilson, wilson_ends
 from judge.stats.prediction_powered import Corrected, corrected
 
 RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)
@@ -54,12 +55,13 @@ def test_it_is_what_the_formulas_say() -> None:
     assert found.weight == pytest.approx(weight, rel=1e-12)
     assert found.value == pytest.approx(theta, rel=1e-12)
     assert (found.n, found.n_studies) == (80, 240)
-    # What an interval counts besides: a covariance of n / (n + z²) of what was seen.
-    seen = np.cov(rate, f[:n])[0, 1]
+    # What an interval counts besides: the judge is wrong in half of z² readings more.
+    wrong = np.mean((rate - f[:n]) ** 2)
+    allowed = (n * wrong + Z_95**2 / 2) / (n + Z_95**2)
     variance = (
         weight**2 * np.var(f[n:], ddof=1) / unread + np.var(rate - weight * f[:n], ddof=1) / n
     )
-    variance += 2 * weight * seen / n * (1 - n / (n + Z_95**2))
+    variance += weight**2 * (allowed - wrong) / n
     alone = np.var(rate, ddof=1) / n
     assert found.worth == pytest.approx(n * alone / variance - n, rel=1e-9)
     # The interval is Wilson's of so many readings.
@@ -79,6 +81,50 @@ def test_readings_alone_are_wilsons_and_a_judge_that_never_varies_adds_nothing()
         found = corrected(judge, y, RATE)
         assert figures(found) == labels(found) == expected
         assert (found.weight, found.worth) == (0, 0)
+
+
+def test_readings_that_all_agree_have_wilsons_interval_of_n_of_n() -> None:
+    """Whatever the rounding of the weights, whose sum need not be exactly 1."""
+    inexact = 0
+    for studies in range(10, 70):
+        for n in range(10, studies + 1):
+            weights = np.full(n, 1.0) * studies / n / studies
+            inexact += weights.sum() != 1
+            for clean in (0.0, 1.0):
+                readers = np.r_[np.full(n, clean), np.full(studies - n, np.nan)]
+                judge = (np.arange(studies) % 3 > 0).astype(float)
+                expected = wilson(n * int(clean), n)
+                ends = pytest.approx((clean, expected.low, expected.high), abs=1e-9)
+                found = corrected(judge, readers, RATE)
+                assert figures(found) == labels(found) == ends, (studies, n)
+    assert inexact > 500
+    found = corrected(np.ones(49), np.r_[np.ones(30), np.full(19, np.nan)], RATE)
+    assert [round(100 * end, 1) for end in figures(found)] == [100, 88.6, 100]
+
+
+def test_readings_of_unequal_weights_are_worth_fewer() -> None:
+    """Kish's effective number: 1 / the sum of the squared weights."""
+    strata = np.repeat([0, 1], [900, 100]).astype(np.intp)
+    readers = np.full(1000, np.nan)
+    readers[[*range(10), *range(900, 930)]] = 1.0
+    worth = 1 / (10 * (0.9 / 10) ** 2 + 30 * (0.1 / 30) ** 2)
+    found = corrected(np.zeros(1000), readers, RATE, strata)
+    assert figures(found) == pytest.approx((1, *wilson_ends(1.0, worth)), abs=1e-9)
+    # Counts that are all 0, at the end of a scale without an upper end.
+    counts = replace(COUNT, scale=(0, None))
+    _, _, high = figures(corrected(np.zeros(1000), readers - 1, counts, strata))
+    assert high == pytest.approx(student(39) ** 2 / worth)
+
+
+def test_a_judge_that_never_erred_narrows_a_rate_near_its_end_little() -> None:
+    """49 of 50 readings are clean; the judge agrees with all, and says 3% of 2,000 are not."""
+    readers = np.r_[0.0, np.ones(49), np.full(1950, np.nan)]
+    judge = np.r_[readers[:50], (np.arange(1950) % 33 > 0).astype(float)]
+    found = corrected(judge, readers, RATE)
+    assert found.value == pytest.approx(0.97, abs=0.004)
+    assert found.high > 0.99
+    assert figures(found)[1] >= labels(found)[1] - 0.02
+    assert 0 <= found.worth < 10
 
 
 def test_where_all_was_read_it_is_what_the_readers_say() -> None:
