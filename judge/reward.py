@@ -20,7 +20,7 @@ from judge.running.records import StudyResult
 from judge.running.session import RequestPolicy
 from judge.signature import Signature
 from judge.studies import from_python
-from judge.studies.sections import says_nothing
+from judge.text import says_nothing
 from judge.studies.study_set import attach_context, prior_report
 from judge.types import Failed, JudgeError, Unparsed
 

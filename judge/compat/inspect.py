@@ -16,7 +16,7 @@ from judge.rubrics.quantities import measure_of
 from judge.running.records import to_record
 from judge.running.session import RequestPolicy, with_classes
 from judge.studies import from_python
-from judge.studies.sections import says_nothing
+from judge.text import says_nothing
 from judge.studies.study_set import attach_context
 from judge.types import Annotated, JudgeError
 

@@ -28,7 +28,7 @@ from judge.running.records import FORMAT, CachedAnswer, StudyResult
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.summary import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
-from judge.studies.sections import says_nothing
+from judge.text import says_nothing
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from judge.studies import from_python, read_pair
-from judge.studies.sections import says_nothing
+from judge.text import says_nothing
 from judge.types import JudgeError
 
 REFS = [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.studies import read_pair
-from judge.studies.sections import split_report
+from judge.studies.headings import split_report
 from judge.types import JudgeError
 
 
@@ -37,7 +37,7 @@ from judge.types import JudgeError
 )
 def test_split(report, findings, impression):
     split = split_report(report)
-    assert (split["findings"], split["impression"]) == (findings, impression)
+    assert (split.section("findings"), split.section("impression")) == (findings, impression)
 
 
 prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
@@ -47,7 +47,7 @@ prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
 def test_split_undoes_joining(findings, impression):
     joined = f"Findings: {findings} Impression: {impression}"
     split = split_report(joined)
-    assert (split["findings"], split["impression"]) == (findings, impression)
+    assert (split.section("findings"), split.section("impression")) == (findings, impression)
 
 
 REPORT = "Findings: F. Impression: I."
