@@ -233,7 +233,9 @@ def _named_columns(values: dict[str, Any]) -> NamedFields:
     """
     columns = values.pop("columns", {})
     if not isinstance(columns, Mapping):
-        raise JudgeError(f"columns is a {type(columns).__name__}; give a dictionary of role to field")
+        raise JudgeError(
+            f"columns is a {type(columns).__name__}; give a dictionary of role to field"
+        )
     for role, field in columns.items():
         if role not in _ROLES:
             raise JudgeError(f"columns: no role {role!r}; the roles are {', '.join(_ROLES)}")

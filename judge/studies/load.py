@@ -274,11 +274,11 @@ def _encoding(data: bytes, wanted: str | None) -> str:
 def check_encoding(name: str) -> None:
     """Raise `JudgeError` unless Python knows an encoding of text with this name."""
     try:
-        b"".decode(name)
+        b" ".decode(name, "replace")  # of no bytes at all Python looks up nothing
     except (LookupError, ValueError) as error:
         raise JudgeError(
-            f"--encoding: there is no encoding {name!r}; usual ones are utf-8, cp1252 (Excel on "
-            "Windows), latin-1, utf-16 and shift_jis"
+            f"--encoding: there is no encoding of text named {name!r}; usual ones are utf-8, cp1252 "
+            "(Excel on Windows), latin-1, utf-16 and shift_jis"
         ) from error
 
 
