@@ -105,8 +105,8 @@ def annotate(
     out
         A folder for the run. By default only the cache is written.
     columns
-        Fields of tables with unusual names, by role, as of `--column`: `{"candidate": "ai_text"}`. The
-        roles are id, candidate, reference, class, patient, prior and context; context may be a list.
+        Fields with unusual names, by role, as of `--column`: `{"candidate": "ai_text"}`. The
+        roles are id, candidate, reference, class, patient, prior, and context, which may be a list.
     study_ids, study_classes, fields
         Columns beside reports in lists; a class of None is inferred.
     policy

@@ -403,7 +403,7 @@ def _mismatch(
     if any(why in (ONLY_IN_PREDS, ONLY_IN_REFS) for why in omitted):
         advice.append("correct the ids")
     if any(why in (NO_REFERENCE, NO_CANDIDATE) for why in omitted):
-        advice.append("choose another section with --section")
+        advice.append("choose another section (--section)")
     if n_left:
         advice.append(f"judge the other {n_left:,} with --allow-missing")
     return f"not every study of {names} can be judged ({section}): {whys}; {', or '.join(advice)}"

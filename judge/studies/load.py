@@ -277,8 +277,8 @@ def check_encoding(name: str) -> None:
         b" ".decode(name, "replace")  # of no bytes at all Python looks up nothing
     except (LookupError, ValueError) as error:
         raise JudgeError(
-            f"--encoding: there is no encoding of text named {name!r}; usual ones are utf-8, cp1252 "
-            "(Excel on Windows), latin-1, utf-16 and shift_jis"
+            f"--encoding: there is no encoding of text named {name!r}; usual ones are utf-8, "
+            "cp1252 (Excel on Windows), latin-1, utf-16 and shift_jis"
         ) from error
 
 
@@ -408,6 +408,10 @@ def read_delimited(name: str, text: str) -> Columns:
     except csv.Error as error:
         line = lines.line_num + n_skipped
         raise JudgeError(f"{name}: no CSV or TSV in line {line}: {error}") from error
+    if not rows:
+        taken = f"its one line, {names[0][:40]!r}, is taken for a header" if len(names) == 1 else ""
+        why = taken or "it has a header and no rows"
+        raise JudgeError(f"{name} holds no study: {why}; a file with a report a line is a .txt")
     _check_names(name, names)
     return {field: [row[column] for row in rows] for column, field in enumerate(names)}
 

@@ -24,7 +24,14 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Self
 
-from judge.studies.columns import columns_for, find_column, find_columns, join_names, normalise_name
+from judge.studies.columns import (
+    TEXT,
+    columns_for,
+    find_column,
+    find_columns,
+    join_names,
+    normalise_name,
+)
 from judge.studies.json_layouts import KEYS
 from judge.studies.load import FILE_NAMES, UNNAMED, Table, to_id
 from judge.types import JudgeError
@@ -128,13 +135,17 @@ def choose_ids(
     usual = _usual(ours, theirs)
     joins = _joins(ours, theirs, several=several)
     by_meaning = [join for join in joins if not join.numbers_rows]
-    joins = sorted(by_meaning or joins, key=lambda join: _rank(join, preds, refs))
+    by_number = [join for join in joins if join.numbers_rows]
+    joins = sorted(by_meaning or by_number, key=lambda join: _rank(join, preds, refs))
     if not joins and usual is not None:
         return usual
     if not joins:
         _check_position(preds, refs)
         return Pairing(None, None, by_position=True)
-    best, partial = joins[0], _partial(ours, theirs, usual)
+    best = joins[0]
+    row_numbers = [(join.preds, join.refs) for join in by_number]
+    is_number = usual is not None and (usual.preds, usual.refs) in row_numbers
+    partial = [] if is_number else _partial(ours, theirs, usual)
     _check_agreement([*joins, *partial])
     has_common_ids = any(row is not None for join in partial for row in join.rows)
     if has_common_ids and not is_id_name(best.refs) and usual is not None:
@@ -297,5 +308,7 @@ def _texts(values: Iterable[object]) -> list[str]:
 
 def _or_name_them(table: Table) -> str:
     """Return the advice to name a field, where a table has fields beside its reports."""
+    if table.file is None and list(table.columns) == [TEXT]:
+        return ", or give study_ids for both sides"
     fields = [name for name in _not_reports(table) if name not in UNNAMED]
     return f", or say which field has them with --column id: {join_names(fields)}" if fields else ""

@@ -34,8 +34,7 @@ _GLUED = r"Gender|Indication|Comparison|Technique|Procedure|Examination"
 _LABEL = re.compile(
     rf"""
     (?: (?:(?<=\A)|(?<=[.\s;,])) (?P<name>{_NAMES.replace(" ", "[ ]")})
-      | (?<=[^\W_]) (?-i:(?P<glued>{_GLUED}))
-      | (?<=_) (?-i:(?P<masked>{_GLUED}))
+      | (?<=\S) (?-i:(?P<glued>{_GLUED}))
     )
     \s*:
     """,
@@ -124,7 +123,7 @@ def read_context(field: str, value: object) -> Mapping[str, str]:
         ends = [label.start() for label in labels[1:]] + [len(text)]
         parts = []
         for label, end in zip(labels, ends, strict=True):
-            name = label["name"] or label["glued"] or label["masked"]
+            name = label["name"] or label["glued"]
             parts.append((name, text[label.end() : end]))
     else:
         parts = [(field, text)]
@@ -217,6 +216,12 @@ class StudySet:
 
     def __iter__(self) -> Iterator[Study]:
         return map(self.study, range(len(self)))
+
+    @property
+    def empty_candidates(self) -> list[str]:
+        """The ids of the studies for which the model wrote nothing."""
+        pairs = zip(self.study_ids, self.candidates, strict=True)
+        return [study_id for study_id, candidate in pairs if not candidate.strip()]
 
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
         """Return the studies of some rows; one that is there several times needs ids of its own."""
